@@ -94,6 +94,7 @@ export const commands: readonly Entry[] = [
     {
       setup: () => import('./commands/lease/setup.ts'),
       request: () => import('./commands/lease/request.ts'),
+      sign: () => import('./commands/lease/sign.ts'),
       install: () => import('./commands/lease/install.ts'),
     },
     [
@@ -104,10 +105,18 @@ export const commands: readonly Entry[] = [
       }),
     ],
   ),
-  group('activation', 'Move the seats of devices to another issuer', {
-    export: () => import('./commands/activation/export.ts'),
-    import: () => import('./commands/activation/import.ts'),
-  }),
+  group(
+    'activation',
+    'List, end and block devices that have asked for seats, and move them to another issuer',
+    {
+      list: () => import('./commands/activation/list.ts'),
+      show: () => import('./commands/activation/show.ts'),
+      end: () => import('./commands/activation/end.ts'),
+      block: () => import('./commands/activation/block.ts'),
+      export: () => import('./commands/activation/export.ts'),
+      import: () => import('./commands/activation/import.ts'),
+    },
+  ),
   group('signing-key', 'Add, list and retire the keys that sign leases', {
     add: () => import('./commands/signing-key/add.ts'),
     list: () => import('./commands/signing-key/list.ts'),

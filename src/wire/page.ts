@@ -5,6 +5,7 @@ import { integer, parameters, type ParameterSet } from './parameters.ts';
 /** The types of the sort key of each list: cursors contain them. */
 const sortKeys = {
   accounts: ['string'],
+  activations: ['string'],
   acts: ['number', 'number'],
   changes: ['number'],
   collections: ['string'],

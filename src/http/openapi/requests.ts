@@ -99,6 +99,7 @@ const described: Readonly<Record<string, z.ZodType>> = {
   'redemptions/:order': z.string().meta({ description: 'The order that redeemed a coupon.' }),
   'licenses/:key': z.string().meta({ description: 'A license key, in any spelling.' }),
   'activations/:key': z.string().meta({ description: 'A license key, in any spelling.' }),
+  'activations/:id': z.string().meta({ description: 'The id of an activation.' }),
   'outbox/:id': z.string().meta({ description: 'The id of an operation.' }),
   'tokens/:id': z.string().meta({ description: 'The id of a token.' }),
   'audit/:id': z.int().min(0).meta({ description: 'The id of an event in the audit log.' }),

@@ -1,6 +1,7 @@
 import { type Dialect, specification } from '../dialects.ts';
 import type { Route } from '../route.ts';
 import { accountRoutes } from './admin/account.ts';
+import { activationRoutes } from './admin/activation.ts';
 import { auditRoutes, historyRoutes } from './admin/audit.ts';
 import { processRoutes } from './process.ts';
 import { collectionRoutes } from './admin/collection.ts';
@@ -40,6 +41,7 @@ const sameEverywhere: readonly Route[] = [
   ...syncRoutes,
   ...leaseRoutes,
   ...agentLeaseRoutes,
+  ...activationRoutes,
   ...tokenRoutes,
   ...auditRoutes,
   ...processRoutes,

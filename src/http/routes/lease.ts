@@ -7,6 +7,23 @@ import type { SignedAnswer } from '../../service/lease/ports.ts';
 import { noContent, ok, type RouteResponse } from '../response.ts';
 import { route, type Route } from '../route.ts';
 
+/** Why a request for a lease is refused. */
+export const leaseRefusals = [
+  'lease_request_invalid',
+  'license_not_found',
+  'no_seat_left',
+  'no_move_left',
+  'out_of_sequence',
+  'activation_blocked',
+  'not_an_issuer',
+  'leases_not_set_up',
+  'clock_suspect',
+  'storage_failed',
+  'storage_unavailable',
+  'upstream_unreachable',
+  'verdict_expired',
+] as const;
+
 const ask = route({
   method: 'POST',
   path: '/lease/v1',
@@ -18,22 +35,7 @@ const ask = route({
   takesDocument: true,
   // Devices repeat renewals so often that a log line for each would hide all others.
   readsOnly: true,
-  refusals: [
-    'lease_request_invalid',
-    'license_not_found',
-    'no_seat_left',
-    'no_move_left',
-    'out_of_sequence',
-    'activation_blocked',
-    'rate_limited',
-    'not_an_issuer',
-    'leases_not_set_up',
-    'clock_suspect',
-    'storage_failed',
-    'storage_unavailable',
-    'upstream_unreachable',
-    'verdict_expired',
-  ],
+  refusals: [...leaseRefusals, 'rate_limited'],
   // An empty body is a document that cannot be read.
   body: parameters({ document: z.string().default('') }),
   answers: { 200: enveloped(signedAnswerObject), 204: null },

@@ -30,14 +30,16 @@ export type LeaseReply = {
   problem: Readonly<Record<string, unknown>>;
 };
 
-type Terms = { seats?: number; hold?: string; term?: string; refresh?: string; lease_email?: boolean };
+/** Times are in seconds. */
+type Terms = { seats?: number; hold?: number; term?: number; refresh?: number; email?: boolean };
 
 /** A running issuer with a license of the product `editor`, and its public listener. */
 export class RunningIssuer implements AsyncDisposable {
   readonly role: IssuerRole;
   readonly time = new AdvancingTime();
   readonly #opened = new AsyncDisposableStack();
-  #stateDir = '';
+  /** The state directory. */
+  stateDir = '';
   daemon!: Daemon;
   upstream: PlainUpstream | null = null;
   /** The public listener. */
@@ -51,9 +53,9 @@ export class RunningIssuer implements AsyncDisposable {
 
   async start({ terms = {}, listen = {} }: { terms?: Terms; listen?: object } = {}): Promise<this> {
     const directory = this.#opened.use(temporaryDirectory()).path;
-    this.#stateDir = join(directory, 'state');
+    this.stateDir = join(directory, 'state');
     const { wall } = this.time.read();
-    await setUpIssuer(this.#stateDir, wall);
+    await setUpIssuer(this.stateDir, wall);
     this.daemon = await startDaemon(embeddedConfiguration(await this.#configuration(terms, listen)), {
       log: silent,
       time: this.time,
@@ -67,7 +69,7 @@ export class RunningIssuer implements AsyncDisposable {
 
   async #configuration(terms: Terms, listen: object): Promise<Record<string, unknown>> {
     const common = {
-      state_dir: this.#stateDir,
+      state_dir: this.stateDir,
       listen: {
         tcp: '127.0.0.1:0',
         socket: false,
@@ -94,7 +96,7 @@ export class RunningIssuer implements AsyncDisposable {
       ...common,
       upstream: { base_url: upstream.url },
       products: [
-        { key: issuedProduct, secret: `secret-of-${issuedProduct}`, ...terms },
+        { key: issuedProduct, secret: `secret-of-${issuedProduct}`, ...agentTerms(terms) },
         { key: otherProduct, secret: `secret-of-${otherProduct}` },
       ],
     };
@@ -105,7 +107,7 @@ export class RunningIssuer implements AsyncDisposable {
       [issuedProduct, issuedKey],
       [otherProduct, otherKey],
     ]) {
-      await this.admin('POST', '/products', { name: product_key, product_key, ...terms });
+      await this.admin('POST', '/products', { name: product_key, product_key, ...authorityTerms(terms) });
       await this.admin('POST', '/purchases', { product_key, license_key, buyer_email: 'ada@example.com' });
     }
   }
@@ -118,7 +120,7 @@ export class RunningIssuer implements AsyncDisposable {
   }
 
   async tryAdmin(method: 'GET' | 'POST' | 'PUT', path: string, json?: object): Promise<HttpResponse> {
-    const headers = { authorization: `Bearer ${readAdminToken(this.#stateDir)}` };
+    const headers = { authorization: `Bearer ${readAdminToken(this.stateDir)}` };
     const send = { GET: this.#admin.get, POST: this.#admin.post, PUT: this.#admin.put }[method];
     return await send(`/admin/v1${path}`, { headers, ...(json !== undefined && { json }) });
   }
@@ -143,6 +145,32 @@ export class RunningIssuer implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync();
   }
+}
+
+function agentTerms({ seats, hold, term, refresh, email }: Terms): object {
+  const duration = (seconds: number | undefined): string | undefined =>
+    seconds === undefined ? undefined : `${seconds}s`;
+  return present({
+    seats,
+    hold: duration(hold),
+    term: duration(term),
+    refresh: duration(refresh),
+    lease_email: email,
+  });
+}
+
+function authorityTerms({ seats, hold, term, refresh, email }: Terms): object {
+  return present({
+    seats,
+    lease_hold_s: hold,
+    lease_term_s: term,
+    lease_refresh_s: refresh,
+    lease_email: email,
+  });
+}
+
+function present(object: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 }
 
 function replyOf({ status, headers, body }: HttpResponse): LeaseReply {

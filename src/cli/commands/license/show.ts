@@ -4,11 +4,13 @@ import { CommandError, defineCommand, type GlobalOptions } from '../../command.t
 import { formatFields, formatTable, instant, type Shown } from '../../format.ts';
 import { licenseKeyPositional, readLicenseKey } from '../../values.ts';
 import { productObject } from '../../../wire/product.ts';
+import { activationList, type ActivationObject } from '../../../wire/issuer/activation.ts';
+import { activationRow, activationsPath } from '../activation/activation.ts';
 import { changeRow } from './history.ts';
 import { licenseFields, licensesPath, licenseView } from './license.ts';
 import { type ChangeObject, type SoldLicenseObject, changeList, licenseList } from '../../../wire/license.ts';
 
-const product = productObject.pick({ name: true });
+const product = productObject.pick({ name: true, seats: true });
 
 const shownChanges = 5;
 
@@ -27,11 +29,18 @@ export const command = defineCommand({
       const verify = { path: '/api/v2/license/verify', query: { license_key: key } };
       return await requestAndShow(args, output, verify, licenseView);
     }
-    const name = await nameOfProduct(args, license.product_link);
+    const sold = await productOf(args, license.product_link);
     const history = await lastChanges(args, license.license_key);
+    const activations = await activationsOf(args, license.license_key);
     return await output.result(
-      { license, product_name: name, changes: history },
-      formatLicense(license, name, history),
+      {
+        license,
+        product_name: sold?.name ?? null,
+        seats: sold?.seats ?? null,
+        activations,
+        changes: history,
+      },
+      formatLicense(license, sold, { history, activations }),
       answeredAt(found.answer),
     );
   },
@@ -50,9 +59,18 @@ async function findLicense(
   }
 }
 
-async function nameOfProduct(options: GlobalOptions, key: string): Promise<string | null> {
-  const path = `/admin/v1/products/${encodeURIComponent(key)}`;
-  return (await dataOrNull(options, { path }, product))?.name ?? null;
+type Sold = z.infer<typeof product>;
+
+async function productOf(options: GlobalOptions, key: string): Promise<Sold | null> {
+  return await dataOrNull(options, { path: `/admin/v1/products/${encodeURIComponent(key)}` }, product);
+}
+
+const shownActivations = 20;
+
+async function activationsOf(options: GlobalOptions, key: string): Promise<readonly ActivationObject[]> {
+  const query = { license_key: key, limit: shownActivations };
+  const listed = await dataOrNull(options, { path: activationsPath, query }, activationList);
+  return listed?.activations ?? [];
 }
 
 async function lastChanges(options: GlobalOptions, key: string): Promise<readonly ChangeObject[]> {
@@ -63,14 +81,20 @@ async function lastChanges(options: GlobalOptions, key: string): Promise<readonl
 
 function formatLicense(
   license: SoldLicenseObject,
-  name: string | null,
-  history: readonly ChangeObject[],
+  sold: Sold | null,
+  { history, activations }: { history: readonly ChangeObject[]; activations: readonly ActivationObject[] },
 ): Shown {
+  const taken = activations.filter((each) => each.has_seat).length;
   const fields = formatFields({
     ...licenseFields(license),
-    'product name': name,
+    'product name': sold?.name ?? null,
+    seats: activations.length === 0 ? null : `${taken} of ${sold?.seats ?? 'any number'} taken`,
     purchase: license.purchase_id ?? 'none: not sold here',
     refunded: instant(license.refunded_at),
   });
-  return history.length === 0 ? fields : [fields, formatTable(history.map(changeRow))];
+  return [
+    fields,
+    ...(activations.length === 0 ? [] : [formatTable(activations.map(activationRow))]),
+    ...(history.length === 0 ? [] : [formatTable(history.map(changeRow))]),
+  ];
 }

@@ -1,0 +1,148 @@
+import { defaultAccountId, type Principal } from '../../../domain/access/principal.ts';
+import type { Activation } from '../../../domain/lease.ts';
+import { parsePlainLicenseKey } from '../../../domain/license.ts';
+import { withNext } from '../../../domain/page.ts';
+import { notFound } from '../../../domain/problem/problem.ts';
+import type { ActivationFilter } from '../../../service/lease/tables.ts';
+import {
+  activationList,
+  activationObject,
+  activationQuery,
+  requestFileParameters,
+  serializeActivation,
+} from '../../../wire/issuer/activation.ts';
+import { signedAnswerObject } from '../../../wire/lease.ts';
+import { enveloped } from '../../../wire/response.ts';
+import type { App } from '../../app.ts';
+import { accessibleAccount, isUnknownProduct, tenantFilter } from '../../entry/admission.ts';
+import { emptyList, ok, pageOf } from '../../response.ts';
+import { route, type Route } from '../../route.ts';
+import { leaseRefusals, notAnIssuer } from '../lease.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const path = '/admin/v1/activations';
+
+/** The only account whose activations a credential can access; null: all. All products of an agent have one account. */
+function accountOf({ role }: App, principal: Principal): string | null {
+  const account = accessibleAccount(principal);
+  return role === 'agent' && account === defaultAccountId ? null : account;
+}
+
+const list = route({
+  method: 'GET',
+  path,
+  operationId: 'listActivations',
+  tag: 'Leases',
+  summary: 'List the devices that have asked for seats',
+  refusals: ['not_an_issuer'],
+  access,
+  query: activationQuery,
+  answers: { 200: enveloped(activationList) },
+  async handle({ app, principal, query, sentTo }) {
+    if (app.leaseIssuer === null) return notAnIssuer();
+    const tenant = accountOf(app, principal) === null ? {} : tenantFilter(principal);
+    const scoped = { ...query, ...tenant };
+    if (await isUnknownProduct(app, scoped)) return emptyList('activations');
+    const { filter, total } = await inStoredSpelling(app, scoped);
+    const rows = await app.lists.activations.list(filter, withNext(query));
+    const keyOf = ({ activationId }: Activation): [string] => [activationId];
+    const read = pageOf({ list: 'activations', rows, total, keyOf }, query, sentTo);
+    const now = app.now();
+    return ok({ activations: read.items.map((each) => serializeActivation(each, now)) }, read.headers);
+  },
+});
+
+/** Filters by the spelling of a license key that has activations: as sent, or else without special characters. */
+async function inStoredSpelling(
+  { lists }: App,
+  filter: ActivationFilter,
+): Promise<{ filter: ActivationFilter; total: number }> {
+  const total = await lists.activations.count(filter);
+  const plain = filter.licenseKey === undefined ? null : parsePlainLicenseKey(filter.licenseKey);
+  if (total > 0 || plain === null || plain === filter.licenseKey) return { filter, total };
+  const plainFilter = { ...filter, licenseKey: plain };
+  return { filter: plainFilter, total: await lists.activations.count(plainFilter) };
+}
+
+const show = route({
+  method: 'GET',
+  path: `${path}/:id`,
+  operationId: 'getActivation',
+  tag: 'Leases',
+  summary: 'Show a device that has asked for a seat',
+  refusals: ['activation_not_found', 'not_an_issuer'],
+  access,
+  answers: { 200: enveloped(activationObject) },
+  async handle({ app, principal, path: { id } }) {
+    if (app.leaseIssuer === null) return notAnIssuer();
+    const { activations, products } = app.reader;
+    const activation = await activations.get(id);
+    // The same reads for an unknown activation and for another account's.
+    const product = await products.get(activation?.productKey ?? '');
+    const account = accountOf(app, principal);
+    const isHidden = account !== null && product?.accountId !== account;
+    return activation === null || isHidden
+      ? notFound('activation')
+      : ok(serializeActivation(activation, app.now()));
+  },
+});
+
+function changeRoute(
+  change: 'end' | 'block',
+  { operationId, summary }: { operationId: string; summary: string },
+): Route {
+  return route({
+    method: 'POST',
+    path: `${path}/:id/${change}`,
+    operationId,
+    tag: 'Leases',
+    summary,
+    refusals: ['activation_not_found', 'not_an_issuer'],
+    access,
+    answers: { 200: enveloped(activationObject) },
+    async handle({ app, principal, path: { id: activationId }, writeOptions }) {
+      if (app.leaseIssuer === null) return notAnIssuer();
+      const useCase = change === 'end' ? 'endActivation' : 'blockActivation';
+      const command = { activationId, accountId: accountOf(app, principal) };
+      const changed = await app.writer.write(useCase, command, writeOptions);
+      return changed.ok ? ok(serializeActivation(changed.value, app.now())) : changed;
+    },
+  });
+}
+
+/** JSON can write each character of a document in several bytes. */
+const maxFileBytes = 128 * 1024;
+
+const sign = route({
+  method: 'POST',
+  path: '/admin/v1/leases',
+  operationId: 'signLease',
+  tag: 'Leases',
+  summary: 'Answer a request of a machine without a network, which came as a file',
+  refusals: leaseRefusals,
+  access,
+  bodyBytes: maxFileBytes,
+  body: requestFileParameters,
+  answers: { 200: enveloped(signedAnswerObject) },
+  async handle({ app, principal, body: { request, until = null }, writeOptions }) {
+    if (app.leaseIssuer === null) return notAnIssuer();
+    const options = { until, accountId: accountOf(app, principal) };
+    const signed = await app.leaseIssuer.sign(request.trim(), options, writeOptions);
+    return signed.ok ? ok(signed.value) : signed;
+  },
+});
+
+/** The devices of customers, at an issuer (src/http/README.md, Leases). */
+export const activationRoutes: readonly Route[] = [
+  list,
+  show,
+  changeRoute('end', {
+    operationId: 'endActivation',
+    summary: 'Free the seat of a device, which may take a seat again',
+  }),
+  changeRoute('block', {
+    operationId: 'blockActivation',
+    summary: 'Free the seat of a device, and give it no lease of the license again',
+  }),
+  sign,
+];
