@@ -1,10 +1,4 @@
-import {
-  maxGrowth,
-  type Activation,
-  type LeaseTerms,
-  type SignedRequest,
-  type UseTotals,
-} from './lease.ts';
+import { maxGrowth, type Activation, type LeaseTerms, type SignedRequest, type UseTotals } from './lease.ts';
 import { hasSeat } from './seat.ts';
 import { decideSequence } from './sequence.ts';
 
