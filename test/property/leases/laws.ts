@@ -62,7 +62,7 @@ class Tally {
  *   becomes lower. A restored issuer does not know the leases that it has sent after its backup, so they do not count.
  * - Uses: the count of the license is always the sum of the totals that the issuer has of the devices. Without restores,
  *   this is what the devices have recorded minus returned, once everything has arrived. After a restore of a holder, uses
- *   that it had not sent are gone with its state, and uses that its copy had not sent count at most twice. After a restore
+ *   that the issuer does not have are gone with its state, and uses that its copy had not sent count at most twice. After a restore
  *   of the issuer, each device that still renews sends again what is missing, unless the backup does not have its
  *   activation.
  * - Order: `rev` of the documents of a device rises, also over restores.
@@ -148,10 +148,12 @@ export class LeaseLaws {
     this.#lost.add(device, (component) => held.uses[component] - (issuer?.[component] ?? 0));
   }
 
-  /** Call it before the state of a device is replaced. */
-  holderRestored({ device, held }: HolderModel): void {
+  /** Call it before the state of a device is replaced. `issuer`: the totals that the issuer has of the device. */
+  holderRestored({ device, held }: HolderModel, issuer: UseTotals | null): void {
     this.interrupted(device);
-    this.#lost.add(device, (component) => held.uses[component] - held.confirmedUses[component]);
+    const { uses, confirmedUses } = held;
+    this.#lost.add(device, (component) => uses[component] - confirmedUses[component]);
+    this.#lost.add(device, (component) => confirmedUses[component] - (issuer?.[component] ?? 0));
   }
 
   /** Call it before the issuer is restored. */

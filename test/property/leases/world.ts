@@ -205,7 +205,7 @@ export class LeaseWorld {
   #restoreHolder(holder: HolderModel): void {
     const copy = this.#copies.get(holder);
     if (copy === undefined) return;
-    this.laws.holderRestored(holder);
+    this.laws.holderRestored(holder, this.#rowOf(holder)?.uses ?? null);
     holder.state = copy;
   }
 
