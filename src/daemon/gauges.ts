@@ -1,4 +1,4 @@
-import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
+import type { HolderStatus, OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
 
 /** The states that count as depth: changes that wait or need attention. */
 const outboxStates = ['pending', 'in_flight', 'uncertain', 'inferred', 'conflicted', 'dead'] as const;
@@ -162,6 +162,25 @@ export const upstreamGauges: readonly GaugeDescription[] = [
   },
 ];
 
+/** The gauges of a holder of leases. */
+export const holderGauges: readonly GaugeDescription[] = [
+  {
+    name: 'issuer_last_success_timestamp_seconds',
+    help: 'When the issuer of leases last answered, since the start; 0: never.',
+    read: ofHolder(({ lastSuccessAt }) => one((lastSuccessAt ?? 0) / 1000)),
+  },
+  {
+    name: 'lease_expiry_timestamp_seconds',
+    help: 'When the first lease of this device expires; 0: there is no valid lease.',
+    read: ofHolder(({ nextEnd }) => one((nextEnd ?? 0) / 1000)),
+  },
+  {
+    name: 'lease_pending_uses',
+    help: 'Uses that the issuer has not confirmed.',
+    read: ofHolder(({ pendingUses }) => one(pendingUses)),
+  },
+];
+
 /** The series of a gauge without labels. */
 function one(value: number | boolean): readonly Sample[] {
   return [{ value: Number(value) }];
@@ -169,6 +188,10 @@ function one(value: number | boolean): readonly Sample[] {
 
 function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): GaugeDescription['read'] {
   return ({ status: { upstream } }) => (upstream === null ? [] : read(upstream));
+}
+
+function ofHolder(read: (leases: HolderStatus) => readonly Sample[]): GaugeDescription['read'] {
+  return ({ status: { leases } }) => (leases === null ? [] : read(leases));
 }
 
 function ofDatabase(read: (database: ConnectionCounts) => readonly Sample[]): GaugeDescription['read'] {

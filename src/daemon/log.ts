@@ -204,6 +204,13 @@ const allowed: ReadonlySet<string> = new Set([
   'warnings',
   'changed',
   'restart',
+  // of leases
+  'detail',
+  'until',
+  'last',
+  'issuer',
+  'leases',
+  'wait_ms',
   // of the upstream
   'proxy',
   'from',
@@ -227,7 +234,11 @@ const allowed: ReadonlySet<string> = new Set([
 ]);
 
 /** Fields with another name in the code. */
-const fieldNames: Readonly<Record<string, string>> = { requestId: 'request_id', durationMs: 'duration_ms' };
+const fieldNames: Readonly<Record<string, string>> = {
+  requestId: 'request_id',
+  durationMs: 'duration_ms',
+  waitMs: 'wait_ms',
+};
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -19,6 +19,7 @@ import {
   certificateGauges,
   databaseGauges,
   processGauges,
+  holderGauges,
   upstreamGauges,
   type GaugeDescription,
   type ProcessSnapshot,
@@ -92,6 +93,7 @@ export class Metrics implements UpstreamMeter, Disposable {
       lag,
       ...(isSecure ? certificateGauges : []),
       ...(role === 'agent' ? upstreamGauges : []),
+      ...(role === 'holder' ? holderGauges : []),
       ...(hasDatabase ? databaseGauges : []),
     ];
     for (const description of gauges) this.#registerGauge(description);

@@ -3,3 +3,9 @@
  * holder has leases for the device that it runs on.
  */
 export type RoleName = 'authority' | 'agent' | 'holder';
+
+export const roleWithArticle: Readonly<Record<RoleName, string>> = {
+  authority: 'an authority',
+  agent: 'an agent',
+  holder: 'a holder',
+};

@@ -4,7 +4,7 @@ import { type Exchange, headerOf, networkTransport, tooLarge } from './exchange.
 /** The reply of the issuer to one request document. `sent` is false only if no byte of it was written. */
 export type IssuerReply =
   | { kind: 'answered'; status: number; body: unknown; retryAfterS: number | null }
-  | { kind: 'failed'; sent: boolean; detail: string };
+  | { kind: 'failed'; sent: boolean; detail: string; error?: Error };
 
 export type LeaseEndpointSettings = ConnectionSettings & { userAgent: string };
 
@@ -60,7 +60,7 @@ function replyOf(exchange: Exchange): IssuerReply {
   if (exchange.type === 'failed') {
     const { error, sent } = exchange;
     const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-    return { kind: 'failed', sent, detail: `${error.message || 'the connection failed'}${cause}` };
+    return { kind: 'failed', sent, detail: `${error.message || 'the connection failed'}${cause}`, error };
   }
   const { status, headers, text } = exchange;
   if (status >= 300 && status < 400) {

@@ -66,6 +66,7 @@ const status = {
     oldest_age_s: 61,
   },
   preload: { done: 2, failed: 1, left: 0 },
+  leases: null,
   storage: 'ok',
   records: { fresh: 3, stale: 0, grace: 1, expired: 0, disabled: 0 },
   clock: {

@@ -50,6 +50,7 @@ test('state show lists the unsent changes of a stopped agent, and --check fails'
     redemptions: 0,
     accounts: 0,
     tokens: 0,
+    leases: 0,
     replaced: [],
   });
 });

@@ -46,6 +46,7 @@ const status = {
     oldest_age_s: 9,
   },
   preload: null,
+  leases: null,
   storage: 'ok',
   records: { fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 0 },
   clock: { now: '2026-03-01T12:00:00+00:00', suspect: false, high_water: '2026-03-01T12:00:00+00:00' },

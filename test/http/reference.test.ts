@@ -85,7 +85,8 @@ test('the HTTP reference lists every route that exists only in a dialect', () =>
 test('the HTTP reference lists every metric, and no other metric', async () => {
   using metrics = new Metrics({ role: 'agent', isSecure: true, hasDatabase: true });
   metrics.countUnrouted(400);
-  const text = await metrics.expose(authoritySnapshot);
+  using ofHolder = new Metrics({ role: 'holder', isSecure: false, hasDatabase: false });
+  const text = `${await metrics.expose(authoritySnapshot)}\n${await ofHolder.expose(authoritySnapshot)}`;
   const real = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
   const [, list = ''] = section('Health and status').split('\nMetrics (');
   const written = items(list).flatMap((item) => [...item.matchAll(/`([a-z_]+)`/g)]);

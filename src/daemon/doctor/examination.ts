@@ -12,7 +12,7 @@ import { endOf, readFiles, soonMs } from '../certificate.ts';
 import { groupNumber } from '../system/process.ts';
 import { freeBytes } from '../../store/sqlite/reserve.ts';
 import { findSafetyProblem, databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import type { RoleName } from '../../domain/role.ts';
+import { type RoleName, roleWithArticle } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
 import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
 import { type Contents, readContents } from '../../store/sqlite/files/contents.ts';
@@ -59,6 +59,7 @@ export async function examine({
       : await examineSharedStore(configuration)),
     ...(configuration.role === 'holder' ? [] : await examineSigningDirectory(configuration, hint)),
     ...(configuration.role === 'agent' ? await examineUpstreamOf(configuration, instance) : []),
+    ...(configuration.role === 'holder' ? await examineIssuerOf(configuration) : []),
   ];
 }
 
@@ -92,6 +93,11 @@ async function examineUpstreamOf(
 ): Promise<readonly Finding[]> {
   const { examineUpstream } = await import('./upstream.ts');
   return (await examineUpstream(configuration, instance)).findings;
+}
+
+async function examineIssuerOf(configuration: Configuration): Promise<readonly Finding[]> {
+  const { examineIssuer } = await import('./issuer.ts');
+  return await examineIssuer(configuration);
 }
 
 /** Examines whether a start could listen: opens the port for a moment, and looks up the groups of sockets. */
@@ -344,22 +350,30 @@ function examineStore(
   }
 }
 
-/** Examines whether the store has the configured role: a start refuses the other role. */
+/** Examines whether the store has the configured role: a start refuses another role. */
 function examineRole(stateDir: string, configured: RoleName): Finding[] {
   const examined = examineContents(stateDir);
   if (!examined.ok) return [];
   const { role, records } = examined.contents;
   const { products, collections, coupons, accounts } = records;
-  if (role === 'agent' && configured === 'authority') {
-    const what = `the store in ${stateDir} is an agent's, but the configuration has no upstream`;
-    return [fail(what, 'put the upstream back, or choose another state_dir for an authority')];
-  }
-  if (role === 'authority' && configured === 'agent' && products + collections + coupons + accounts > 0) {
-    const what = `the store in ${stateDir} is an authority's, but the configuration has an upstream`;
-    return [fail(what, 'remove the upstream, or choose another state_dir for an agent')];
-  }
-  return [];
+  if (role === configured || (role !== 'agent' && role !== 'authority' && role !== 'holder')) return [];
+  if (role === 'authority' && products + collections + coupons + accounts === 0) return [];
+  const owner = roleWithArticle[role];
+  const found = `the store in ${stateDir} is ${owner}'s, but the configuration has ${markOf[configured]}`;
+  const advice: Readonly<Record<RoleName, string>> = {
+    agent: 'put the upstream back',
+    authority: `remove ${configured === 'holder' ? 'leases.issuer' : 'the upstream'}`,
+    holder: 'put leases.issuer back',
+  };
+  return [fail(found, `${advice[role]}, or choose another state_dir for ${roleWithArticle[configured]}`)];
 }
+
+/** What makes a configuration that of a role. */
+const markOf: Readonly<Record<RoleName, string>> = {
+  authority: 'no upstream',
+  agent: 'an upstream',
+  holder: 'leases.issuer',
+};
 
 function examineFile(path: string, advice: string): Finding {
   const damage = findDamage(path);

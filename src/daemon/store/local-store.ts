@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
+import { roleWithArticle } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
 import { isUnusedAuthority, roleOf } from '../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../service/ports.ts';
@@ -148,17 +149,20 @@ async function refuseOtherRole(
   const storedRole = roleOf(reader);
   if (storedRole === null || storedRole === role) return;
   if (storedRole === 'authority' && (await isUnusedAuthority(reader))) return;
+  const other = roleWithArticle[role];
+  const elsewhere = `choose another state_dir for ${other}`;
+  const marks = { authority: 'no upstream', agent: 'an upstream', holder: 'leases.issuer' };
+  const found = `the configuration has ${marks[role]}`;
   const reasons = {
     agent:
-      "it is an agent's, and the configuration has no upstream: put the upstream back, or choose another " +
-      `state_dir for an authority. To start with an empty store here, move the files away first; ${counted(reader.operations.unfinished(), 'change')} in ` +
-      'them did not reach the upstream, and never would.',
+      `it is an agent's, and ${found}: put the upstream back, or ${elsewhere}. To start with an empty store here, ` +
+      `move the files away first; ${counted(reader.operations.unfinished(), 'change')} in them did not reach the upstream, and never would.`,
     authority:
-      "it is an authority's, and the configuration has an upstream: remove the upstream, or choose another " +
-      `state_dir for an agent. To start with an empty store here, move the files away first; the licenses of ${counted(reader.products.count({}), 'product')} ` +
+      `it is an authority's, and ${found}: remove ${role === 'holder' ? 'leases.issuer' : 'the upstream'}, or ${elsewhere}. ` +
+      `To start with an empty store here, move the files away first; the licenses of ${counted(reader.products.count({}), 'product')} ` +
       'are kept in them alone.',
     holder:
-      "it is a holder's, and the configuration has no leases.issuer: put the issuer back, or choose another state_dir. " +
+      `it is a holder's, and ${found}: put leases.issuer back, or ${elsewhere}. ` +
       'The key of this device and its leases are in it.',
   };
   throw new StateDirectoryRefused(stateDir, reasons[storedRole]);

@@ -1,4 +1,4 @@
-import type { RoleName } from '../../domain/role.ts';
+import { type RoleName, roleWithArticle } from '../../domain/role.ts';
 import { isFailure } from '../../service/access/records.ts';
 import { storedTime } from '../../service/lifecycle/current-run.ts';
 import { StorageError } from '../../service/ports.ts';
@@ -50,7 +50,7 @@ function refuseOtherRole(backup: string, role: RoleName | null, stateDir: string
   if (role === null || present === null || role === present) return;
   throw new DatabaseRefused(
     backup,
-    `it is an ${role}'s, and the state directory ${stateDir} is an ${present}'s: restore it into another ` +
+    `it is ${roleWithArticle[role]}'s, and the state directory ${stateDir} is ${roleWithArticle[present]}'s: restore it into another ` +
       'directory (--state-dir), or move the files of that one away first.',
   );
 }

@@ -42,6 +42,7 @@ const recordNames = {
   redemptions: 'redemptions of coupons',
   accounts: 'accounts besides the first',
   tokens: 'tokens',
+  leases: 'leases of this device, whose key is lost as well',
 } as const;
 
 function listLosses({ unfinished, records, replaced }: Holdings): readonly string[] {

@@ -2,6 +2,7 @@ import type { View } from '../../client/request.ts';
 import { brief, type Cell, formatAge, formatFields, instant, type Tone, toned } from '../../format.ts';
 import type { Hint } from '../../hint.ts';
 import {
+  type LeasesObject,
   type OutboxObject,
   type StatusObject,
   type UpstreamObject,
@@ -15,7 +16,8 @@ export const statusView: View<StatusObject> = {
 };
 
 export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<string, Cell>> {
-  const { role, version, uptime_s, listeners, upstream, outbox, preload, storage, records, clock } = status;
+  const { role, version, uptime_s, listeners, upstream, outbox, preload, leases, storage, records, clock } =
+    status;
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [listeners.tcp, listeners.socket, ...listeners.sockets]
@@ -29,6 +31,7 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     storage: formatStorage(storage, hint),
     ...(upstream && upstreamFields(upstream, hint)),
     ...(outbox && outboxFields(outbox, hint)),
+    ...(leases && leaseFields(leases, clock.now, hint)),
     preload: preload && formatCounts({ fetched: preload.done, unknown: preload.failed, left: preload.left }),
     records: records && formatCounts(records),
     clock: clock.suspect
@@ -68,6 +71,21 @@ function outboxFields(outbox: OutboxObject, hint: Hint): Readonly<Record<string,
       inferred === 0
         ? null
         : `${inferred} probably applied, without proof: see ${hint('outbox list --state inferred')}`,
+  };
+}
+
+const dayMs = 86_400_000;
+
+function leaseFields(leases: LeasesObject, now: string, hint: Hint): Readonly<Record<string, Cell>> {
+  const { issuer, last_success_at: success, last_error: error, last_error_at: at, next_end: end } = leases;
+  const isSoon = end !== null && Date.parse(end) - Date.parse(now) <= 14 * dayMs;
+  const isAway = error !== null && at !== null && (success === null || Date.parse(at) > Date.parse(success));
+  return {
+    issuer: [issuer, ...(success === null ? [', not reached yet'] : [', last success ', brief(success)])],
+    problem: isAway ? [toned(error, 'bad'), ', ', brief(at), `: see ${hint('doctor')}`] : null,
+    'first lease ends':
+      end === null ? null : isSoon && isAway ? [toned('soon: ', 'bad'), instant(end)] : instant(end),
+    'uses to report': leases.pending_uses === 0 ? null : leases.pending_uses,
   };
 }
 

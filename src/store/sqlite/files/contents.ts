@@ -10,7 +10,15 @@ import { databaseIn } from './state-directory.ts';
 export type UnfinishedCounts = Readonly<Record<UnfinishedState | 'conflicted' | 'dead', number>>;
 
 type Noun =
-  'products' | 'licenses' | 'purchases' | 'collections' | 'coupons' | 'redemptions' | 'accounts' | 'tokens';
+  | 'products'
+  | 'licenses'
+  | 'purchases'
+  | 'collections'
+  | 'coupons'
+  | 'redemptions'
+  | 'accounts'
+  | 'tokens'
+  | 'leases';
 
 /** Counts only tokens that have not expired. */
 export type RecordCounts = Readonly<Record<Noun, number>>;
@@ -24,6 +32,7 @@ const tables: Readonly<Record<Noun, string>> = {
   coupons: 'coupon',
   redemptions: 'redemption',
   accounts: `account WHERE account_id <> '${defaultAccountId}'`,
+  leases: 'held_lease',
   tokens: `token WHERE token_id <> '${adminTokenId}'`,
 };
 
@@ -67,12 +76,12 @@ export function readContents(directory: string, now: number): Contents {
 }
 
 function countIn(database: DatabaseSync, noun: Noun, now: number): number {
-  // An older schema has no column `expires_at`, and no redemptions.
+  // An older schema has no column `expires_at`, no redemptions and no leases.
   if (noun === 'tokens') {
     const tokens = database.prepare(`SELECT * FROM ${tables.tokens}`).all();
     return tokens.filter(({ expires_at: end = null }) => end === null || Number(end) > now).length;
   }
-  if (noun === 'redemptions' && !hasTable(database, tables.redemptions)) return 0;
+  if ((noun === 'redemptions' || noun === 'leases') && !hasTable(database, tables[noun])) return 0;
   return Number(database.prepare(`SELECT count(*) AS count FROM ${tables[noun]}`).get()?.['count']);
 }
 

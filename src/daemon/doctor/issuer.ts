@@ -1,0 +1,129 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import type { Configuration, LeaseSettings } from '../../config/configuration.ts';
+import { formatReason } from '../../config/errors.ts';
+import { readCertificates } from '../../config/file/certificates.ts';
+import { readNamedFile } from '../../config/file/named-file.ts';
+import { readRootKey } from '../../config/file/root-key.ts';
+import { type Finding, fail, ok, warn } from '../../config/finding.ts';
+import { heldVerdict, warningOf } from '../../domain/held-lease.ts';
+import type { HeldLease } from '../../domain/lease.ts';
+import { counted } from '../../domain/text.ts';
+import { formatDatetime } from '../../domain/time.ts';
+import { readStatement } from '../../lease/documents.ts';
+import { openReading } from '../../store/sqlite/connection.ts';
+import { findDatabase } from '../../store/sqlite/files/database-file.ts';
+import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
+import { type CertificateFault, certificateFaultOf } from '../../upstream/classification.ts';
+import { formatProxy } from '../../upstream/proxy.ts';
+import { keysObject, type PublicJwk } from '../../wire/lease.ts';
+import { connectToIssuer, proxyToIssuer } from '../role/holder.ts';
+
+/** Examines the issuer of a holder: its name, its certificate and its keys; and the leases that are held. Changes nothing. */
+export async function examineIssuer(configuration: Configuration): Promise<Finding[]> {
+  const { leases, stateDir } = configuration;
+  const roots = examineRoots(leases);
+  const trust = examineCaFile(leases);
+  const findings = [...roots.findings, ...trust, ...(await examineName(leases))];
+  const isUsable = [...roots.findings, ...trust].every(({ level }) => level !== 'fail');
+  return [
+    ...findings,
+    ...(isUsable ? await examineStatement(leases, roots.keys) : []),
+    ...examineLeases(stateDir),
+  ];
+}
+
+function examineRoots({ roots }: LeaseSettings): { keys: PublicJwk[]; findings: Finding[] } {
+  const keys: PublicJwk[] = [];
+  const findings = roots.flatMap((path) => {
+    const read = readRootKey(path, readNamedFile);
+    if (!read.ok) return [fail(read.text, 'get the public root keys from the vendor')];
+    keys.push(read.key);
+    return [];
+  });
+  const all = counted(keys.length, 'public root key');
+  return { keys, findings: findings.length > 0 ? findings : [ok(`${all} of the vendor can be read`)] };
+}
+
+function examineCaFile({ caFile }: LeaseSettings): Finding[] {
+  if (caFile === null) return [];
+  const read = readCertificates(caFile, readNamedFile);
+  return read.ok ? [ok(`${caFile} can be read`)] : [fail(read.text, 'correct leases.ca_file')];
+}
+
+/** A proxy resolves the name itself. */
+async function examineName(leases: LeaseSettings): Promise<Finding[]> {
+  const choice = proxyToIssuer(leases);
+  const via = choice === null ? null : formatProxy(choice);
+  const notice =
+    choice === null || via === null
+      ? []
+      : [ok(`connections to the issuer go through the proxy ${via} (${choice.source})`)];
+  const host = new URL(via ?? leases.issuer ?? '').hostname.replaceAll(/^\[|\]$/g, '');
+  if (isIP(host) !== 0) return notice;
+  const of = via === null ? 'the issuer' : 'the proxy';
+  try {
+    const { address } = await lookup(host);
+    return [...notice, ok(`${host}, the name of ${of}, resolves to ${address}`)];
+  } catch (error) {
+    const advice = 'check the name, and the name servers of this machine (/etc/resolv.conf)';
+    return [...notice, fail(`${host}, the name of ${of}, does not resolve: ${formatReason(error)}`, advice)];
+  }
+}
+
+const certificateAdvice: Readonly<Record<CertificateFault, string>> = {
+  expired: 'the vendor must renew it, unless the clock of this machine is wrong',
+  untrusted: 'set leases.ca_file to the certificate of the authority that signed the one of the issuer',
+  foreign: 'another server answers there: check leases.issuer',
+};
+
+const keysAnswer = z.object({ data: keysObject });
+
+/** Asks for the key statement, which needs no license key. */
+async function examineStatement(leases: LeaseSettings, roots: readonly PublicJwk[]): Promise<Finding[]> {
+  const { issuer } = leases;
+  await using endpoint = connectToIssuer(leases);
+  const reply = await endpoint.statement(new AbortController().signal);
+  if (reply.kind === 'failed') {
+    const fault = reply.error === undefined ? null : certificateFaultOf(reply.error);
+    const advice =
+      fault === null
+        ? 'check leases.issuer, leases.proxy, and the firewall of this machine; leases stay valid until they expire'
+        : certificateAdvice[fault];
+    return [fail(`the issuer ${issuer} cannot be reached: ${reply.detail}`, advice)];
+  }
+  const read = keysAnswer.safeParse(reply.body);
+  if (!read.success) {
+    const what = `${issuer} answers HTTP ${reply.status}, and not with the keys of an issuer`;
+    return [fail(what, 'check leases.issuer; the vendor may not have set up leases yet')];
+  }
+  const statement = await readStatement(read.data.data.keys, roots);
+  const advice = 'get leases.issuer and the public root keys from the vendor again';
+  if (!statement.ok) return [fail(`the key statement of ${issuer}: ${statement.problem.detail}`, advice)];
+  const { version, issuer: named } = statement.value;
+  return named === issuer
+    ? [ok(`the issuer ${issuer} answers; a root key of the vendor has signed its keys (version ${version})`)]
+    : [fail(`the server at ${issuer} issues leases for ${named}`, 'set leases.issuer to that name')];
+}
+
+function examineLeases(stateDir: string): Finding[] {
+  const path = databaseIn(stateDir);
+  if (!findDatabase(path)) return [];
+  using connection = openReading(path);
+  const now = Date.now();
+  return connection.reader.heldLeases.all().flatMap((held) => examineLease(held, now));
+}
+
+/** The finding does not contain the license key, since people send the output to others. */
+function examineLease(held: HeldLease, now: number): Finding[] {
+  const { document, activationId } = held;
+  if (document?.kind !== 'lease' || held.wanted === 'ended') return [];
+  const of = `the lease of activation ${activationId}`;
+  const end = formatDatetime(document.expiresAt);
+  const advice = 'make the issuer reachable, or bring a lease as a file (latchkey lease request)';
+  if (heldVerdict(held, now).verdict === 'expired') return [fail(`${of} expired on ${end}`, advice)];
+  return warningOf(held, now) === null
+    ? [ok(`${of} is valid until ${end}`)]
+    : [warn(`${of} could not be renewed, and expires on ${end}`, advice)];
+}
