@@ -1,6 +1,6 @@
 import { promises as files } from 'node:fs';
-import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { signingDirectoryOf } from '../config/configuration.ts';
 import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
 import type { CacheableResponse, LicenseService } from '../service/services.ts';
@@ -118,10 +118,9 @@ async function buildRole(
 function issuerOf(store: OpenedStore, { leaseDesk: desk }: Role): App['leaseIssuer'] {
   if (desk === null) return null;
   const { current, metrics, node, log } = store;
-  const { leases, stateDir } = current.configuration;
   return lazyLeaseIssuer({
     ...store,
-    directory: leases.signingDir ?? join(stateDir, 'signing'),
+    directory: signingDirectoryOf(current.configuration),
     desk,
     log: logOf(log, 'lease'),
     isShared: node !== null,

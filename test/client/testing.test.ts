@@ -47,6 +47,53 @@ it('the clocks of a sandbox can be advanced by years, but not beyond the range o
   expect(await program.verify('KEY')).toMatchObject({ verdict: 'valid', freshness: 'fresh' });
 });
 
+it('a holder of a sandbox hears of a disabled license, an ended seat and a blocked device', async () => {
+  await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }], withHolder: true });
+  const { holder, issuer, store } = sandbox;
+  const leases = { issuer: issuer.issuer, product: sandbox.productKey, roots: issuer.roots };
+  const program = connect({ url: holder.url, leases });
+  const reason = async (): Promise<unknown> => {
+    const said = await program.lease('KEY');
+    return said.verdict === 'refused' ? said.reason : said.verdict;
+  };
+  expect(await reason()).toBe('valid');
+  await store.disable('KEY');
+  await expect.poll(reason, { timeout: 10_000 }).toBe('disabled');
+  await store.enable('KEY');
+  await expect.poll(reason, { timeout: 10_000 }).toBe('valid');
+  const [activation] = await issuer.activations('KEY');
+  expect(activation).toMatchObject({
+    deviceName: 'device-1',
+    state: 'active',
+    hasSeat: true,
+    isCopied: false,
+  });
+  await issuer.endActivation(activation?.activationId ?? '');
+  await expect.poll(async () => (await issuer.activations('KEY'))[0]?.state).toBe('ended');
+  await issuer.blockActivation(activation?.activationId ?? '');
+  await expect.poll(reason, { timeout: 10_000 }).toBe('blocked');
+});
+
+it('a holder of a sandbox counts uses while the network is cut, and sends them when it is back', async () => {
+  await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }], withHolder: true });
+  const { holder, store } = sandbox;
+  const program = connect({ url: holder.url, productSecret: 'none' });
+  expect(await program.verify('KEY')).toMatchObject({ verdict: 'valid' });
+  store.cutHolders(true);
+  for (let use = 0; use < 3; use += 1) await program.use('KEY');
+  expect(await program.verify('KEY')).toMatchObject({ verdict: 'valid', license: { uses: 3 } });
+  expect(await store.license('KEY')).toMatchObject({ uses: 0 });
+  store.cutHolders(false);
+  sandbox.advance(3_600_000);
+  await expect.poll(() => store.license('KEY'), { timeout: 10_000 }).toMatchObject({ uses: 3 });
+});
+
+it('a sandbox without a holder says how to get one', async () => {
+  await using sandbox = await startSandbox({ licenses: [] });
+  expect(() => sandbox.holder).toThrow('start it with withHolder');
+  expect(() => sandbox.issuer).toThrow('start it with withHolder');
+});
+
 it('a process that used six sandboxes exits without a warning', async () => {
   const root = join(import.meta.dirname, '../..');
   const url = (path: string): string => JSON.stringify(pathToFileURL(join(root, path)).href);

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
+import { type LeaseCheck, verifyLease } from '../../src/client/index.ts';
 import { runProcess } from '../support/process/command-line.ts';
 import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -45,6 +46,37 @@ async function startSandbox(home: string, ...options: string[]) {
   };
 }
 
+type HolderFacts = {
+  product_key: string;
+  license_key: string;
+  holder: { address: string; issuer: string; roots: LeaseCheck['roots'] };
+  answer: { lease: string; keys: string; proof: string };
+};
+
+/** Starts a sandbox with a holder, asks the holder for a lease, and ends the sandbox. */
+async function runSandboxOnce(home: string): Promise<{ status: number; out: HolderFacts }> {
+  const child = spawn(process.execPath, [program, 'sandbox', '--with-holder', '--json'], {
+    env: { PATH: process.env['PATH'], HOME: home, TMPDIR: home },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  try {
+    let text = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    await vi.waitFor(() => expect(text).toContain('\n'), patience);
+    const facts = JSON.parse(text) as HolderFacts;
+    const query = new URLSearchParams({ license_key: facts.license_key, nonce: '0123456789abcdef' });
+    const response = await fetch(`${facts.holder.address}/agent/v1/lease?${query.toString()}`);
+    const { data } = (await response.json()) as { data: HolderFacts['answer'] };
+    return { status: response.status, out: { ...facts, answer: data } };
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+  }
+}
+
 test('a sandbox accepts the credentials it printed, goes offline when asked, and removes its data', async () => {
   await using home = temporaryDirectory();
   await using sandbox = await startSandbox(home.path, '--offline-after', '10s');
@@ -54,6 +86,26 @@ test('a sandbox accepts the credentials it printed, goes offline when asked, and
   await expect(sandbox.verify()).rejects.toThrow('fetch failed');
   expect(await sandbox.end()).toBe(0);
   expect(existsSync(sandbox.state)).toBe(false);
+});
+
+test('a sandbox with a holder prints what a program compiles in, and the program gets a lease', async () => {
+  await using home = temporaryDirectory();
+  const { status, out } = await runSandboxOnce(home.path);
+  expect(status).toBe(200);
+  expect(out.holder.roots).toHaveLength(2);
+  const { lease, keys, proof } = out.answer;
+  const nonce = '0123456789abcdef';
+  const said = verifyLease({
+    lease,
+    keys,
+    proof,
+    nonce,
+    issuer: out.holder.issuer,
+    roots: out.holder.roots,
+    product: out.product_key,
+    licenseKey: out.license_key,
+  });
+  expect(said).toMatchObject({ verdict: 'valid', seats: { limit: 3, taken: 1 }, nonceSignedBy: 'device' });
 });
 
 test('a sandbox that cannot start prints the reason and leaves nothing behind', async () => {

@@ -19,6 +19,11 @@ export const command = defineCommand({
     credentials: textOption('File of credentials to use; created if missing', 'file'),
     'write-config': textOption('Write the configuration of an agent of the sandbox to this folder', 'folder'),
     'with-agent': { type: 'boolean', default: false, describe: 'Also run an agent of the sandbox' },
+    'with-holder': {
+      type: 'boolean',
+      default: false,
+      describe: 'Also issue leases for three devices, and run a holder of leases',
+    },
   },
   examples: [
     ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],
@@ -37,6 +42,7 @@ export const command = defineCommand({
       credentialsFile: args.credentials ?? null,
       configurationDirectory: args.writeConfig ?? null,
       withAgent: args.withAgent,
+      withHolder: args.withHolder,
       json: args.json === true,
     };
     const { runSandbox } = await import('../../daemon/sandbox/command.ts');

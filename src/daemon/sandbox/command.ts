@@ -14,6 +14,8 @@ import { endingSignals, onEndingSignal, skippedSignals } from '../system/process
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './advancing-time.ts';
 import { SandboxAgent, agentConfiguration } from './agent.ts';
+import { SandboxHolder } from './holder.ts';
+import { SandboxIssuer, type SandboxRootKey } from './issuer.ts';
 import { type SandboxFaults, SandboxStore, type SandboxCredentials, type SandboxParts } from './store.ts';
 import { formatReason } from '../../config/errors.ts';
 import { makeDirectory, readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
@@ -30,6 +32,8 @@ type SandboxCommand = SandboxFaults & {
   configurationDirectory: string | null;
   /** Also runs an agent in front of the store. */
   withAgent: boolean;
+  /** Also issues leases for three devices, and runs a holder. */
+  withHolder: boolean;
   /** Prints one line of JSON. */
   json: boolean;
 };
@@ -44,6 +48,8 @@ type SandboxFacts = FileCredentials & {
   agent: string | null;
   /** The configuration that was written for an agent. */
   configuration: string | null;
+  /** A holder of leases, and what its program has compiled in. */
+  holder: { address: string; issuer: string; roots: readonly SandboxRootKey[] } | null;
 };
 
 /** Runs a store with one product and one license key until a signal, and prints its credentials. Throws `SandboxError`. */
@@ -61,8 +67,9 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
     store,
     configuration: {},
   });
+  let holder: SandboxHolder | null = null;
   const end = async (): Promise<void> => {
-    await Promise.all([agent.stop(), store.goAway()]);
+    await Promise.all([agent.stop(), holder?.stop(), store.goAway()]);
     directory[Symbol.dispose]();
   };
   const closing = endingSignals.includes('SIGHUP') ? ['SIGHUP' as const] : [];
@@ -77,7 +84,22 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
       writeCredentials(options.credentialsFile, credentialsOf(facts));
     if (options.withAgent) await agent.start();
     if (configuration !== null) writeAgentConfiguration(store, configuration);
-    print({ ...facts, agent: options.withAgent ? agent.url : null }, options.json);
+    const issuer = options.withHolder
+      ? await issueLeases(store, join(directory.path, 'authority'), shared.time)
+      : null;
+    if (issuer !== null) {
+      holder = new SandboxHolder({
+        ...shared,
+        directory: join(directory.path, 'holder'),
+        store,
+        issuer,
+        deviceName: 'sandbox',
+        configuration: {},
+      });
+      await holder.start();
+    }
+    const held = issuer && holder && { address: holder.url, issuer: issuer.issuer, roots: issuer.roots };
+    print({ ...facts, agent: options.withAgent ? agent.url : null, holder: held }, options.json);
   } catch (error) {
     await end();
     if (error instanceof ListenError) throw new SandboxError(`${error.message}; choose another: --port`);
@@ -101,6 +123,17 @@ function openStore(
   return new SandboxStore({ ...parts, port: options.port, credentials, faults: options });
 }
 
+/** A license has three seats. Leases are short, so that their end can be seen. */
+async function issueLeases(
+  store: SandboxStore,
+  directory: string,
+  time: AdvancingTime,
+): Promise<SandboxIssuer> {
+  const issuer = await SandboxIssuer.setUp(store, { directory, time });
+  await issuer.setTerms({ seats: 3, holdMs: 0, termMs: 10 * 60_000, refreshMs: 60_000 });
+  return issuer;
+}
+
 async function goOffline(store: SandboxStore, afterMs: number, json: boolean): Promise<void> {
   await sleep(afterMs);
   await store.goAway();
@@ -110,7 +143,7 @@ async function goOffline(store: SandboxStore, afterMs: number, json: boolean): P
 function factsOf(
   store: SandboxStore,
   licenseKey: string,
-): Omit<SandboxFacts, 'state' | 'agent' | 'configuration'> {
+): Omit<SandboxFacts, 'state' | 'agent' | 'holder' | 'configuration'> {
   const { apiKey, productKey, productSecret } = store.credentials;
   return {
     address: store.url,
@@ -152,7 +185,26 @@ Try it:
   curl -H '${credentialHeaders.productSecret}: ${credentials.product_secret}' \\
     '${agent ?? address}/api/v2/license/verify?license_key=${credentials.license_key}'
 
-${adviseAgent(facts)}`;
+${facts.holder === null ? adviseAgent(facts) : describeHolder(facts, facts.holder)}`;
+}
+
+function describeHolder(
+  { license_key, state }: SandboxFacts,
+  { address, issuer, roots }: NonNullable<SandboxFacts['holder']>,
+): string {
+  return `A holder of leases answers on ${address}; it has no secret. A license has 3 seats.
+Compile into a program that checks leases:
+  issuer: "${issuer}"
+  roots: [
+${roots.map((root) => `    ${JSON.stringify(root)}`).join(',\n')}
+  ]
+
+Try it:
+  curl '${address}/api/v2/license/verify?license_key=${license_key}'
+  curl '${address}/agent/v1/lease?license_key=${license_key}&nonce=0123456789abcdef'
+  latchkey activation list --state-dir ${state}
+  latchkey disable ${license_key} --state-dir ${state}
+`;
 }
 
 function adviseAgent(facts: SandboxFacts): string {

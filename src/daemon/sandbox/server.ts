@@ -12,13 +12,16 @@ import type { Daemon } from '../daemon.ts';
 import { startDaemon } from '../start.ts';
 import type { AdvancingTime } from './advancing-time.ts';
 
-/** Starts a daemon of a sandbox. Only `tree` configures the daemon: no file, and no variable of the environment. */
+/**
+ * Starts a daemon of a sandbox. Only `tree` and the files that `tree` names (`files`) configure the daemon: no variable of
+ * the environment.
+ */
 export async function startServer(
   tree: Tree,
-  { log, time }: { log: Log; time: AdvancingTime },
+  { log, time, files = [] }: { log: Log; time: AdvancingTime; files?: readonly string[] },
   prepare: (server: FastifyInstance) => void = () => undefined,
 ): Promise<Daemon> {
-  return await startDaemon(embeddedConfiguration(tree), {
+  return await startDaemon(embeddedConfiguration(tree, files), {
     log,
     time,
     prepare: (server) => {
@@ -31,8 +34,8 @@ export async function startServer(
   });
 }
 
-/** A configuration from `tree` alone. Throws where it is wrong. */
-export function embeddedConfiguration(tree: Tree): Configuration {
+/** A configuration from `tree` and the files that it names. Throws where it is wrong. */
+export function embeddedConfiguration(tree: Tree, files: readonly string[] = []): Configuration {
   const result = parseConfiguration({
     flags: tree,
     environment: {},
@@ -40,6 +43,7 @@ export function embeddedConfiguration(tree: Tree): Configuration {
     platform: process.platform,
     directory: tmpdir(),
     readFile: (path) => {
+      if (files.includes(path)) return readFileSync(path, 'utf8');
       throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
     },
   });

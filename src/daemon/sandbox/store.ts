@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -66,6 +67,7 @@ export class SandboxStore {
   readonly #faults: SandboxFaults;
   readonly #products: Set<string> = new Set();
   readonly #daemon: RestartableDaemon;
+  readonly #holderSockets: Set<Socket> = new Set();
   #credentials: SandboxCredentials | null = null;
 
   constructor(parts: StoreParts) {
@@ -113,7 +115,25 @@ export class SandboxStore {
     const { directory, dialect, credentials = null } = this.#parts;
     if (this.#credentials === null && credentials !== null) writeApiKey(directory, credentials.apiKey);
     const tree = { state_dir: directory, listen: { tcp, socket: false, dialect } };
-    return await startServer(tree, this.#parts, (server) => misbehave(server, this.#faults));
+    return await startServer(tree, this.#parts, (server) => {
+      misbehave(server, this.#faults);
+      this.#watchHolders(server);
+    });
+  }
+
+  /** Remembers the connections on which holders wait, so that they can be cut. */
+  #watchHolders(server: FastifyInstance): void {
+    server.addHook('onRequest', (request, _, done) => {
+      if (request.routeOptions.url?.startsWith('/lease/') !== true) return done();
+      const { socket } = request.raw;
+      if (this.#faults.holdersCut === true) {
+        socket.destroy();
+        return;
+      }
+      if (!this.#holderSockets.has(socket)) socket.once('close', () => this.#holderSockets.delete(socket));
+      this.#holderSockets.add(socket);
+      done();
+    });
   }
 
   async #createProduct(): Promise<SandboxCredentials> {
@@ -173,6 +193,21 @@ export class SandboxStore {
     };
   }
 
+  /** Disables a license key; `enable` undoes it. */
+  async disable(licenseKey: string): Promise<void> {
+    dataOf(await this.#admin().putForm('/api/v2/license/disable', { license_key: licenseKey }));
+  }
+
+  async enable(licenseKey: string): Promise<void> {
+    dataOf(await this.#admin().putForm('/api/v2/license/enable', { license_key: licenseKey }));
+  }
+
+  /** Cuts the network between the store and the holders of leases, or restores it. */
+  cutHolders(isCut: boolean): void {
+    this.#faults.holdersCut = isCut;
+    if (isCut) for (const socket of this.#holderSockets) socket.destroy();
+  }
+
   /** Refunds the purchase of a key, which disables the key for good. */
   async refund(licenseKey: string): Promise<void> {
     const license = await this.#find(licenseKey);
@@ -225,6 +260,8 @@ export type SandboxFaults = {
   lostReplies: number;
   /** With the same seed, the same requests fail; null: other requests each time. */
   seed: string | null;
+  /** Whether requests of holders of leases fail. */
+  holdersCut?: boolean;
 };
 
 const noFaults: Readonly<SandboxFaults> = { latencyMs: 0, errorRate: 0, lostReplies: 0, seed: null };

@@ -6,7 +6,9 @@ import { makeLog } from '../log.ts';
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './advancing-time.ts';
 import { SandboxAgent } from './agent.ts';
-import { SandboxStore, type SandboxLicense } from './store.ts';
+import { SandboxHolder } from './holder.ts';
+import { SandboxIssuer } from './issuer.ts';
+import { SandboxStore, type SandboxLicense, type SandboxParts } from './store.ts';
 
 export interface SandboxOptions {
   /** Default: one, `WTKP4-66NL5-HMKQW-GFSCZ`. */
@@ -14,6 +16,15 @@ export interface SandboxOptions {
   /** The dialect of the store and the agent under `/api`. Default: the specification. */
   readonly dialect?: DialectName;
   /** Settings of the agent, as in its configuration file: `{ freshness: { grace: '3d' } }`. */
+  readonly configuration?: Readonly<Record<string, unknown>>;
+  /** Whether the store issues leases, and a holder of leases runs as well. */
+  readonly withHolder?: boolean;
+}
+
+export interface SandboxHolderOptions {
+  /** The name of the device. Default: `device-1`, `device-2` … */
+  readonly deviceName?: string;
+  /** Settings of the holder, as in its configuration file: `{ leases: { activate: 'explicit' } }`. */
   readonly configuration?: Readonly<Record<string, unknown>>;
 }
 
@@ -34,6 +45,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await sandbox.store.comeBack();
     await sandbox.store.sell(options.licenses ?? [{ licenseKey: 'WTKP4-66NL5-HMKQW-GFSCZ' }]);
     await sandbox.agent.start();
+    if (options.withHolder === true) await sandbox.issueLeases();
     return sandbox;
   } catch (error) {
     await sandbox[Symbol.asyncDispose]();
@@ -41,7 +53,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   }
 }
 
-/** A store, and an agent in front of the store. Their clocks can be put forward. */
+/** A store, an agent in front of the store, and holders of leases. Their clocks can be put forward. */
 export class Sandbox implements AsyncDisposable {
   readonly productKey: string = 'RGsF';
   readonly productSecret: string = 'secret-of-the-sandbox';
@@ -50,6 +62,9 @@ export class Sandbox implements AsyncDisposable {
   readonly agent: SandboxAgent;
   readonly #time = new AdvancingTime();
   readonly #directory: TemporaryDirectory;
+  readonly #shared: Omit<SandboxParts, 'directory'>;
+  readonly #holders: SandboxHolder[] = [];
+  #issuer: SandboxIssuer | null = null;
 
   /** For `startSandbox`. */
   constructor(
@@ -59,6 +74,7 @@ export class Sandbox implements AsyncDisposable {
   ) {
     this.#directory = directory;
     const shared = { time: this.#time, dialect, log };
+    this.#shared = shared;
     this.store = new SandboxStore({ ...shared, directory: join(directory.path, 'store'), credentials: this });
     this.agent = new SandboxAgent({
       ...shared,
@@ -69,7 +85,44 @@ export class Sandbox implements AsyncDisposable {
     this.store.onReturn = () => this.agent.syncNow();
   }
 
-  /** Puts the clocks of the store and the agent forward, by up to 1,000 years. */
+  /** The store as the issuer of leases. Throws without the option `withHolder`. */
+  get issuer(): SandboxIssuer {
+    if (this.#issuer === null) throw new Error('This sandbox issues no leases: start it with withHolder.');
+    return this.#issuer;
+  }
+
+  /** The first holder. Throws without the option `withHolder`. */
+  get holder(): SandboxHolder {
+    const [first] = this.#holders;
+    if (first === undefined) throw new Error('This sandbox has no holder: start it with withHolder.');
+    return first;
+  }
+
+  /** For `startSandbox`. */
+  async issueLeases(): Promise<void> {
+    const directory = join(this.#directory.path, 'store');
+    this.#issuer = await SandboxIssuer.setUp(this.store, { directory, time: this.#time });
+    await this.startHolder();
+  }
+
+  /** Starts another holder: another device. */
+  async startHolder(options: SandboxHolderOptions = {}): Promise<SandboxHolder> {
+    const name = `device-${this.#holders.length + 1}`;
+    const { deviceName = name, configuration = {} } = options;
+    const holder = new SandboxHolder({
+      ...this.#shared,
+      directory: join(this.#directory.path, name),
+      store: this.store,
+      issuer: this.issuer,
+      deviceName,
+      configuration,
+    });
+    this.#holders.push(holder);
+    await holder.start();
+    return holder;
+  }
+
+  /** Puts the clocks of the store, the agent and the holders forward, by up to 1,000 years. */
   advance(ms: number): void {
     if (!(ms >= 0 && ms <= maxAdvanceMs)) {
       throw new RangeError('A clock can only be put forward, and by up to 1,000 years.');
@@ -92,7 +145,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.agent.stop();
+    await Promise.all([this.agent, ...this.#holders].map((each) => each.stop()));
     await this.store.goAway();
     this.#directory[Symbol.dispose]();
   }
