@@ -123,7 +123,7 @@ export class LatchkeyClient {
     const nonce = randomBytes(32).toString('base64url');
     const { method, headers, ...rest } = this.#request(
       'GET',
-      leasePath(licenseKey, trust, nonce),
+      `/agent/v1/lease?${this.#licenseForm(licenseKey)}&nonce=${nonce}`,
       'productSecret',
     );
     const prefer = fresh ? { prefer: `wait=${issuerWaitS}` } : {};
@@ -200,7 +200,7 @@ export class LatchkeyClient {
   }
 
   async #verify(licenseKey: string, options: CallOptions): Promise<Verdict> {
-    const path = `/api/v2/license/verify?${licenseForm(licenseKey)}`;
+    const path = `/api/v2/license/verify?${this.#licenseForm(licenseKey)}`;
     try {
       const request = this.#request('GET', path, 'productSecret');
       const { value: license, headers } = await this.#send(
@@ -222,9 +222,21 @@ export class LatchkeyClient {
 
   async #change(action: string, licenseKey: string, options: ChangeOptions): Promise<ChangedLicense> {
     const path = `/api/v2/license/${action}`;
-    const request = this.#request('PUT', path, 'productSecret', licenseForm(licenseKey));
+    const request = this.#request('PUT', path, 'productSecret', this.#licenseForm(licenseKey));
     const { value: license, headers } = await this.#send(...asChange(request, options), readLicenseBody);
     return { license, ...readProvenance(headers) };
+  }
+
+  /** A holder that has several products needs the product, too. */
+  #licenseForm(licenseKey: unknown): string {
+    // Plain JavaScript may pass a value that is not a string. Without this check, the key would be "undefined".
+    if (typeof licenseKey !== 'string') {
+      const type = licenseKey === null ? 'null' : typeof licenseKey;
+      throw new ConfigurationError(`The license key must be a string, not ${type}.`);
+    }
+    const product = this.#options.leases?.product;
+    const form = { license_key: licenseKey, ...(product !== undefined && { product_key: product }) };
+    return new URLSearchParams(form).toString();
   }
 
   async #send<Value>(
@@ -259,10 +271,6 @@ export class LatchkeyClient {
   }
 }
 
-function leasePath(licenseKey: string, { product }: LeaseTrust, nonce: string): string {
-  return `/agent/v1/lease?${licenseForm(licenseKey)}&${new URLSearchParams({ product_key: product, nonce }).toString()}`;
-}
-
 /** The verdict if there is no lease that can be believed. Throws the mistakes of the program itself. */
 function leaseFailure(error: unknown): LeaseVerdict {
   if (error instanceof LeaseError) {
@@ -272,18 +280,11 @@ function leaseFailure(error: unknown): LeaseVerdict {
     const refusal = leaseRefusals[error.code];
     if (refusal !== undefined) return { verdict: 'refused', reason: refusal, isSigned: false, error };
   }
-  const reason = undeterminedReason(error);
+  // The issuer did not understand the holder: this is no mistake of the program.
+  const isOfHolder = isProblem(error, 'lease_request_invalid') || isProblem(error, 'out_of_sequence');
+  const reason = isOfHolder ? 'unknown' : undeterminedReason(error);
   if (reason === null) throw error;
   return { verdict: 'undetermined', reason, error: error as AgentUnavailableError | ProblemError };
-}
-
-/** Plain JavaScript may pass a value that is not a string. Without this check, the key would be "undefined". */
-function licenseForm(licenseKey: unknown): string {
-  if (typeof licenseKey !== 'string') {
-    const type = licenseKey === null ? 'null' : typeof licenseKey;
-    throw new ConfigurationError(`The license key must be a string, not ${type}.`);
-  }
-  return new URLSearchParams({ license_key: licenseKey }).toString();
 }
 
 function readOptions(options: CallOptions, retriesUntilDeadline: boolean): RetryOptions {

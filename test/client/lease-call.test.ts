@@ -95,6 +95,7 @@ it.each([
   ['verdict_expired', 503, 'undetermined: expired'],
   ['upstream_unreachable', 503, 'undetermined: unknown'],
   ['rate_limited', 429, 'undetermined: busy'],
+  ['lease_request_invalid', 422, 'undetermined: unknown'],
 ])(
   'the problem %s (%i) of a holder is the verdict %s, which nobody has signed',
   async (code, status, verdict) => {
@@ -116,6 +117,6 @@ it('the other calls of a program that trusts leases need no secret either', asyn
   await using holder = await startFakeHolder(made);
   const client = clientOf(holder);
   expect((await client.use('KEY')).license.uses).toBe(1);
-  expect(holder.counted).toEqual(['KEY']);
+  expect(holder.counted).toEqual(['license_key=KEY&product_key=RGsF']);
   await expect(connect({ url: holder.url }).use('KEY')).rejects.toThrow(ConfigurationError);
 });

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { connect, LatchkeyError, type LatchkeyClient } from '../../src/client/index.ts';
 import { eventually, secret, startAgentHarness } from '../support/harness/agent-harness.ts';
+import { makeLeaseVectors } from '../support/lease/vectors.ts';
 import { compile, installClient } from '../support/process/installed-client.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -79,6 +80,53 @@ it("the client has types and runs as an ES module and as CommonJS, also on the m
     for (const file of ['out/module.mjs', 'out/common.cjs']) {
       const { stdout } = await run(node, [join(home.path, file)]);
       expect(stdout).toBe('agent_unavailable false\n');
+    }
+  }
+});
+
+const leaseProgram = `
+const checks: (LeaseCheck & { expected: string })[] = JSON.parse(readFileSync('checks.json', 'utf8'));
+const wrong = checks.filter((check) => {
+  try {
+    const said = verifyLease(check);
+    return check.expected !== (said.verdict === 'valid' ? said.verdict : said.reason);
+  } catch (error) {
+    return !(error instanceof LeaseError) || check.expected !== error.code;
+  }
+});
+console.log(checks.length, wrong.map(({ expected }) => expected).join());
+`;
+
+it("leases are checked by the ES module and by the CommonJS module, also on the machine's older Node", async () => {
+  await using home = temporaryDirectory();
+  await installClient(home.path);
+  const now = Date.now();
+  const { vectors, ...trust } = makeLeaseVectors(now);
+  const nonce = 'a-nonce-of-this-program';
+  const checks = vectors.map(({ answer, typed, expected }) => ({
+    ...trust,
+    ...answer(nonce),
+    licenseKey: typed,
+    nonce,
+    now,
+    expected,
+  }));
+  await writeFile(join(home.path, 'checks.json'), JSON.stringify(checks));
+  const imports = `
+import { readFileSync } from 'node:fs';
+import { LeaseError, verifyLease, type LeaseCheck } from 'latchkey/client';
+`;
+  await writeFile(join(home.path, 'module.mts'), `${imports}${leaseProgram}`);
+  await writeFile(join(home.path, 'common.cts'), `${imports}${leaseProgram}`);
+  const options = { module: 'nodenext', target: 'es2022', strict: true, types: ['node'], outDir: 'out' };
+  const typeRoots = [join(root, 'node_modules/@types')];
+  const project = { compilerOptions: { ...options, typeRoots }, include: ['*.mts', '*.cts'] };
+  await writeFile(join(home.path, 'tsconfig.json'), JSON.stringify(project));
+  await compile('--project', home.path);
+  for (const node of [process.execPath, machineNode ?? process.execPath]) {
+    for (const file of ['out/module.mjs', 'out/common.cjs']) {
+      const { stdout } = await run(node, [join(home.path, file)], { cwd: home.path });
+      expect(stdout).toBe(`${checks.length} \n`);
     }
   }
 });

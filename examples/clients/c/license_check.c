@@ -54,13 +54,13 @@ static long call(const char *key, const char *idempotency_key, const char *nonce
   }
   char url[4096], form[2048], header[512];
   char *escaped = curl_easy_escape(curl, key, 0);
-  snprintf(form, sizeof form, "license_key=%s", escaped);
+  snprintf(form, sizeof form, "license_key=%s&product_key=%s", escaped, lease_product);
   curl_free(escaped);
   snprintf(header, sizeof header, "product-secret-key: %s", environment("LATCHKEY_SECRET", ""));
   struct curl_slist *headers = curl_slist_append(NULL, header);
   headers = curl_slist_append(headers, "Accept: application/problem+json, application/json");
   if (nonce != NULL) {
-    snprintf(url, sizeof url, "%s/agent/v1/lease?%s&product_key=%s&nonce=%s", base, form, lease_product, nonce);
+    snprintf(url, sizeof url, "%s/agent/v1/lease?%s&nonce=%s", base, form, nonce);
   } else if (idempotency_key == NULL) {
     snprintf(url, sizeof url, "%s/api/v2/license/verify?%s", base, form);
   } else {

@@ -124,7 +124,11 @@ public static class LicenseCheck
             {
                 var request = new HttpRequestMessage(HttpMethod.Put, "/api/v2/license/usage");
                 request.Headers.Add("Idempotency-Key", idempotencyKey);
-                request.Content = new FormUrlEncodedContent(new Dictionary<string, string> { { "license_key", key } });
+                request.Content = new FormUrlEncodedContent(new Dictionary<string, string>
+                {
+                    { "license_key", key },
+                    { "product_key", Lease.Product },
+                });
                 var answer = await Http.Value.SendAsync(request);
                 var body = await Read(answer);
                 int status = (int)answer.StatusCode;

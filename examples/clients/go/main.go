@@ -125,7 +125,7 @@ func (a agent) leased(key string) string {
 // countUse sends the same idempotency key with all retries, so that the use counts once.
 func (a agent) countUse(key string) string {
 	idempotencyKey := newKey()
-	form := url.Values{"license_key": {key}}.Encode()
+	form := url.Values{"license_key": {key}, "product_key": {product}}.Encode()
 	wait := 100 * time.Millisecond
 	for end := time.Now().Add(deadline); time.Now().Before(end); {
 		request, err := http.NewRequest(http.MethodPut, a.base+"/api/v2/license/usage", strings.NewReader(form))

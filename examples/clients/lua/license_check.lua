@@ -105,7 +105,7 @@ local function count_use(key)
   local idempotency_key = new_key()
   local finish, wait = socket.gettime() + deadline, 0.1
   while socket.gettime() < finish do
-    local form = "license_key=" .. url.escape(key)
+    local form = "license_key=" .. url.escape(key) .. "&product_key=" .. url.escape(lease.product)
     local status, answer = call("PUT", "/api/v2/license/usage", form, { ["idempotency-key"] = idempotency_key })
     local license = answer and type(answer.data) == "table" and answer.data or {}
     if status == 200 and math.tointeger(license.uses) then return ("%d"):format(license.uses) end

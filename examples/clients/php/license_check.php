@@ -79,7 +79,7 @@ function countUse(string $key): string
     $idempotencyKey = bin2hex(random_bytes(16));
     $end = microtime(true) + DEADLINE_S;
     for ($waitMs = 100; microtime(true) < $end; $waitMs = min(2 * $waitMs, 2000)) {
-        $form = http_build_query(['license_key' => $key]);
+        $form = http_build_query(['license_key' => $key, 'product_key' => PRODUCT]);
         $answered = call('PUT', '/api/v2/license/usage', $form, ["Idempotency-Key: $idempotencyKey"]);
         [$status, $answer] = $answered ?? [0, []];
         if ($status === 200 && isset($answer['data']['uses'])) {

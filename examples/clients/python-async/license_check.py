@@ -105,7 +105,7 @@ async def count_use(http, key):
     deadline, wait = time.monotonic() + DEADLINE_S, 0.1
     while time.monotonic() < deadline:
         try:
-            url, form = f"{BASE}/api/v2/license/usage", {"license_key": key}
+            url, form = f"{BASE}/api/v2/license/usage", {"license_key": key, "product_key": lease.PRODUCT}
             headers = {"idempotency-key": idempotency_key}
             async with http.put(url, data=form, headers=headers, allow_redirects=False) as answer:
                 body = await read(answer)

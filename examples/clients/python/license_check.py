@@ -135,10 +135,11 @@ def count_use(key):
     """The key of the request is made once and kept across retries, so that the use counts once."""
     idempotency_key = str(uuid.uuid4())
     headers = {"idempotency-key": idempotency_key, "content-type": "application/x-www-form-urlencoded"}
+    form = urlencode({"license_key": key, "product_key": lease.PRODUCT})
     deadline, wait = time.monotonic() + DEADLINE_S, 0.1
     while time.monotonic() < deadline:
         try:
-            status, body = call("PUT", "/api/v2/license/usage", urlencode({"license_key": key}), headers)
+            status, body = call("PUT", "/api/v2/license/usage", form, headers)
             if status == 200:
                 return str(body["data"]["uses"])
             if status not in (408, 409, 429) and status < 500:

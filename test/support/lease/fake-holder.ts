@@ -5,7 +5,7 @@ import type { LeaseVectors } from './vectors.ts';
 
 /** A server on the port of a holder, which answers as an attacker likes. */
 export interface FakeHolder extends Listener {
-  /** The license keys whose uses were counted. */
+  /** The forms of the uses that were counted. */
   readonly counted: string[];
   /** What was asked for leases: the query, and the header Prefer. */
   readonly asked: { readonly query: URLSearchParams; readonly prefer: string | undefined }[];
@@ -47,7 +47,7 @@ export async function startHolderWith(
         asked.push({ query: searchParams, prefer: request.headers['prefer'] as string | undefined });
         return answer(searchParams.get('license_key') ?? '', searchParams.get('nonce') ?? '');
       }
-      if (request.method === 'PUT') counted.push(new URLSearchParams(body).get('license_key') ?? '');
+      if (request.method === 'PUT') counted.push(body);
       return { body: { data: licensed(1) } };
     })();
     response

@@ -21,7 +21,7 @@ import { encode, hashOf, signText, type Draft } from './documents.ts';
 export function wrongCases(keys: Keys, now: number): Case[] {
   return [
     ...wrongLeases(keys, now),
-    textualEnd(now),
+    ...uselessLeases(now),
     ...wrongHeaders(keys),
     ...wrongProofs(keys),
     ...wrongStatements(keys),
@@ -90,14 +90,20 @@ function wrongLeases({ root, ending, device, stranger }: Keys, now: number): Cas
   }));
 }
 
-/** The issuer never signs such a lease, and several libraries read a text of digits as a number. */
-function textualEnd(now: number): Case {
-  return {
-    name: 'a lease that ends with a text',
+/** The issuer never signs such leases. Several libraries read a text of digits as a number, and programs ignore claims that they do not need. */
+function uselessLeases(now: number): Case[] {
+  const claims: [string, Members][] = [
+    ['an end that is a text', { exp: String(now + day) }],
+    ['no activation', { sub: null }],
+    ['seats that are a text', { seats: 'many' }],
+    ['no date of the next renewal', { refresh_at: undefined }],
+  ];
+  return claims.map(([name, changed]) => ({
+    name: `a lease with ${name}`,
     expected: 'malformed',
     isForStrictParsers: true,
-    answer: (parts) => answerWith(parts, { lease: withClaims(parts.lease, { exp: String(now + day) }) }),
-  };
+    answer: (parts) => answerWith(parts, { lease: withClaims(parts.lease, changed) }),
+  }));
 }
 
 function wrongHeaders({ signing }: Keys): Case[] {
@@ -238,6 +244,12 @@ function wrongStatements({ root, signing, device, stranger }: Keys): Case[] {
     ],
     ['with a lower version', 'old_keys', (statement) => withClaims(statement, { version: keysVersion - 1 })],
     ['without a version', 'malformed', (statement) => withClaims(statement, { version: null })],
+    ['without a list of keys', 'malformed', (statement) => withClaims(statement, { keys: null })],
+    [
+      'with something else in place of a key',
+      'malformed',
+      (statement) => withClaims(statement, { keys: [{}] }),
+    ],
     ['without the signing key', 'unknown_key', (statement) => withClaims(statement, { keys: [] })],
     ['of another type', 'wrong_type', (statement) => withHeader(statement, { typ: 'latchkey-lease+jwt' })],
     ['whose header has its own key', 'malformed', (statement) => withHeader(statement, { jwk: root.jwk })],

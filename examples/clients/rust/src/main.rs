@@ -31,17 +31,15 @@ fn call(ask: Ask, license_key: &str) -> Option<(u32, Value)> {
         }
         None => &url,
     };
-    let form = format!("license_key={}", easy.url_encode(license_key.as_bytes()));
+    let product = easy.url_encode(lease::PRODUCT.as_bytes());
+    let form = format!("license_key={}&product_key={product}", easy.url_encode(license_key.as_bytes()));
     let mut headers = List::new();
     let secret = env::var("LATCHKEY_SECRET").unwrap_or_default();
     headers.append(&format!("product-secret-key: {secret}")).ok()?;
     headers.append("Accept: application/problem+json, application/json").ok()?;
     match ask {
         Ask::Verify => easy.url(&format!("{base}/api/v2/license/verify?{form}")).ok()?,
-        Ask::Lease(nonce) => {
-            let product = easy.url_encode(lease::PRODUCT.as_bytes());
-            easy.url(&format!("{base}/agent/v1/lease?{form}&product_key={product}&nonce={nonce}")).ok()?
-        }
+        Ask::Lease(nonce) => easy.url(&format!("{base}/agent/v1/lease?{form}&nonce={nonce}")).ok()?,
         Ask::Use(idempotency_key) => {
             easy.url(&format!("{base}/api/v2/license/usage")).ok()?;
             easy.post_fields_copy(form.as_bytes()).ok()?;

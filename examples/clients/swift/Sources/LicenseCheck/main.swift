@@ -38,7 +38,7 @@ let session = URLSession(configuration: configuration, delegate: NoRedirects(), 
 
 func request(_ path: String, _ key: String) -> URLRequest {
     var parts = URLComponents(string: base + path)!
-    parts.queryItems = [URLQueryItem(name: "license_key", value: key)]
+    parts.queryItems = [URLQueryItem(name: "license_key", value: key), URLQueryItem(name: "product_key", value: product)]
     // Foundation does not encode a plus sign, which a form reads as a space.
     parts.percentEncodedQuery = parts.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
     var request = URLRequest(url: parts.url!)
@@ -72,7 +72,7 @@ func leased(_ key: String) async -> String {
     let seen = (try? String(contentsOf: file, encoding: .utf8)).flatMap { Int($0) } ?? 0
     do {
         var get = request("/agent/v1/lease", key)
-        get.url = URL(string: get.url!.absoluteString + "&product_key=\(product)&nonce=\(nonce)")
+        get.url = URL(string: get.url!.absoluteString + "&nonce=\(nonce)")
         let (body, response) = try await session.data(for: get)
         let answer = try JSONDecoder().decode(LeaseAnswer.self, from: body)
         let status = (response as! HTTPURLResponse).statusCode

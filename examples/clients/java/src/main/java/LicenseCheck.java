@@ -81,7 +81,7 @@ public final class LicenseCheck {
   private String leased(String key) throws InterruptedException {
     String nonce = UUID.randomUUID().toString();
     try {
-      String query = form(key) + "&product_key=" + Lease.PRODUCT + "&nonce=" + nonce;
+      String query = form(key) + "&nonce=" + nonce;
       HttpResponse<String> answer = send(request("/agent/v1/lease?" + query).GET());
       Object code = answer.statusCode() == 200 ? null : member(parse(answer.body()), "code");
       if (answer.statusCode() == 404 && "\"license_not_found\"".equals(code)) {
@@ -233,7 +233,7 @@ public final class LicenseCheck {
   }
 
   private static String form(String key) {
-    return "license_key=" + URLEncoder.encode(key, StandardCharsets.UTF_8);
+    return "license_key=" + URLEncoder.encode(key, StandardCharsets.UTF_8) + "&product_key=" + Lease.PRODUCT;
   }
 
   private static String getenv(String name, String otherwise) {
