@@ -10,9 +10,11 @@ import { settings } from '../src/config/configuration.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import { keysOf, settingsOf } from '../src/config/schema.ts';
+import { newTestKey } from './support/lease/documents.ts';
 import { certificate, privateKey } from './support/network/certificate.ts';
 import { blocksOf, chapterOf, guides, readExample, wordsOf } from './support/reference/guides.ts';
 
+const publicKey = JSON.stringify(newTestKey().jwk);
 const repository = join(import.meta.dirname, '..');
 
 /** The programs besides `latchkey` that a guide may call: those of the system. */
@@ -61,9 +63,9 @@ test('there is something of everything that is looked at in the guides', () => {
   const all = guides.map(readExample).join('\n');
   const looks = [linksIn, citationsIn, blocksOfShell, blocksOfYaml, commandsInSentences, settingsIn, wordsIn];
   for (const look of looks) expect(look(all).length, look.name).toBeGreaterThan(2);
-  // Blocks in the others are run by test/e2e/existing-software/readme.test.ts.
+  // test/e2e/existing-software/readme.test.ts and test/e2e/lease-guide.test.ts run the programs.
   const languages = [...all.matchAll(/^ *```(\w+)$/gm)].map(([, language]) => language);
-  expect(new Set(languages)).toEqual(new Set(['sh', 'yaml', 'js', 'text']));
+  expect(new Set(languages)).toEqual(new Set(['sh', 'yaml', 'js', 'ts', 'text']));
 });
 
 describe.each(guides)('%s', (path) => {
@@ -86,7 +88,7 @@ describe.each(guides)('%s', (path) => {
     for (const block of blocksOfShell(text)) {
       expect(spawnSync('bash', ['-n'], { input: block }).status, block).toBe(0);
       for (const line of block.split('\n').filter((each) => each.trim() !== '')) {
-        const [program = '', ...argv] = wordsOf(line);
+        const [program = '', ...argv] = wordsOf(line.replace(/ > \S+$/, ''));
         const fault = program === 'latchkey' ? await misunderstanding(argv) : null;
         const isKnown = program === 'latchkey' || systemPrograms.has(program);
         expect([line, isKnown, fault]).toEqual([line, true, null]);
@@ -114,6 +116,8 @@ describe.each(guides)('%s', (path) => {
         '/etc/latchkey/config.yaml': block,
         '/etc/latchkey/tls/cert.pem': certificate,
         '/etc/latchkey/tls/key.pem': privateKey,
+        '/etc/latchkey/root-1.pub.jwk': publicKey,
+        '/etc/latchkey/root-2.pub.jwk': publicKey,
         '/etc/latchkey/database-url': 'postgres://latchkey:secret@database.example.com/licenses',
       };
       const result = parseConfiguration({

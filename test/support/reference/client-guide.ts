@@ -19,9 +19,16 @@ export const guidePrograms: readonly GuideProgram[] = matches.flatMap(([, , sour
   if (source === undefined || output === undefined) return [];
   const headings = matches.slice(0, index).map(([, heading]) => heading);
   const heading = headings.findLast((each) => each !== undefined) ?? '';
-  return [{ heading, source: source.replaceAll(/latchkey\/(\w+)/g, sourceFile), output }];
+  return [
+    {
+      heading,
+      source: source.replaceAll(/latchkey\/(\w+)/g, (_, entry: string) => sourceFile(entry)),
+      output,
+    },
+  ];
 });
 
-function sourceFile(_: string, entry: string): string {
+/** The URL of the source of an entry of the package, such as `client`. */
+export function sourceFile(entry: string): string {
   return pathToFileURL(join(root, 'src', entry === 'client' ? 'client/index.ts' : `${entry}.ts`)).href;
 }
