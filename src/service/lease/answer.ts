@@ -82,15 +82,16 @@ export async function answerRequest(
   const expected = request.challenge === null ? '' : await challenge();
   const decision = decideSequence(last, { ...request, digest }, expected);
   if (decision === 'repeated' && stored !== null) return repeat(stored, command);
-  if (decision !== 'next' && decision !== 'continued') {
+  const growth = growthOf(last.uses, request.uses);
+  const isContinued = decision === 'continued';
+  // Restored stores of the device and of the issuer may agree in the number, and not in the totals.
+  if (!isContinued && (decision !== 'next' || growth === null)) {
     const members = { last: last.seq, challenge: await challenge(), uses: { ...last.uses } };
     return failWith('out_of_sequence', `The last request of this device has the number ${last.seq}.`, {
       members,
     });
   }
-  const growth = growthOf(last.uses, request.uses);
   if (growth === null) return failWith('lease_request_invalid', invalidTotals);
-  const isContinued = decision === 'continued';
   const known = stored ?? newActivation(issued, command.signedRequest, { isContinued, context });
   const before = isContinued ? noteChallenge(known, { termMs: terms.termMs, now: context.now }) : known;
   const { activations } = tables;

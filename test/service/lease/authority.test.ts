@@ -117,7 +117,11 @@ describe('uses in requests', () => {
       { recorded: 10_006, returned: 2 },
       { recorded: 5, returned: 10_003 },
     ]) {
-      expect(refusalOf(await device.ask('renew', { uses }))).toBe('lease_request_invalid');
+      const refused = await device.ask('renew', { uses });
+      const members = { last: 1, uses: { recorded: 5, returned: 2 } };
+      expect(refused).toMatchObject({ problem: { code: 'out_of_sequence', members } });
+      const challenge = String(refused.ok ? null : refused.problem.members?.['challenge']);
+      expect(refusalOf(await device.ask('renew', { uses, challenge }))).toBe('lease_request_invalid');
     }
     expect(issuer.contents()).toEqual(contents);
     await device.lease('renew', { uses: { recorded: 10_005, returned: 2 } });

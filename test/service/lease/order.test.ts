@@ -188,6 +188,17 @@ describe('a restored issuer', () => {
     expect(saidIn(await device.ask('renew'))).toBe('lease');
   });
 
+  it('a restored holder whose next number is right by chance continues from the totals of the issuer', async () => {
+    await using issuer = await new IssuingAuthority().open();
+    const device = issuer.device('a');
+    await device.lease('take', { uses: { recorded: 4, returned: 0 } });
+    // The holder was restored from a copy without these uses; the numbers of a restored issuer had started again.
+    const { last, challenge, uses } = outOfSequence(await device.ask('renew'));
+    expect({ last, uses }).toEqual({ last: 1, uses: { recorded: 4, returned: 0 } });
+    await device.lease('renew', { challenge, uses: { recorded: 4, returned: 0 } });
+    expect(issuer.license.uses).toBe(4);
+  });
+
   it('the first document after a restore has a higher number than those before', async () => {
     await using issuer = await new IssuingAuthority().open();
     const device = issuer.device('a');
