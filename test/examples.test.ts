@@ -213,6 +213,7 @@ const status: Status = {
   },
   preload: null,
   leases: null,
+  issuer: null,
   storage: 'ok',
   records: { fresh: 1, stale: 1, grace: 1, expired: 1, disabled: 1 },
   clock: { now: 0, suspect: false, highWater: 0 },

@@ -47,25 +47,25 @@ export async function compose(
   const { configuration } = current;
   const tokenUses = new TokenUses();
   const lifetime = new AbortController();
-  const { signal: lifetimeSignal } = lifetime;
   const role = await buildRole(store, {
     ...store,
     log: logOf(log, 'sync'),
     meter: metrics,
     tokenUses,
-    lifetime: lifetimeSignal,
+    lifetime: lifetime.signal,
   });
-  const daemon = new Daemon({ ...store, role, lifetime });
+  const leaseIssuer = issuerOf(store, role);
+  const daemon = new Daemon({ ...store, role, leaseIssuer, lifetime });
   const damageWatch =
     local === null
       ? null
       : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.stopWriting(damage));
   const app = appOf(store, role, daemon, {
-    backup: backupsOf(local, configuration.stateDir, clock, lifetimeSignal),
+    backup: backupsOf(local, configuration.stateDir, clock, lifetime.signal),
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
     control,
-    leaseIssuer: issuerOf(store, role),
+    leaseIssuer,
     leaseHolder: role.holder?.leases ?? null,
     licenseCredential: role.holder?.credentialOf ?? null,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
@@ -117,13 +117,12 @@ async function buildRole(
 /** The issuer of leases; null on a holder. */
 function issuerOf(store: OpenedStore, { leaseDesk: desk }: Role): App['leaseIssuer'] {
   if (desk === null) return null;
-  const { current, metrics, node, log } = store;
+  const { current, metrics, log } = store;
   return lazyLeaseIssuer({
     ...store,
     directory: signingDirectoryOf(current.configuration),
     desk,
     log: logOf(log, 'lease'),
-    isShared: node !== null,
     count: (result) => metrics.countLeaseRequest(result),
   });
 }

@@ -7,7 +7,8 @@ import { type Reloaded, reloadedConfiguration, type LiveConfiguration } from './
 import type { Role } from './role/role.ts';
 import { countLicenses, type OpenedStore } from './store/opened-store.ts';
 import { pause, type PersistentClock } from './system/machine.ts';
-import type { Readiness } from '../http/app.ts';
+import type { App, Readiness } from '../http/app.ts';
+import { StorageError } from '../service/ports.ts';
 import { version } from '../config/version.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
@@ -34,6 +35,8 @@ const readinessByPhase: Readonly<Record<Phase, Readiness>> = {
 /** What a daemon controls while it runs. */
 type DaemonParts = OpenedStore & {
   role: Role;
+  /** Null on a holder. */
+  leaseIssuer: App['leaseIssuer'];
   /** Aborted at the end of a stop: ends the requests in flight. */
   lifetime: AbortController;
 };
@@ -186,6 +189,7 @@ export class Daemon {
 
   async #drain(): Promise<void> {
     this.#phase = 'draining';
+    this.#parts.leaseIssuer?.stopWaiting();
     const cut = setTimeout(() => {
       this.#parts.lifetime.abort();
     }, drainMs);
@@ -225,10 +229,25 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     preload: agent === null ? null : agent.reader.preload.progress(),
     storage: state.storage,
     leases: holder?.leases ?? null,
+    issuer: await issuerStatus(parts),
     records: holder?.records ?? (agent === null ? await licenseCounts(parts) : recordCounts(agent, parts)),
     clock: { now: clock.now(), ...clock.status() },
     totals: metrics.totals(),
   };
+}
+
+/** The issuer of leases; null until `lease setup` was run. */
+async function issuerStatus({ leaseIssuer, local, reader, clock }: DaemonParts): Promise<Status['issuer']> {
+  const status = (await leaseIssuer?.status()) ?? null;
+  if (status === null) return null;
+  const { activations } = local?.lists ?? reader;
+  try {
+    const all = await activations.count({});
+    return { ...status, activations: all, seatsTaken: await activations.count({ seatAt: clock.now() }) };
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    return { ...status, activations: null, seatsTaken: null };
+  }
 }
 
 /** Counts the licenses of an authority. */

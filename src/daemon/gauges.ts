@@ -1,4 +1,10 @@
-import type { HolderStatus, OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
+import type {
+  HolderStatus,
+  LeaseIssuerStatus,
+  OutboxStatus,
+  Status,
+  UpstreamStatus,
+} from '../service/status.ts';
 
 /** The states that count as depth: changes that wait or need attention. */
 const outboxStates = ['pending', 'in_flight', 'uncertain', 'inferred', 'conflicted', 'dead'] as const;
@@ -67,6 +73,25 @@ export const processGauges: readonly GaugeDescription[] = [
     name: 'storage_free_bytes',
     help: 'Free bytes on the disk of the state directory.',
     read: ({ freeBytes }) => (freeBytes === null ? [] : one(freeBytes)),
+  },
+];
+
+/** The gauges of an issuer of leases: an authority or an agent. */
+export const issuerGauges: readonly GaugeDescription[] = [
+  {
+    name: 'lease_waiting',
+    help: 'Requests of devices that wait for a change of their license.',
+    read: ofIssuer(({ waiting }) => one(waiting)),
+  },
+  {
+    name: 'lease_seats_taken',
+    help: 'Devices that have a seat now.',
+    read: ofIssuer(({ seatsTaken }) => (seatsTaken === null ? [] : one(seatsTaken))),
+  },
+  {
+    name: 'lease_signing_key_expiry_timestamp_seconds',
+    help: 'When the key that signs leases ends.',
+    read: ofIssuer(({ notAfter }) => one(notAfter / 1000)),
   },
 ];
 
@@ -184,6 +209,10 @@ export const holderGauges: readonly GaugeDescription[] = [
 /** The series of a gauge without labels. */
 function one(value: number | boolean): readonly Sample[] {
   return [{ value: Number(value) }];
+}
+
+function ofIssuer(read: (issuer: LeaseIssuerStatus) => readonly Sample[]): GaugeDescription['read'] {
+  return ({ status: { issuer } }) => (issuer === null ? [] : read(issuer));
 }
 
 function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): GaugeDescription['read'] {

@@ -17,8 +17,6 @@ type Parts = {
   clock: PersistentClock;
   changes: ChangeFeed;
   log: Log;
-  /** Whether other nodes change licenses, too. */
-  isShared: boolean;
   count: (result: string) => void;
 };
 
@@ -26,8 +24,6 @@ type Parts = {
 const perAddress = { perSecond: 2, burst: 200 };
 /** How many of them one license key may have. */
 const perLicense = { perSecond: 1, burst: 60 };
-/** How soon (ms) a waiting request sees the change of another node. */
-const lookAgainMs = 5_000;
 
 /** An issuer that loads its modules at the first request after `lease setup`: most processes have no leases. */
 export function lazyLeaseIssuer(parts: Parts): LeaseIssuer {
@@ -58,7 +54,7 @@ export function lazyLeaseIssuer(parts: Parts): LeaseIssuer {
   };
 }
 
-async function loadIssuer({ directory, desk, clock, changes, log, isShared, count }: Parts): Promise<Issuer> {
+async function loadIssuer({ directory, desk, clock, changes, log, count }: Parts): Promise<Issuer> {
   const [{ Issuer: LoadedIssuer }, { SigningKeys }, { WaitingRequests }, loadedDesk] = await Promise.all([
     import('../lease/issuer.ts'),
     import('../lease/signing-keys.ts'),
@@ -70,7 +66,7 @@ async function loadIssuer({ directory, desk, clock, changes, log, isShared, coun
   return new LoadedIssuer({
     keys: new SigningKeys(directory, log),
     desk: loadedDesk,
-    waiting: new WaitingRequests({ clock, changes, lookAgainMs: isShared ? lookAgainMs : null }),
+    waiting: new WaitingRequests({ clock, changes }),
     now: () => clock.now(),
     isClockSuspect: () => clock.status().suspect,
     limits: {

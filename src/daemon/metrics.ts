@@ -18,6 +18,7 @@ import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.
 import {
   certificateGauges,
   databaseGauges,
+  issuerGauges,
   processGauges,
   holderGauges,
   upstreamGauges,
@@ -90,6 +91,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     };
     const gauges = [
       ...processGauges,
+      ...(role === 'holder' ? [] : issuerGauges),
       lag,
       ...(isSecure ? certificateGauges : []),
       ...(role === 'agent' ? upstreamGauges : []),

@@ -10,16 +10,12 @@ type End = 'changed' | 'over';
 type Waiting = {
   /** Monotonic ms. */
   until: number;
-  /** How it ends then. */
-  timeOver: End;
   end: (reason: End) => void;
 };
 
 type Parts = {
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
   changes: Pick<ChangeFeed, 'subscribe'>;
-  /** After so many ms a wait ends as if the license had changed, since other nodes announce no changes; null: never. */
-  lookAgainMs: number | null;
 };
 
 /** The requests that wait until a license changes (`Prefer: wait`), by license key. One timer serves all of them. */
@@ -59,13 +55,10 @@ export class WaitingRequests {
   ): Promise<End> {
     if (this.#stopped.signal.aborted || signal.aborted || forMs <= 0) return Promise.resolve('over');
     if (since !== this.#generation) return Promise.resolve('changed');
-    const { clock, lookAgainMs } = this.#parts;
-    const looksAgain = lookAgainMs !== null && lookAgainMs < forMs;
     return new Promise((resolve) => {
       const leave = (): void => waiting.end('over');
       const waiting: Waiting = {
-        until: clock.monotonic() + (looksAgain ? lookAgainMs : forMs),
-        timeOver: looksAgain ? 'changed' : 'over',
+        until: this.#parts.clock.monotonic() + forMs,
         end: (reason) => {
           signal.removeEventListener('abort', leave);
           this.#remove(licenseKey, waiting);
@@ -106,7 +99,7 @@ export class WaitingRequests {
     while (this.#count > 0 && !signal.aborted) {
       await clock.sleep(tickMs, signal).catch(() => undefined);
       const now = clock.monotonic();
-      for (const waiting of this.#all()) if (waiting.until <= now) waiting.end(waiting.timeOver);
+      for (const waiting of this.#all()) if (waiting.until <= now) waiting.end('over');
     }
     this.#isTicking = false;
   }

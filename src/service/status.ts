@@ -1,3 +1,4 @@
+import type { IssuerStatus } from './lease/ports.ts';
 import type { OperationState } from '../domain/outbox/operation.ts';
 import type { PreloadProgress } from '../domain/agent/preload.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
@@ -62,6 +63,9 @@ export type HolderStatus = {
   pendingUses: number;
 };
 
+/** The issuer of leases, and the devices that have asked for seats; null: not read from the database. */
+export type LeaseIssuerStatus = IssuerStatus & { activations: number | null; seatsTaken: number | null };
+
 /** The content of `/statusz`. */
 export type Status = {
   role: RoleName;
@@ -84,6 +88,8 @@ export type Status = {
   preload: PreloadProgress | null;
   /** Null unless this is a holder. */
   leases: HolderStatus | null;
+  /** Null on a holder, and until `lease setup` was run. */
+  issuer: LeaseIssuerStatus | null;
   storage: StorageState;
   /** Null: not read from the database since the start. */
   records: RecordCounts | null;

@@ -88,7 +88,7 @@ export const examples: Readonly<Record<string, Example>> = {
   getLiveness: { status: 200, response: { status: 'ok', reasons: [] } },
   getReadiness: { status: 200, response: { status: 'ok', reasons: [] } },
   addProduct: {
-    body: { name: 'Editor', product_key: 'RGsF', secret: 'lk_prod_5cbd0f6a' },
+    body: { name: 'Editor', product_key: 'RGsF', secret: 'lk_prod_5cbd0f6a', seats: 3 },
     status: 201,
     response: { data: { ...product, secret: 'lk_prod_5cbd0f6a' } },
   },

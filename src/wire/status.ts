@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
-import type { HolderStatus, OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
+import type {
+  HolderStatus,
+  LeaseIssuerStatus,
+  OutboxStatus,
+  Status,
+  UpstreamStatus,
+} from '../service/status.ts';
 import { oneOf, instant, parameters } from './parameters.ts';
 import { proofObject } from './proof.ts';
 
@@ -76,6 +82,20 @@ const leasesObject = z
 
 export type LeasesObject = z.infer<typeof leasesObject>;
 
+const issuerObject = z
+  .object({
+    issuer: z.string(),
+    version: z.int().describe('The version of the key statement.'),
+    kid: z.string().describe('The thumbprint of the key that signs.'),
+    not_after: instant.describe('When that key ends.'),
+    waiting: count.describe('Requests that wait for a change of their license.'),
+    activations: count
+      .nullable()
+      .describe('Devices that have asked for seats; null: not read from the database.'),
+    seats_taken: count.nullable(),
+  })
+  .meta({ id: 'LeaseIssuer' });
+
 /** The schema of `/statusz`, which has no `data` around it. */
 export const statusObject = z
   .object({
@@ -108,6 +128,7 @@ export const statusObject = z
       .nullable()
       .describe('License keys to fetch in advance; `failed` are those that the upstream does not know.'),
     leases: leasesObject.nullable().describe('Null unless this is a holder.'),
+    issuer: issuerObject.nullable().describe('Null on a holder, and until leases are set up.'),
     storage: z
       .enum(['ok', 'full', 'damaged', 'unavailable', 'slow', 'read_only', 'refused'])
       .describe(
@@ -139,6 +160,7 @@ export function serializeStatus(status: Status): StatusObject {
     ...serializeSync(status),
     preload: status.preload,
     leases: status.leases && serializeLeases(status.leases),
+    issuer: status.issuer && serializeIssuer(status.issuer),
     storage: status.storage,
     records: status.records,
     clock: {
@@ -148,6 +170,14 @@ export function serializeStatus(status: Status): StatusObject {
     },
     totals: status.totals,
   };
+}
+
+function serializeIssuer({
+  notAfter,
+  seatsTaken,
+  ...others
+}: LeaseIssuerStatus): NonNullable<StatusObject['issuer']> {
+  return { ...others, not_after: formatDatetime(notAfter), seats_taken: seatsTaken };
 }
 
 function serializeLeases(leases: HolderStatus): LeasesObject {

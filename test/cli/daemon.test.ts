@@ -67,6 +67,7 @@ const status = {
   },
   preload: { done: 2, failed: 1, left: 0 },
   leases: null,
+  issuer: null,
   storage: 'ok',
   records: { fresh: 3, stale: 0, grace: 1, expired: 0, disabled: 0 },
   clock: {

@@ -47,6 +47,7 @@ const status = {
   },
   preload: null,
   leases: null,
+  issuer: null,
   storage: 'ok',
   records: { fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 0 },
   clock: { now: '2026-03-01T12:00:00+00:00', suspect: false, high_water: '2026-03-01T12:00:00+00:00' },

@@ -346,6 +346,7 @@ test('statusz reports the upstream and the outbox of an agent', async () => {
     instance: authorityStatus.instance,
     uptime_s: 61,
     leases: null,
+    issuer: null,
     listeners: { tcp: 'http://127.0.0.1:8787', socket: null, sockets: [], lost: [], public: null, tls: null },
     upstream: {
       state: 'down',

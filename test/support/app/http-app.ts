@@ -190,6 +190,7 @@ export const authorityStatus: Status = {
   outbox: null,
   preload: null,
   leases: null,
+  issuer: null,
   storage: 'ok',
   records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
   clock: {

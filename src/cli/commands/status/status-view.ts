@@ -20,7 +20,7 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     status;
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
-    listening: [listeners.tcp, listeners.socket, ...listeners.sockets]
+    listening: [listeners.tcp, listeners.socket, ...listeners.sockets, listeners.public ?? null]
       .filter((address) => address !== null)
       .join(', '),
     removed:
@@ -34,9 +34,23 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     ...(leases && leaseFields(leases, clock.now, hint)),
     preload: preload && formatCounts({ fetched: preload.done, unknown: preload.failed, left: preload.left }),
     records: records && formatCounts(records),
+    ...(status.issuer && issuerFields(status.issuer)),
     clock: clock.suspect
       ? toned('SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP', 'bad')
       : null,
+  };
+}
+
+function issuerFields(issuer: NonNullable<StatusObject['issuer']>): Readonly<Record<string, Cell>> {
+  const { activations, seats_taken: seats, waiting } = issuer;
+  return {
+    leases: `signed as ${issuer.issuer}, key statement ${issuer.version}`,
+    'signing key': ['until ', instant(issuer.not_after)],
+    devices: formatCounts({
+      activations: activations ?? 0,
+      'with a seat': seats ?? 0,
+      waiting,
+    }),
   };
 }
 
