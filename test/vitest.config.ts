@@ -42,7 +42,7 @@ const thorough = [
 
 /** Tests in process with an authority: they run once on each engine. */
 const onBothEngines = [
-  'test/contract/{access,accounts,dialects,http,http-gate,openapi,tokens}.test.ts',
+  'test/contract/{access,accounts,dialects,http,http-gate,lease,openapi,tokens}.test.ts',
   'test/http/{after-commit,answers}.test.ts',
   'test/http/entry/{bodies,departure,instance,request-id}.test.ts',
   'test/http/openapi/openapi-examples.test.ts',

@@ -51,11 +51,15 @@ export class RunningIssuer implements AsyncDisposable {
     this.role = role;
   }
 
-  async start({ terms = {}, listen = {} }: { terms?: Terms; listen?: object } = {}): Promise<this> {
+  async start({
+    terms = {},
+    listen = {},
+    isSetUp = true,
+  }: { terms?: Terms; listen?: object; isSetUp?: boolean } = {}): Promise<this> {
     const directory = this.#opened.use(temporaryDirectory()).path;
     this.stateDir = join(directory, 'state');
     const { wall } = this.time.read();
-    await setUpIssuer(this.stateDir, wall);
+    if (isSetUp) await setUpIssuer(this.stateDir, wall);
     this.daemon = await startDaemon(embeddedConfiguration(await this.#configuration(terms, listen)), {
       log: silent,
       time: this.time,
@@ -120,9 +124,38 @@ export class RunningIssuer implements AsyncDisposable {
   }
 
   async tryAdmin(method: 'GET' | 'POST' | 'PUT', path: string, json?: object): Promise<HttpResponse> {
-    const headers = { authorization: `Bearer ${readAdminToken(this.stateDir)}` };
+    const headers = this.#token;
     const send = { GET: this.#admin.get, POST: this.#admin.post, PUT: this.#admin.put }[method];
     return await send(`/admin/v1${path}`, { headers, ...(json !== undefined && { json }) });
+  }
+
+  /** The count of the license, as software gets it. */
+  async uses(): Promise<number> {
+    const response = await this.#admin.get(`/api/v2/license/verify?license_key=${issuedKey}`, {
+      headers: this.#token,
+    });
+    return (response.body as { data: { uses: number } }).data.uses;
+  }
+
+  async disable(): Promise<void> {
+    await this.#change('disable');
+  }
+
+  async enable(): Promise<void> {
+    await this.#change('enable');
+  }
+
+  async #change(change: 'disable' | 'enable'): Promise<void> {
+    const form = { license_key: issuedKey };
+    const { status, body } = await this.#admin.put(`/api/v2/license/${change}`, {
+      headers: this.#token,
+      form,
+    });
+    if (status !== 200) throw new Error(JSON.stringify(body));
+  }
+
+  get #token(): Record<string, string> {
+    return { authorization: `Bearer ${readAdminToken(this.stateDir)}` };
   }
 
   async device(name = 'laptop'): Promise<TestDevice> {
