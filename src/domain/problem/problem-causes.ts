@@ -114,7 +114,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   no_move_left:
     'A seat can be freed at once three times in 30 days. After that, it is freed when the last lease of its device expires, because its owner could have kept the lease.',
   out_of_sequence:
-    'The issuer knows another number of the last request of this device: the state of the holder or of the issuer was restored or copied, or an old request was sent again.',
+    'The issuer knows another number of the last request of this device, or other totals of uses: the state of the holder or of the issuer was restored or copied, or an old request was sent again.',
   activation_blocked: 'The vendor has blocked the key of this device.',
   not_a_holder: 'The route or command is for a holder, and this process is an authority or an agent.',
   not_an_issuer: 'The route or command is for an issuer of leases, and this process is a holder.',
