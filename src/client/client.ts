@@ -46,6 +46,8 @@ export interface ConnectOptions extends AddressOptions, CredentialOptions {
 export interface LeaseOptions extends CallOptions {
   /** Whether the issuer has to sign the nonce now. If it cannot be reached, the device has signed it: see `nonceSignedBy`. */
   readonly fresh?: boolean | undefined;
+  /** The time at which the lease must be valid. Default: the system clock. */
+  readonly now?: Date | number | undefined;
 }
 
 export interface ChangeOptions extends CallOptions {
@@ -117,7 +119,10 @@ export class LatchkeyClient {
    * const said = await latchkey.lease('WTKP4-66NL5-HMKQW-GFSCZ');
    * if (said.verdict === 'valid') console.log(said.license.uses, said.expiresAt);
    */
-  async lease(licenseKey: string, { fresh = false, ...options }: LeaseOptions = {}): Promise<LeaseVerdict> {
+  async lease(
+    licenseKey: string,
+    { fresh = false, now, ...options }: LeaseOptions = {},
+  ): Promise<LeaseVerdict> {
     const trust = this.#options.leases;
     if (trust === undefined) throw new ConfigurationError('Give connect() the option leases.');
     const nonce = randomBytes(32).toString('base64url');
@@ -135,7 +140,7 @@ export class LatchkeyClient {
         readDocuments,
       );
       const minKeysVersion = Math.max(this.#keysVersion, trust.minKeysVersion ?? 0);
-      const verdict = verifyLease({ ...trust, ...documents, minKeysVersion, licenseKey, nonce });
+      const verdict = verifyLease({ ...trust, ...documents, minKeysVersion, licenseKey, nonce, now });
       this.#keysVersion = Math.max(this.#keysVersion, verdict.keysVersion);
       return verdict;
     } catch (error) {

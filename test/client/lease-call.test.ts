@@ -85,6 +85,17 @@ it('with the option fresh, the issuer is asked to sign the nonce', async () => {
   expect(holder.asked.map(({ prefer }) => prefer)).toEqual(['wait=5', undefined]);
 });
 
+it('a program may say at which time the lease must be valid', async () => {
+  await using holder = await startFakeHolder(made);
+  const { typed } = vector('a lease and its proof');
+  const later = Date.now() + 31 * 24 * 60 * 60 * 1000;
+  expect(await clientOf(holder).lease(typed, { now: later })).toMatchObject({
+    verdict: 'undetermined',
+    reason: 'expired',
+    error: { code: 'expired', isTemporary: true },
+  });
+});
+
 it.each([
   ['license_not_found', 404, 'refused: not_found'],
   ['parameters_invalid', 422, 'refused: not_found'],

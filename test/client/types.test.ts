@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { guidePrograms, sourceFile } from '../support/reference/client-guide.ts';
+import { guidePrograms, importSources } from '../support/reference/client-guide.ts';
 import { blocksOf, readExample } from '../support/reference/guides.ts';
 import { compile } from '../support/process/installed-client.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -11,11 +11,8 @@ const root = join(import.meta.dirname, '../..');
 it('the programs of the guides about the client and about leases have no type errors', async () => {
   await using directory = temporaryDirectory();
   mkdirSync(join(directory.path, 'guide'));
-  const [lease = ''] = blocksOf(readExample('guides/leases.md'), 'ts');
-  const sources = [
-    ...guidePrograms.map(({ source }) => source),
-    lease.replace('latchkey/client', sourceFile('client')),
-  ];
+  const ofLeases = blocksOf(readExample('guides/leases.md'), 'ts').map(importSources);
+  const sources = [...guidePrograms.map(({ source }) => source), ...ofLeases];
   for (const [index, source] of sources.entries()) {
     // The compiler reads no URLs.
     const named = source.replaceAll(/file:\/\/[^']+/g, (url) => fileURLToPath(url));

@@ -7,7 +7,7 @@ import type { PublicJwk } from '../../src/wire/lease.ts';
 import { fromSource, runProcess } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/reference/guides.ts';
-import { sourceFile } from '../support/reference/client-guide.ts';
+import { importSources } from '../support/reference/client-guide.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /* Does everything that examples/guides/leases.md says, in one story: a vendor, two customers, and a leaked key. */
@@ -163,8 +163,7 @@ async function runProgram(
   shop: { url: string; issuer: string; product: string; licenseKey: string; roots: readonly PublicJwk[] },
 ): Promise<string[]> {
   const [program = ''] = blocksOf(chapterOf(guide, 'Node'), 'ts');
-  const source = program
-    .replace("'latchkey/client'", `'${sourceFile('client')}'`)
+  const source = importSources(program)
     .replace('http://127.0.0.1:8787', shop.url)
     .replace('https://licenses.example.com', shop.issuer)
     .replace('RGsF', shop.product)
@@ -181,4 +180,15 @@ it('the lines of Python in the guide about leases are those of the example', () 
   const [lines = ''] = blocksOf(chapterOf(guide, 'Python'), 'text');
   const example = readExample('clients/python/license_check.py');
   for (const line of lines.trim().split('\n')) expect(example).toContain(line);
+});
+
+it('the test in the guide about leases prints its output', async () => {
+  await using directory = temporaryDirectory();
+  const chapter = chapterOf(guide, 'Try it, and test it');
+  const [program = ''] = blocksOf(chapter, 'ts');
+  const file = join(directory.path, 'program.mts');
+  writeFileSync(file, importSources(program));
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(directory.path, 'node_modules'));
+  const { stdout } = await run(process.execPath, [file]);
+  expect([stdout]).toEqual(blocksOf(chapter, 'text'));
 });

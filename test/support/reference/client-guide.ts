@@ -22,13 +22,17 @@ export const guidePrograms: readonly GuideProgram[] = matches.flatMap(([, , sour
   return [
     {
       heading,
-      source: source.replaceAll(/latchkey\/(\w+)/g, (_, entry: string) => sourceFile(entry)),
+      source: importSources(source),
       output,
     },
   ];
 });
 
-/** The URL of the source of an entry of the package, such as `client`. */
-export function sourceFile(entry: string): string {
+/** Lets a program import the sources of this repository in place of the package. */
+export function importSources(program: string): string {
+  return program.replaceAll(/latchkey\/(\w+)/g, (_, entry: string) => sourceFile(entry));
+}
+
+function sourceFile(entry: string): string {
   return pathToFileURL(join(root, 'src', entry === 'client' ? 'client/index.ts' : `${entry}.ts`)).href;
 }
