@@ -79,7 +79,7 @@ test('an authority writes the same to an asynchronous engine, and each request o
     }
     expect(lineContent(far)).toEqual(lineContent(near));
   }
-  expect(lineContent(far)['audit_event']).toHaveLength(23);
+  expect(lineContent(far)['audit_event']).toHaveLength(24);
 });
 
 test.skipIf(!hasPostgres)('an authority writes the same to PostgreSQL, and each request once', async () => {
@@ -109,7 +109,7 @@ test.skipIf(!hasPostgres)('an authority writes the same to PostgreSQL, and each 
       expect(outcomes[index], `${each}, ${again ? 'again' : 'once'}`).toMatchObject({ result: expected });
     }
   }
-  expect(await database.reader.audit.count({})).toBe(23);
+  expect(await database.reader.audit.count({})).toBe(24);
   expect(await database.reader.history.list('KEY', page)).toEqual(
     near.reading.reader.history.list('KEY', page),
   );
