@@ -203,6 +203,8 @@ test('every other command of the README is run by a test or by CI', () => {
     /^npm (ci|test$|run check$|run test:all$)/,
     // the sandbox above
     /-- sandbox --port 18788 --credentials /,
+    // test/e2e/sandbox.test.ts
+    /-- sandbox --with-holder$/,
     /^curl /,
     // test/e2e/init.test.ts; that of the agent beside the central API above
     /-- init( --config \.\/agent\/.*)?$/,
