@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { installClient } from '../process/installed-client.ts';
@@ -9,6 +9,8 @@ const run = promisify(execFile);
 const folder = join(import.meta.dirname, '../../../examples/clients');
 /** The folder in which `.ci/run` installs Python libraries. */
 const pythonLibraries = join(import.meta.dirname, '../../../node_modules/.python');
+/** All tests share the compiled crates. */
+const cargoTarget = join(import.meta.dirname, '../../../node_modules/.cargo-target');
 /** The folder in which `.ci/run` puts Java libraries. */
 const javaLibraries = join(import.meta.dirname, '../../../node_modules/.java');
 
@@ -136,10 +138,14 @@ export const clientExamples: readonly ClientExample[] = [
     needs: [
       ['cargo', '--version'],
       ['pkg-config', '--exists', 'libcurl'],
+      ['flock', '--version'],
     ],
     async build(directory) {
-      await make(['cargo', 'build', '--quiet', '--target-dir', 'target'], directory);
-      return [join(directory, 'target/debug/license-check')];
+      await mkdir(cargoTarget, { recursive: true });
+      const build =
+        'CARGO_PROFILE_DEV_DEBUG=0 cargo build --quiet --target-dir "$0" && cp "$0/debug/license-check" program';
+      await make(['flock', join(cargoTarget, 'lock'), 'sh', '-c', build, cargoTarget], directory);
+      return [join(directory, 'program')];
     },
   },
   {
