@@ -121,6 +121,6 @@ products: [{ key: RGsF }, { key: Q2mX }]
 `;
   const requested = configurationOf({ text, files: { [`${folder}/other.jwk`]: root } });
   const { leases, products } = reloadedConfiguration(running, requested);
-  expect(leases).toEqual({ ...running.leases, activate: 'explicit', deviceName: 'ward', timeoutMs: 5000 });
+  expect(leases).toEqual({ ...running.leases, activate: 'explicit', deviceName: 'ward' });
   expect(products).toEqual(requested.products);
 });

@@ -33,7 +33,6 @@ export const leases = section(
       }),
       timeout: wait.prefault('10s').meta({
         description: 'How long a request to the issuer may take until the response is complete.',
-        reload: 'applies',
       }),
       ca_file: optional(path).meta({
         description:

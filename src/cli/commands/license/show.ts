@@ -46,7 +46,9 @@ export const command = defineCommand({
   },
 });
 
-/** Null: the daemon is an agent, which has no list. */
+const withoutList: ReadonlySet<string | undefined> = new Set(['not_the_authority', 'not_offered_by_holder']);
+
+/** Null: the daemon is an agent or a holder, which has no list. */
 async function findLicense(
   options: GlobalOptions,
   key: string,
@@ -54,7 +56,7 @@ async function findLicense(
   try {
     return await request(options, { path: licensesPath, query: { license_key: key } }, licenseList);
   } catch (error) {
-    if (error instanceof CommandError && error.refusal?.code === 'not_the_authority') return null;
+    if (error instanceof CommandError && withoutList.has(error.refusal?.code)) return null;
     throw error;
   }
 }
