@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -27,7 +28,7 @@ test('init without a terminal asks nothing and names the missing options', async
   expect(await ask()).toMatchObject({
     code: 2,
     err: expect.stringContaining(
-      'pass these options: --authority, or --upstream-url URL --product KEY --secret-file FILE',
+      'pass these options: --authority, or --upstream-url URL --product KEY --secret-file FILE, or --issuer URL',
     ) as string,
   });
   expect(await ask('--upstream-url', 'https://api.example.com')).toMatchObject({
@@ -267,4 +268,33 @@ test('init leaves out a socket whose path is too long on macOS', () => {
     choosePaths(target, undefined, { environment: {}, home: '/home/ada', platform }).socket;
   expect(socketOn('linux')).toHaveLength(106);
   expect(socketOn('darwin')).toBeNull();
+});
+
+test.skipIf(isWindows)('init writes a holder of leases, whose configuration has no secret', async () => {
+  await using directory = temporaryDirectory();
+  const config = join(directory.path, 'latchkey.yaml');
+  const root = join(directory.path, 'root-1.pub.jwk');
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  writeFileSync(root, JSON.stringify(publicKey.export({ format: 'jwk' })));
+  const options = ['--issuer', 'http://127.0.0.1:9', '--root', root, '--product', 'RGsF'];
+  const refused = await latchkey('init', '--config', config, ...options);
+  expect(refused).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('the issuer http://127.0.0.1:9 cannot be reached') as string,
+  });
+  const written = await latchkey('init', '--config', config, ...options, '--unchecked', '--json');
+  expect(JSON.parse(written.out)).toMatchObject({ role: 'holder' });
+  const loaded = loadConfiguration({ file: config, environment: {} });
+  if (!loaded.ok) throw new Error(loaded.errors.map(formatConfigError).join('\n'));
+  expect(loaded.configuration).toMatchObject({
+    role: 'holder',
+    leases: { issuer: 'http://127.0.0.1:9', roots: [root] },
+    products: [{ key: 'RGsF', secret: null }],
+  });
+  expect(await latchkey('init', '--config', config, ...options, '--authority')).toMatchObject({ code: 1 });
+  const other = join(directory.path, 'other.yaml');
+  expect(await latchkey('init', '--config', other, '--issuer', 'https://a.example')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('a holder needs --issuer URL --root FILE --product KEY') as string,
+  });
 });

@@ -30,7 +30,9 @@ import {
   planFromOptions,
   readStoreOptions,
   formatPlan,
-  type PlannedStore,
+  isIssuer,
+  type PlannedIssuer,
+  type PlannedRole,
 } from '../init/plan.ts';
 import { chooseAddress, choosePaths, findTarget, writePath } from '../init/paths.ts';
 import type { Output } from '../output.ts';
@@ -45,6 +47,10 @@ export const command = defineCommand({
     [
       'latchkey init --upstream-url https://api.example.com --product RGsF --secret-file ./rgsf.secret',
       'asks nothing',
+    ],
+    [
+      'latchkey init --issuer https://licenses.example.com --root ./root-1.pub.jwk --product RGsF',
+      'on a customer’s machine: a holder of leases, without a secret',
     ],
   ],
   handler: async (args, output) => {
@@ -82,7 +88,7 @@ interface Draft {
   readonly findings: readonly Finding[];
 }
 
-async function writeUnasked(task: Task, store: PlannedStore | null): Promise<number> {
+async function writeUnasked(task: Task, store: PlannedRole): Promise<number> {
   const draft = await makeDraft(task, store);
   if (draft === null) return exitCode.configuration;
   if (isWell(draft) || task.args.unchecked === true) return await write(task, draft);
@@ -90,8 +96,11 @@ async function writeUnasked(task: Task, store: PlannedStore | null): Promise<num
   throw refusal('some checks failed', 'To write it anyway: --unchecked');
 }
 
-async function writeAsked(task: Task, storeOptions: StoreOptions | null | undefined): Promise<number> {
-  const { askFor, askForStore, askNextStep } = await import('../init/questions.ts');
+async function writeAsked(
+  task: Task,
+  storeOptions: StoreOptions | PlannedIssuer | null | undefined,
+): Promise<number> {
+  const { askAgain, askFor, askNextStep } = await import('../init/questions.ts');
   let store = await askFor(storeOptions);
   for (;;) {
     const draft = await makeDraft(task, store);
@@ -103,7 +112,7 @@ async function writeAsked(task: Task, storeOptions: StoreOptions | null | undefi
       if (next === 'write') return await write(task, draft);
       if (next === 'stop') throw refusal('some checks failed');
     }
-    store = await askForStore({ dialect: task.args.dialect }, store);
+    store = await askAgain({ dialect: task.args.dialect }, store);
   }
 }
 
@@ -112,7 +121,7 @@ function isWell({ findings }: Draft): boolean {
 }
 
 /** Checks the configuration that would be written. Prints its errors and returns null if it is not valid. */
-async function makeDraft(task: Task, store: PlannedStore | null, isDetected = false): Promise<Draft | null> {
+async function makeDraft(task: Task, store: PlannedRole, isDetected = false): Promise<Draft | null> {
   const { args, target, output, address } = task;
   const { stateDir, socket } = choosePaths(target, args.stateDir);
   const text = formatPlan({
@@ -127,7 +136,7 @@ async function makeDraft(task: Task, store: PlannedStore | null, isDetected = fa
     return null;
   }
   const { findings, dialect } = await examine(loaded);
-  const isOther = store !== null && dialect !== null && dialect !== store.dialect;
+  const isOther = store !== null && !isIssuer(store) && dialect !== null && dialect !== store.dialect;
   if (isOther && args.dialect === undefined && !isDetected)
     return await makeDraft(task, { ...store, dialect }, true);
   return { text, loaded, findings };
@@ -140,6 +149,10 @@ async function examine({
 }: LoadedConfiguration): Promise<{ findings: readonly Finding[]; dialect: DialectName | null }> {
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
   const { examineSecret } = await import('../../daemon/doctor/examination.ts');
+  if (configuration.role === 'holder') {
+    const { examineIssuer } = await import('../../daemon/doctor/issuer.ts');
+    return { findings: await examineIssuer(configuration), dialect: null };
+  }
   const { findings, dialect } = await examineUpstream(configuration, null);
   return { findings: [...secretFiles.map((path) => examineSecret(path, null)), ...findings], dialect };
 }
@@ -156,18 +169,22 @@ async function write({ args, target, output }: Task, { text, loaded, findings }:
   } catch (error) {
     throw refusal(`${formatPath(target)} cannot be written: ${formatReason(error)}`);
   }
-  const { role, stateDir, listen, upstream } = loaded.configuration;
+  const { role, stateDir, listen, upstream, leases } = loaded.configuration;
   const found = loadConfiguration(toLoadOptions({ warn: args.warn }));
   const isFound = found.ok && found.file === target;
   const hint = hintFor(isFound ? {} : { config: formatPath(target) });
   const next = [hint('serve'), hint('status')];
-  const what = upstream === null ? 'an authority' : `an agent in front of ${upstream.baseUrl}`;
+  const whats = {
+    authority: 'an authority',
+    agent: `an agent in front of ${upstream?.baseUrl}`,
+    holder: `a holder of leases from ${leases.issuer}`,
+  };
   const at = listen.tcp === null ? '' : ` on http://${formatAddress(listen.tcp)}`;
   return await output.result(
     { file: target, role, state_dir: stateDir, findings, next },
     [
       ...(findings.length === 0 ? [] : [formatFindings(findings), '']),
-      `Wrote ${formatPath(target)}${formatMode(target)}: ${what}${at}`,
+      `Wrote ${formatPath(target)}${formatMode(target)}: ${whats[role]}${at}`,
       `Start it: ${next[0]}`,
       `Then, in another terminal: ${next[1]}`,
     ].join('\n'),

@@ -16,13 +16,28 @@ export interface PlannedStore {
   readonly products: readonly { readonly key: string; readonly secret: PlannedSecret }[];
 }
 
+/** The issuer of a holder, whose configuration has no secret. */
+export interface PlannedIssuer {
+  readonly issuer: string;
+  /** The paths of the public root keys. */
+  readonly roots: readonly string[];
+  /** The keys of the products. */
+  readonly products: readonly string[];
+}
+
+export type PlannedRole = PlannedStore | PlannedIssuer | null;
+
+export function isIssuer(planned: PlannedRole | StoreOptions): planned is PlannedIssuer {
+  return planned !== null && 'issuer' in planned;
+}
+
 interface Plan {
   readonly stateDir: string;
   readonly tcp: string;
   /** Null: the default of the machine. */
   readonly socket: string | null;
   /** Null: an authority, which is the store itself. */
-  readonly store: PlannedStore | null;
+  readonly store: PlannedRole;
 }
 
 /** Writes the configuration, with comments. A `#` without a space starts a setting with its default. */
@@ -31,7 +46,11 @@ export function formatPlan(
   platform: NodeJS.Platform = process.platform,
 ): string {
   const isWindows = platform === 'win32';
-  const what = store === null ? 'an authority (the central API itself)' : 'an agent in front of a store';
+  const what = isIssuer(store)
+    ? 'a holder of leases for this device'
+    : store === null
+      ? 'an authority (the central API itself)'
+      : 'an agent in front of a store';
   return `# Latchkey: ${what}. Written by: latchkey init
 # After a change: latchkey config check, then latchkey reload; the log names the settings that need a restart.
 # latchkey config show prints every setting in effect. A # directly before a setting marks its default.
@@ -43,7 +62,7 @@ listen:
   # Base URL for your software: http://${tcp} (without /api/v2). It can also use the ${isWindows ? 'named pipe' : 'socket'}.
   tcp: ${quote(tcp)}
 ${socket === null ? defaultSocketLine(isWindows) : `  socket: ${quote(socket)}`}
-${store === null ? '' : formatStore(store)}
+${store === null ? '' : isIssuer(store) ? formatIssuer(store) : formatStore(store)}
 # How long the changes of a license key are remembered (latchkey license history).
 #history:
 #  keep: 90d
@@ -86,6 +105,22 @@ ${products.length === 0 ? 'products: []\n' : `products:\n${listed.join('')}`}
 `;
 }
 
+function formatIssuer({ issuer, roots, products }: PlannedIssuer): string {
+  return `
+# There is no secret in this file: it can be the same on all machines.
+leases:
+  issuer: ${quote(issuer)}
+  # The public root keys of the vendor.
+  roots:
+${roots.map((root) => `    - ${quote(root)}`).join('\n')}
+  # on_verify takes a seat at the first verify of a license key, explicit only by latchkey activate.
+  #activate: on_verify
+
+products:
+${products.map((key) => `  - key: ${quote(key)}`).join('\n')}
+`;
+}
+
 function formatSecret(key: string, secret: PlannedSecret): string {
   return 'text' in secret ? `${key}: ${quote(secret.text)}` : `${key}_file: ${quote(secret.file)}`;
 }
@@ -104,6 +139,11 @@ export const initOptions = {
   'secret-file': textOption('File with the secret of the product; - is standard input', 'file'),
   'api-key-file': textOption('File with the API key of your account at the store, for coupons', 'file'),
   dialect: { choices: dialectNames, describe: 'Dialect of the store; default: detected' },
+  issuer: textOption('Configure a holder of leases for this device, with this issuer'),
+  root: {
+    ...textOption('File with a public root key of the vendor (.pub.jwk); may be repeated', 'file'),
+    array: true,
+  },
   listen: textOption('TCP address; default: 127.0.0.1:8787, or the next free port'),
   unchecked: { type: 'boolean', describe: 'Write the file even if checks fail' },
   force: { type: 'boolean', describe: 'Replace an existing file' },
@@ -121,8 +161,13 @@ export interface StoreOptions {
 }
 
 /** Reads the options about the store. Null: an authority, which has no store. `undefined`: the options do not say. */
-export function readStoreOptions(options: InitOptions, target: string): StoreOptions | null | undefined {
+export function readStoreOptions(
+  options: InitOptions,
+  target: string,
+): StoreOptions | PlannedIssuer | null | undefined {
   const { upstreamUrl, product, secretFile, apiKeyFile, dialect } = options;
+  const planned = readIssuerOptions(options, target);
+  if (planned !== null) return planned;
   const ofStore = {
     'upstream-url': upstreamUrl,
     product,
@@ -150,9 +195,28 @@ export function readStoreOptions(options: InitOptions, target: string): StoreOpt
   };
 }
 
+/** Null: the options are not about a holder. */
+function readIssuerOptions(options: InitOptions, target: string): PlannedIssuer | null {
+  const { issuer, root = [], product } = options;
+  if (issuer === undefined && root.length === 0) return null;
+  const others = {
+    authority: options.authority,
+    'upstream-url': options.upstreamUrl,
+    'secret-file': options.secretFile,
+  };
+  const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
+  if (other !== undefined)
+    throw new UsageError(`--${other} is not for a holder: it has an issuer, and no secret`);
+  if (issuer !== undefined && root.length > 0 && product !== undefined) {
+    const roots = root.map((file) => writePath(resolve(file), target));
+    return { issuer, roots, products: [product] };
+  }
+  throw new UsageError('a holder needs --issuer URL --root FILE --product KEY');
+}
+
 /** Makes a plan from the options alone. Throws a `UsageError` with the options that are missing. */
-export function planFromOptions(storeOptions: StoreOptions | null | undefined): PlannedStore | null {
-  if (storeOptions === null) return null;
+export function planFromOptions(storeOptions: StoreOptions | PlannedIssuer | null | undefined): PlannedRole {
+  if (storeOptions === null || (storeOptions !== undefined && isIssuer(storeOptions))) return storeOptions;
   const { baseUrl, dialect = dialectNames[0], apiKey = null, product, secret } = storeOptions ?? {};
   if (baseUrl !== undefined && product !== undefined && secret !== undefined)
     return { baseUrl, dialect, apiKey, products: [{ key: product, secret }] };
@@ -162,6 +226,6 @@ export function planFromOptions(storeOptions: StoreOptions | null | undefined): 
     ...(secret === undefined ? ['--secret-file FILE'] : []),
   ].join(' ');
   throw new UsageError(
-    `not a terminal; pass these options: ${storeOptions === undefined ? `--authority, or ${missing}` : missing}`,
+    `not a terminal; pass these options: ${storeOptions === undefined ? `--authority, or ${missing}, or --issuer URL --root FILE --product KEY` : missing}`,
   );
 }

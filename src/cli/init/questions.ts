@@ -2,7 +2,14 @@ import { confirm, isCancel, password, select, text } from '@clack/prompts';
 import type { z } from 'zod';
 import * as types from '../../config/types.ts';
 import { dialectNames } from '../../domain/header-names.ts';
-import type { StoreOptions, PlannedSecret, PlannedStore } from './plan.ts';
+import {
+  isIssuer,
+  type PlannedIssuer,
+  type PlannedRole,
+  type PlannedSecret,
+  type PlannedStore,
+  type StoreOptions,
+} from './plan.ts';
 
 export class Cancelled extends Error {}
 
@@ -13,8 +20,10 @@ type Validate = (answer: string | undefined) => string | undefined;
 const output = process.stderr;
 
 /** Asks for what the options leave open. Null: an authority, which has no store. */
-export async function askFor(storeOptions: StoreOptions | null | undefined): Promise<PlannedStore | null> {
-  if (storeOptions === null) return null;
+export async function askFor(
+  storeOptions: StoreOptions | PlannedIssuer | null | undefined,
+): Promise<PlannedRole> {
+  if (storeOptions === null || (storeOptions !== undefined && isIssuer(storeOptions))) return storeOptions;
   if (storeOptions !== undefined) return await askForStore(storeOptions, null);
   const role = await select({
     output,
@@ -22,9 +31,29 @@ export async function askFor(storeOptions: StoreOptions | null | undefined): Pro
     options: [
       { value: 'agent', label: 'an agent', hint: 'beside your software, in front of your store’s API' },
       { value: 'authority', label: 'an authority', hint: 'the central API itself, with its own store' },
+      { value: 'holder', label: 'a holder of leases', hint: 'on a customer’s machine, without a secret' },
     ],
   });
-  return unlessCancelled(role) === 'agent' ? await askForStore({}, null) : null;
+  return await askForRole(unlessCancelled(role), null);
+}
+
+async function askForRole(role: string, before: PlannedRole): Promise<PlannedRole> {
+  if (role === 'authority') return null;
+  if (role === 'holder') return await askForIssuer(before !== null && isIssuer(before) ? before : null);
+  return await askForStore({}, before !== null && !isIssuer(before) ? before : null);
+}
+
+/** Asks again after some checks have failed. `before`: the previous answers. */
+export async function askAgain(storeOptions: StoreOptions, before: PlannedRole): Promise<PlannedRole> {
+  if (before !== null && isIssuer(before)) return await askForIssuer(before);
+  return await askForStore(storeOptions, before);
+}
+
+async function askForIssuer(before: PlannedIssuer | null): Promise<PlannedIssuer> {
+  const issuer = await askText('URL of the issuer of leases', types.issuerUrl, before?.issuer);
+  const root = await askText('File with a public root key of the vendor', types.text, before?.roots[0]);
+  const product = await askText('Product key', types.text, before?.products[0]);
+  return { issuer, roots: [root], products: [product] };
 }
 
 /** Asks for the values that are not given. `before`: the previous answers. */
