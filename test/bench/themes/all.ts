@@ -6,6 +6,7 @@ import { drainTheme } from './drain.ts';
 import { eachOnceTheme } from './each-once.ts';
 import { importTheme } from './import.ts';
 import { latencyTheme } from './latency.ts';
+import { leasesTheme } from './leases.ts';
 import { memoryTheme } from './memory.ts';
 import { millionTheme } from './million.ts';
 import { readsTheme } from './reads.ts';
@@ -31,6 +32,7 @@ export const themes: readonly Theme[] = [
   memoryTheme,
   importTheme,
   statusTheme,
+  leasesTheme,
   postgresTheme,
   boundsTheme,
   soakTheme,
