@@ -3,7 +3,8 @@ import { ConfigurationError, LeaseError, verifyLease, type LeaseCheck } from '..
 import { makeLeaseVectors, type LeaseVector } from '../support/lease/vectors.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
-const { vectors, ...trust } = makeLeaseVectors(now);
+const made = makeLeaseVectors(now);
+const { vectors, ...trust } = made;
 const nonce = 'a-nonce-of-this-program';
 
 function checkOf({ answer, typed }: LeaseVector): LeaseCheck {
@@ -177,6 +178,40 @@ it('no document is accepted in place of another', () => {
       ]);
     }
   }
+});
+
+it('documents of two vendors, or for two nonces, are never valid together', () => {
+  const other = makeLeaseVectors(now);
+  const typed = vectors[0]?.typed ?? '';
+  const worlds = [made, other].flatMap((vendor) =>
+    [nonce, 'another-nonce-of-the-program'].map((sent) => ({
+      trust: { issuer: vendor.issuer, product: vendor.product, roots: vendor.roots },
+      vendor,
+      nonce: sent,
+      ...vendor.vectors[0]?.answer(sent),
+    })),
+  );
+  const verdicts = worlds.flatMap((trusted) =>
+    worlds.flatMap((lease) =>
+      worlds.flatMap((keys) =>
+        worlds.map((proof) => {
+          const check = {
+            lease: lease.lease,
+            keys: keys.keys ?? '',
+            proof: proof.proof,
+            licenseKey: typed,
+            now,
+          };
+          const said = conclude({ ...trusted.trust, ...check, nonce: trusted.nonce });
+          const isOneVendor = [lease, keys, proof].every(({ vendor }) => vendor === trusted.vendor);
+          return [said === 'valid', isOneVendor && proof.nonce === trusted.nonce];
+        }),
+      ),
+    ),
+  );
+  expect(verdicts).toHaveLength(4 ** 4);
+  expect(verdicts.filter(([isValid, isExpected]) => isValid !== isExpected)).toEqual([]);
+  expect(verdicts.filter(([isValid]) => isValid)).not.toHaveLength(0);
 });
 
 it.each([
