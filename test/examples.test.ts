@@ -85,7 +85,9 @@ test('every command in them exists', () => {
     commands.map((entry) => [entry.name, 'commands' in entry ? entry.commands.map(({ name }) => name) : []]),
   );
   const words = files.flatMap((name) => [
-    ...read(name).matchAll(/(?<![-/.\w])latchkey (?<command>[a-z]+)(?: (?<member>[a-z]+))?(?= |["',.`\n]|$)/g),
+    ...read(name).matchAll(
+      /(?<![-/.\w])latchkey (?<command>[a-z]+)(?: (?<member>[a-z]+))?(?= |["',.`\n]|$)/g,
+    ),
   ]);
   const named = words.filter(({ groups: found }) => groups.has(found?.['command'] ?? ''));
   expect(named.length).toBeGreaterThan(5);
