@@ -1,8 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { licenseKey, VendorAndDevice } from '../support/harness/vendor-and-device.ts';
+import { startDaemon } from '../../src/daemon/start.ts';
+import { configurationIn, licenseKey, VendorAndDevice } from '../support/harness/vendor-and-device.ts';
 import { latchkey } from '../support/process/command-line.ts';
+import { silent } from '../support/silent-log.ts';
 
 const lease = `/agent/v1/lease?license_key=${licenseKey}`;
 
@@ -130,4 +132,70 @@ test('a holder offers no coupons, no catalogue, and no change of the state of a 
     code: 'not_offered_by_holder',
   });
   expect((await device.admin('/statusz')).status).toBe(200);
+});
+
+test('a repeated verify comes from the cache of responses, and shows each use at once', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  for (let uses = 0; uses < 3; uses += 1) {
+    for (let repeat = 0; repeat < 4; repeat += 1)
+      expect(await device.verify()).toEqual([200, true, uses, 'fresh']);
+    expect(await device.use()).toEqual([200, uses + 1]);
+  }
+});
+
+test('a holder whose key cannot be read does not start, and says what to do', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  await device.stop();
+  writeFileSync(join(device.stateDir, 'device.jwk'), '{"kty":"EC"}');
+  await expect(device.start()).rejects.toThrow(
+    /device\.jwk in it is not a private P-256 key \(JWK\)\. Put the key back/,
+  );
+});
+
+test('a state directory that is copied to another place keeps its key and its lease', async () => {
+  await using shop = await VendorAndDevice.start({ seats: 1 });
+  const device = await shop.device();
+  await device.verify();
+  const jwk = readFileSync(join(device.stateDir, 'device.jwk'), 'utf8');
+  await device.stop();
+  const copy = shop.machine('copy');
+  copy.copyStateOf(device);
+  await copy.start();
+  expect(readFileSync(join(copy.stateDir, 'device.jwk'), 'utf8')).toBe(jwk);
+  expect(await copy.verify()).toEqual([200, true, 0, 'fresh']);
+  expect(await copy.use()).toEqual([200, 1]);
+  await expect.poll(() => shop.uses()).toBe(1);
+});
+
+test('the store of a holder is not used by another role', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  await device.stop();
+  const configuration = configurationIn(join(shop.directory, 'other'), {
+    state_dir: device.stateDir,
+    listen: { tcp: '127.0.0.1:0', socket: false },
+  });
+  await expect(startDaemon(configuration, { log: silent })).rejects.toThrow(
+    "it is a holder's, and the configuration has no upstream: put leases.issuer back",
+  );
+});
+
+test('doctor examines the issuer, its keys, and the leases of a holder', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  await device.verify();
+  const config = ['--config', join(device.directory, 'config.json')];
+  const healthy = await latchkey(...config, 'doctor');
+  expect(healthy.out).toContain(
+    `the issuer ${shop.issuer} answers; a root key of the vendor has signed its keys (version 1)`,
+  );
+  expect(healthy.out).toMatch(/the lease of activation \S+ is valid until/);
+  await shop.stopAuthority();
+  const away = await latchkey(...config, 'doctor');
+  expect(away).toMatchObject({ code: 1, out: expect.stringContaining('cannot be reached') as string });
+  expect(away.out).not.toContain(licenseKey);
+  const status = await latchkey(...config, 'status');
+  expect(status.out).toMatch(new RegExp(`^issuer +${shop.issuer}, last success`, 'm'));
 });

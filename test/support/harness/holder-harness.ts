@@ -33,8 +33,10 @@ export class FakeIssuer implements AsyncDisposable {
   refuse: ProblemCode | null = null;
   /** The documents that have arrived, with the seconds of `Prefer: wait`. */
   readonly received: { document: string; waitS: number }[] = [];
-  /** How many requests are under way. */
+  /** How many requests are under way, how many were at most, and how many were sent, also in vain. */
   open = 0;
+  mostOpen = 0;
+  attempts = 0;
 
   private constructor(time: VirtualTime, root: KeyPair, signing: KeyPair) {
     this.time = time;
@@ -70,8 +72,10 @@ export class FakeIssuer implements AsyncDisposable {
     document: string,
     { waitS, signal }: { waitS: number; signal: AbortSignal },
   ): Promise<IssuerReply> {
+    this.attempts += 1;
     if (this.network === 'away') return { kind: 'failed', sent: false, detail: 'the network is cut' };
     this.open += 1;
+    this.mostOpen = Math.max(this.mostOpen, this.open);
     try {
       this.received.push({ document, waitS });
       const reply = await this.#answer(document, waitS, signal);
@@ -326,17 +330,19 @@ export class HeldDevice extends Harness {
     return await this.holder.activate({ licenseKey, productKey: null, replaces }, this.signal);
   }
 
-  /** Lets time pass in small steps, in which signatures are made: they need turns of the event loop. */
-  async pass_(ms: number, stepMs = 1_000): Promise<void> {
-    for (let passed = 0; passed < ms; passed += stepMs) {
-      await this.time.advance(Math.min(stepMs, ms - passed));
+  /** Lets time pass in steps until the condition holds. Signatures are made meanwhile, in threads. */
+  async until(holds: () => boolean | Promise<boolean>, stepMs = 500): Promise<void> {
+    for (let step = 0; step < 5_000; step += 1) {
+      if (await holds()) return;
       await this.settle();
+      await this.time.advance(stepMs);
     }
+    throw new Error('the condition did not hold in time');
   }
 
-  /** Waits until nothing but time can change something. */
+  /** Gives signatures some time. */
   async settle(): Promise<void> {
-    for (let turns = 0; turns < 40; turns += 1) await turn();
+    for (let turns = 0; turns < 20; turns += 1) await turn();
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {

@@ -130,9 +130,14 @@ export class VendorAndDevice implements AsyncDisposable {
 
   /** The machine of a customer. */
   async device(name = 'laptop', leases: object = {}): Promise<Device> {
+    return await this.machine(name, leases).start();
+  }
+
+  /** A machine on which the holder does not run yet. */
+  machine(name: string, leases: object = {}): Device {
     const device = new Device(this, join(this.directory, name), { device_name: name, ...leases });
     this.#opened.defer(() => device.stop());
-    return await device.start();
+    return device;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import { maxExchanges, maxWaits } from '../../src/lease/renewals.ts';
+import { FakeIssuer, HeldDevice } from '../support/harness/holder-harness.ts';
+import { day, hour, key, minute } from '../support/harness/service-harness.ts';
+import { VirtualTime } from '../support/harness/virtual-clock.ts';
+
+test('a disable and an enable at the issuer reach a holder that waits there', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime());
+  await using device = await HeldDevice.start(issuer);
+  await device.verify();
+  await device.crash();
+  await device.run({ loop: true });
+  await device.until(() => issuer.received.some(({ waitS }) => waitS > 0));
+  await issuer.authority.setEnabled(false);
+  await device.until(async () => (await device.verify()) === 'disabled 0 fresh');
+  await issuer.authority.setEnabled(true);
+  await device.until(async () => (await device.verify()) === 'enabled 0 fresh');
+  expect(device.held.document?.kind).toBe('lease');
+});
+
+test('a use ends the wait: the same document is sent again without a wait, and then the next one', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime());
+  await using device = await HeldDevice.start(issuer);
+  await device.verify();
+  await device.crash();
+  await device.run({ loop: true });
+  await device.until(() => issuer.received.some(({ waitS }) => waitS > 0));
+  const waiting = issuer.received.at(-1)?.document;
+  const before = issuer.received.length;
+  await device.change('usage');
+  await device.until(() => issuer.authority.license.uses === 1, 10);
+  const later = issuer.received.slice(before).filter(({ waitS }) => waitS === 0);
+  expect(later[0]?.document).toBe(waiting);
+  expect(later).toHaveLength(2);
+});
+
+test('many license keys are renewed with few requests at once, and wait at the issuer in turns', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: day });
+  await using device = await HeldDevice.start(issuer);
+  const keys = Array.from({ length: 60 }, (_, index) => `MANY-${index}`);
+  for (const each of keys) {
+    await issuer.authority.sell(each);
+    expect(await device.verify(each)).toBe('enabled 0 fresh');
+  }
+  await device.crash();
+  issuer.mostOpen = 0;
+  await issuer.time.advance(day + minute);
+  await device.run({ loop: true });
+  const refreshed = (): boolean =>
+    device.store.heldLeases
+      .all()
+      .every(({ document }) => document?.kind === 'lease' && document.refreshAt > device.clock.now());
+  await device.until(refreshed, 50);
+  const waited = new Set<string>();
+  await device.until(() => {
+    for (const { document, waitS } of issuer.received) if (waitS > 0) waited.add(document);
+    return waited.size >= 3 * maxWaits;
+  }, 5_000);
+  expect(issuer.mostOpen).toBeLessThanOrEqual(maxExchanges + maxWaits);
+});
+
+test('an issuer that does not answer is asked less and less often, and again at once when it is wanted', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: hour });
+  await using device = await HeldDevice.start(issuer);
+  await device.verify();
+  await device.crash();
+  issuer.network = 'away';
+  await issuer.time.advance(2 * hour);
+  await device.run({ loop: true });
+  await device.until(() => issuer.attempts > 3, 1_000);
+  issuer.attempts = 0;
+  const end = device.clock.now() + 6 * hour;
+  await device.until(() => device.clock.now() > end, minute);
+  expect(issuer.attempts).toBeGreaterThan(5);
+  expect(issuer.attempts).toBeLessThan(60);
+  issuer.network = 'up';
+  device.holder.renewals.retryNow();
+  await device.until(
+    () => device.held.document?.kind === 'lease' && device.held.document.refreshAt > end,
+    10,
+  );
+  expect(
+    device.lines.filter(({ message }) => message === 'the issuer of leases does not answer'),
+  ).toHaveLength(1);
+});
+
+test('a lease that cannot be renewed is warned of 14, 7 and 1 days before it ends, once each', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: day, termMs: 30 * day });
+  await using device = await HeldDevice.start(issuer);
+  await device.verify();
+  await device.crash();
+  issuer.network = 'away';
+  await issuer.time.advance(10 * day);
+  await device.run({ loop: true });
+  const end = device.held.document?.kind === 'lease' ? device.held.document.expiresAt : 0;
+  await device.until(() => device.clock.now() > end, 10 * minute);
+  const warnings = device.lines.filter(({ message }) => String(message).startsWith('a lease ends in'));
+  expect(warnings.map(({ message }) => /\d+/.exec(String(message))?.[0])).toEqual(['14', '7', '1']);
+  expect(warnings[0]).toMatchObject({ licenseKey: key, level: 'warn' });
+});
+
+test('a lease is due again after an answer that brings nothing newer, and is asked for slowly', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: 1_000, termMs: day });
+  await using device = await HeldDevice.start(issuer);
+  await device.verify();
+  await device.crash();
+  issuer.refuse = 'lease_request_invalid';
+  await issuer.time.advance(minute);
+  await device.run({ loop: true });
+  issuer.attempts = 0;
+  const end = device.clock.now() + hour;
+  await device.until(() => device.clock.now() > end, 10_000);
+  expect(issuer.attempts).toBeLessThan(30);
+});
