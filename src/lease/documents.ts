@@ -40,7 +40,8 @@ export async function readPrivateKey(text: string): Promise<KeyPair | null> {
   const parsed = wire.privateJwk.safeParse(parseJson(text));
   if (!parsed.success) return null;
   try {
-    const key = await crypto.subtle.importKey('jwk', parsed.data, algorithm, false, ['sign']);
+    // Extractable: Node warns each process that makes a `KeyObject` of another key.
+    const key = await crypto.subtle.importKey('jwk', parsed.data, algorithm, true, ['sign']);
     const jwk = publicPartOf(parsed.data);
     return { kid: thumbprintOf(jwk), jwk, key };
   } catch {
