@@ -156,20 +156,23 @@ export function signerOf({ statement, keys }: SigningDirectory, now: number): Si
 const retryMs = 1000;
 const dayMs = 86_400_000;
 
-/** The signing keys of a running issuer. Commands may change the directory at any time: each request looks at it. */
+/** The signing keys of a running issuer. Each request looks whether a command has changed the statement. */
 export class SigningKeys {
   readonly #directory: string;
+  readonly #statementPath: string;
   readonly #log: Log;
   #read: {
     readonly stamp: string;
     readonly at: number;
     readonly contents: Promise<SigningDirectory>;
   } | null = null;
+  #isUsable = true;
   #logged = '';
   #warnedAt = -Infinity;
 
   constructor(directory: string, log: Log) {
     this.#directory = directory;
+    this.#statementPath = join(directory, signingFiles.statement);
     this.#log = log;
   }
 
@@ -177,6 +180,7 @@ export class SigningKeys {
   async current(now: number): Promise<Result<Signer>> {
     const contents = await this.#contents(now);
     const signer = signerOf(contents, now);
+    this.#isUsable = signer !== null;
     if (signer !== null) {
       this.#logged = '';
       this.#warnOfEnd(signer, now);
@@ -193,13 +197,13 @@ export class SigningKeys {
         ? faults
         : ['No key of the key statement can sign: each has ended, or its file is missing.'],
     );
-    if (now - (this.#read?.at ?? 0) >= retryMs) this.#read = null;
     return failWith('leases_not_set_up', 'The issuer has no usable signing key: see its log.');
   }
 
   async #contents(now: number): Promise<SigningDirectory> {
-    const stamp = `${stampOf(this.#directory)} ${stampOf(join(this.#directory, signingFiles.statement))}`;
-    if (this.#read?.stamp !== stamp) {
+    const stamp = stampOf(this.#statementPath);
+    const isOld = !this.#isUsable && Math.abs(now - (this.#read?.at ?? now)) >= retryMs;
+    if (this.#read?.stamp !== stamp || isOld) {
       this.#read = { stamp, at: now, contents: readSigningDirectory(this.#directory) };
     }
     return await this.#read.contents;
@@ -222,11 +226,11 @@ export class SigningKeys {
   }
 }
 
-/** Changes whenever the file or directory is replaced or changed. */
+/** Changes whenever the file is replaced or changed. */
 function stampOf(path: string): string {
   try {
-    const status = statSync(path, { bigint: true, throwIfNoEntry: false });
-    return status === undefined ? '-' : `${status.ino} ${status.size} ${status.mtimeNs} ${status.ctimeNs}`;
+    const status = statSync(path, { throwIfNoEntry: false });
+    return status === undefined ? '-' : `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
   } catch (error) {
     return codeOf(error);
   }
