@@ -142,8 +142,11 @@ async function authorize(
   const ofSocket = socketPrincipal === null ? null : lasting(socketPrincipal);
   const sent = first === undefined ? null : { kind: first.kind, digest: digest(first.secret) };
   const knownCredential = sent === null ? ofSocket : await credentials.find(sent);
-  // The license key is in the body, which is read later.
-  if (sent === null && knownCredential === null && takesLicenseKey) return lasting(unnamed);
+  if (sent === null && knownCredential === null && takesLicenseKey) {
+    if (!allows(unnamed, scope)) throw scopeMissing(scope);
+    // The license key may be in the body, which is read later.
+    return lasting(unnamed);
+  }
   if (sent === null && knownCredential === null) {
     throw new ProblemError(
       'credentials_missing',
@@ -155,8 +158,12 @@ async function authorize(
   if (principal === 'expired') throw wrongCredential(rates, 'token_expired');
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
-  if (!allows(principal, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
+  if (!allows(principal, scope)) throw scopeMissing(scope);
   return knownCredential;
+}
+
+function scopeMissing(scope: Rule['scope']): ProblemError {
+  return new ProblemError('scope_missing', `The scope ${scope} is needed.`);
 }
 
 function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialect']): string {

@@ -96,7 +96,6 @@ const list = route({
   summary: 'List the leases of this device',
   refusals: ['not_a_holder'],
   access: { credential: 'any', scope: 'ops' },
-  operatorOnly: true,
   answers: { 200: enveloped(heldLeaseList) },
   handle({ app: { leaseHolder } }) {
     if (leaseHolder === null) return notAHolder();
