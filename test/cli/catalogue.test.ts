@@ -10,6 +10,11 @@ const editor = {
   name: 'Editor',
   recurring: false,
   archived: false,
+  seats: null,
+  lease_hold_s: 7_776_000,
+  lease_term_s: 2_592_000,
+  lease_refresh_s: 86_400,
+  lease_email: false,
 };
 
 test('coupon create sends the given options under the names of the specification', async () => {

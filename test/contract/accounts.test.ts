@@ -39,6 +39,19 @@ async function make(path: string, payload: object, headers: object = operator): 
   return answer.json<{ data: Data }>().data;
 }
 
+const activation = {
+  device: 'd'.repeat(43),
+  state: 'active',
+  seq: 1,
+  rev: 1,
+  expires_at: '2026-01-01T00:00:00Z',
+  seat_until: '2090-01-01T00:00:00Z',
+  uses_recorded: 0,
+  uses_returned: 0,
+  created_at: '2026-01-01T00:00:00Z',
+  renewed_at: '2026-01-01T00:00:00Z',
+};
+
 async function openShop(seller: string): Promise<Seller> {
   const admin = (noun: string, payload: object): Promise<Data> => make(`/admin/v1/${noun}`, payload);
   const account = await admin('accounts', { name: `Shop of ${seller}` });
@@ -51,6 +64,15 @@ async function openShop(seller: string): Promise<Seller> {
   const buyer_email = `buyer-of-${seller}@example.com`;
   const license_key = `KEY-OF-${seller}`;
   const purchase = await admin('purchases', { product_key, buyer_email, license_key });
+  const activation_id = `seat-of-${seller}`;
+  const activations = [{ ...activation, activation_id, license_key, device_name: `laptop of ${seller}` }];
+  const imported = await server.inject({
+    method: 'POST',
+    url: '/admin/v1/activations/import',
+    headers: { ...operator },
+    payload: { product_key, activations },
+  });
+  expect(imported.json()).toMatchObject({ data: { imported: 1 } });
   const coupon = { coupon_type: 'multi', percent_off: 20, code: 'SPRING', notes: `notes of ${seller}` };
   const { id } = await make('/api/v2/coupons', coupon, apiKey);
   const credentials = new Map<string, object>([
@@ -77,6 +99,7 @@ async function openShop(seller: string): Promise<Seller> {
       purchase_id,
       coupon_id: String(id),
       token_id,
+      activation_id,
     },
   };
 }
@@ -98,6 +121,7 @@ const nobodys: Belongings = {
   purchase_id: '01890000-0000-7000-8000-000000000001',
   coupon_id: '999999999',
   token_id: '01890000-0000-7000-8000-000000000002',
+  activation_id: 'seat-of-zoe',
 };
 
 /** Ids of the whole authority: a seller only learns that another seller's id is taken. */

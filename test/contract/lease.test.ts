@@ -171,9 +171,11 @@ describe.each(roles)('an issuer that is an %s', (role) => {
     const device = await issuer.device();
     await issuer.post(await device.sign('take'), freshAddress());
     device.seq = 1;
-    const failures = [];
-    for (let time = 0; time < 210; time += 1) failures.push((await issuer.post('x.y.z', address)).status);
-    expect(new Set(failures)).toEqual(new Set([422, 429]));
+    const failures = new Set<number>();
+    // A slow machine gets tokens back meanwhile.
+    for (let time = 0; time < 5_000 && !failures.has(429); time += 1)
+      failures.add((await issuer.post('x.y.z', address)).status);
+    expect(failures).toEqual(new Set([422, 429]));
     const limited = await issuer.post('x.y.z', address);
     expect(codeOf(limited)).toEqual([429, 'rate_limited']);
     expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0);

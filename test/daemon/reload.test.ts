@@ -98,6 +98,7 @@ test('SIGHUP applies secrets, products, freshness, sync, rates of callers, metri
     'products[1].key',
     'products[1].name',
     'products[1].secret',
+    ...['seats', 'hold', 'term', 'refresh', 'lease_email'].map((key) => `products[1].${key}`),
   ]);
 });
 

@@ -39,7 +39,7 @@ const list = route({
   query: activationQuery,
   answers: { 200: enveloped(activationList) },
   async handle({ app, principal, query, sentTo }) {
-    if (app.leaseIssuer === null) return notAnIssuer();
+    if (app.role === 'holder') return notAnIssuer();
     const tenant = accountOf(app, principal) === null ? {} : tenantFilter(principal);
     const scoped = { ...query, ...tenant };
     if (await isUnknownProduct(app, scoped)) return emptyList('activations');
@@ -74,7 +74,7 @@ const show = route({
   access,
   answers: { 200: enveloped(activationObject) },
   async handle({ app, principal, path: { id } }) {
-    if (app.leaseIssuer === null) return notAnIssuer();
+    if (app.role === 'holder') return notAnIssuer();
     const { activations, products } = app.reader;
     const activation = await activations.get(id);
     // The same reads for an unknown activation and for another account's.
@@ -101,7 +101,7 @@ function changeRoute(
     access,
     answers: { 200: enveloped(activationObject) },
     async handle({ app, principal, path: { id: activationId }, writeOptions }) {
-      if (app.leaseIssuer === null) return notAnIssuer();
+      if (app.role === 'holder') return notAnIssuer();
       const useCase = change === 'end' ? 'endActivation' : 'blockActivation';
       const command = { activationId, accountId: accountOf(app, principal) };
       const changed = await app.writer.write(useCase, command, writeOptions);

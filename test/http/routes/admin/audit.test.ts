@@ -56,6 +56,37 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
     body: { product_key: 'P', licenses: [{ license_key: 'TAKEN-OVER', buyer_email: 'buyer@example.com' }] },
     record: 'license.import | catalogue | 1 imported, 0 unchanged, 0 rejected',
   },
+  'POST /admin/v1/activations/import': {
+    body: {
+      product_key: 'P',
+      activations: [
+        {
+          activation_id: 'seat',
+          license_key: 'TAKEN-OVER',
+          device: 'd'.repeat(43),
+          device_name: 'laptop',
+          state: 'active',
+          seq: 1,
+          rev: 1,
+          expires_at: '2026-01-01T00:00:00Z',
+          seat_until: '2090-01-01T00:00:00Z',
+          uses_recorded: 0,
+          uses_returned: 0,
+          created_at: '2026-01-01T00:00:00Z',
+          renewed_at: '2026-01-01T00:00:00Z',
+        },
+      ],
+    },
+    record: 'activation.import | catalogue | 1 imported, 0 unchanged, 0 rejected',
+  },
+  'POST /admin/v1/activations/:id/end': {
+    at: () => 'seat',
+    record: 'activation.end | seat | product P, device laptop',
+  },
+  'POST /admin/v1/activations/:id/block': {
+    at: () => 'seat',
+    record: 'activation.block | seat | product P, device laptop',
+  },
   'POST /admin/v1/purchases/import': {
     body: { product_key: 'P', purchases: [{ license_key: 'BOUGHT', buyer_email: 'nobody' }] },
     record: 'purchase.import | catalogue | 0 imported, 0 unchanged, 1 rejected',
@@ -169,7 +200,11 @@ async function perform(opened: TestApp, which: (route: string) => boolean): Prom
 }
 
 test('the table of this test has every admin route that changes something', () => {
-  const changing = routes.filter(({ method, path }) => method !== 'GET' && path.startsWith('/admin/'));
+  // test/cli/issuer.test.ts: it needs the signed request of a device.
+  const elsewhere = '/admin/v1/leases';
+  const changing = routes.filter(
+    ({ method, path }) => method !== 'GET' && path.startsWith('/admin/') && path !== elsewhere,
+  );
   expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(acts).sort());
 });
 
