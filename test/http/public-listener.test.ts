@@ -1,10 +1,13 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { Proxies } from '../../src/http/entry/client-address.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { done } from '../../src/domain/problem/problem.ts';
 import type { LeaseIssuer } from '../../src/service/lease/ports.ts';
-import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+import { listenTcp } from '../../src/http/listen.ts';
+import { adminToken, limits, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 /** Answers every document with its options, so that a test sees what the listener has passed on. */
 type Asked = Parameters<LeaseIssuer['answer']>;
@@ -89,6 +92,46 @@ describe('the public listener', () => {
       ['x.y.z', { waitMs: 30_000, clientAddress: '198.51.100.1', signal: expect.any(AbortSignal) }],
     ]);
   });
+});
+
+test('a new connection ends the oldest wait of the address with the most waits, with 204', async () => {
+  let begun = 0;
+  const waiting = {
+    ...issuer,
+    answer: async (...[, { signal }]: Parameters<LeaseIssuer['answer']>) => {
+      begun += 1;
+      if (!signal.aborted) await once(signal, 'abort');
+      return done(null);
+    },
+  };
+  const proxies = new Proxies([{ address: '127.0.0.1', prefix: 32 }]);
+  await using listening = serverOf(
+    { ...opened.app, leaseIssuer: waiting },
+    { limits: { ...limits, connections: 3 }, public: { proxies, issuerHost: () => null } },
+  );
+  const tcp = await listenTcp(listening, { host: '127.0.0.1', port: 0 });
+  const request = (address: string): string =>
+    `POST /lease/v1 HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: ${address}\r\nPrefer: wait=30\r\n` +
+    'Content-Type: application/jwt\r\nContent-Length: 5\r\n\r\nx.y.z';
+  const ended: string[] = [];
+  const send = (address: string, name: string): Socket => {
+    const socket = connect(Number(new URL(tcp).port), '127.0.0.1');
+    socket.on('data', (chunk: Buffer) => ended.push(`${name}: ${chunk.toString('latin1', 9, 12)}`));
+    socket.on('error', () => undefined);
+    socket.write(request(address));
+    return socket;
+  };
+  const sockets: Socket[] = [];
+  const open = async (address: string, name: string): Promise<void> => {
+    sockets.push(send(address, name));
+    await expect.poll(() => begun).toBe(sockets.length);
+  };
+  await open('198.51.100.1', 'first of many');
+  await open('198.51.100.1', 'second of many');
+  await open('198.51.100.2', 'only one');
+  await open('198.51.100.3', 'new');
+  await expect.poll(() => ended).toEqual(['first of many: 204']);
+  for (const socket of sockets) socket.destroy();
 });
 
 describe('POST /lease/v1', () => {
