@@ -95,7 +95,10 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   const fileWithSecrets = containsSecret(raw.file.tree) ? raw.file.path : null;
   const { tls } = parsed.data.listen;
   const keyFile = tls === null ? [] : [{ key: ['listen', 'tls', 'key_file'], path: tls.keyFile }];
-  const secretFiles = [...secrets.files, ...keyFile];
+  const { deviceKeyFile } = parsed.data.leases;
+  const deviceKey =
+    deviceKeyFile === null ? [] : [{ key: ['leases', 'device_key_file'], path: deviceKeyFile }];
+  const secretFiles = [...secrets.files, ...keyFile, ...deviceKey];
   return {
     ok: true,
     configuration,

@@ -109,6 +109,13 @@ test('two holders of one configuration file need no warning, since it has no sec
   expect(warningsOf({ text: holder, files, worldReadable: [`${folder}/config.yaml`] })).toEqual([]);
 });
 
+test('a device key that every user can read is warned of', () => {
+  const text = holder.replace('roots', 'device_key_file: /run/device.jwk, roots');
+  expect(warningsOf({ text, files, worldReadable: ['/run/device.jwk'] })).toEqual([
+    expect.stringContaining('leases.device_key_file: /run/device.jwk can be read by every user') as string,
+  ]);
+});
+
 test('a reload applies when to activate, the name of the device and the products, and nothing else about leases', () => {
   const running = configurationOf({ text: holder, files });
   const text = `leases:
