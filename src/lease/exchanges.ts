@@ -101,9 +101,13 @@ export class Exchanges {
     return { kind: 'done', held: this.#parts.reader.heldLeases.get(licenseKey) ?? held };
   }
 
-  /** Signs the next request and stores it, to be taken to the issuer as a file. */
+  /**
+   * Signs a request and stores it, to be taken to the issuer as a file. It has the number of an unanswered request, which it
+   * replaces.
+   */
   async prepare(held: HeldLease, next: NextRequest): Promise<HeldLease> {
-    const prepared = await this.#signNext(held, next);
+    const seq = held.request === null ? held.seq : held.seq - 1;
+    const prepared = await this.#signNext({ ...held, seq }, next);
     if (prepared.request !== null) this.#fresh.delete(prepared.request.text);
     return prepared;
   }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { actForLease, heldVerdict, nextAct, pendingUses } from '../domain/held-lease.ts';
-import type { HeldLease, LeaseAct } from '../domain/lease.ts';
+import type { HeldLease } from '../domain/lease.ts';
 import { parsePlainLicenseKey } from '../domain/license.ts';
 import {
   done,
@@ -113,8 +113,9 @@ export class Holder implements LeaseHolder, HeldLicenses {
   async requestFile({
     act,
     replaces,
+    isRefused,
     ...named
-  }: Named & { act: LeaseAct; replaces: string | null }): Promise<Result<string>> {
+  }: Parameters<LeaseHolder['requestFile']>[0]): Promise<Result<string>> {
     const { reader, writer } = this.#parts;
     const stored = reader.heldLeases.get(storedKey(named.licenseKey));
     if (act === 'end' && (stored === null || stored.seq === 0)) return noLease();
@@ -126,12 +127,21 @@ export class Holder implements LeaseHolder, HeldLicenses {
     const { value: held } = holding;
     const wanted = act === 'end' || held.document?.kind !== 'lease' ? act : 'renew';
     return await this.renewals.inTurn(held.licenseKey, async () => {
+      if (isRefused) await this.#passRefusal(held.licenseKey);
       const present = reader.heldLeases.get(held.licenseKey) ?? held;
       // The same file again, in case it was lost.
       if (present.request?.act === wanted && replaces === null) return done(present.request.text);
       const prepared = await this.#exchanges.prepare(present, { act: wanted, replaces });
       return prepared.request === null ? noLease() : done(prepared.request.text);
     });
+  }
+
+  /** A person says that the issuer has refused the last request: no file has told it. */
+  async #passRefusal(licenseKey: string): Promise<void> {
+    const request = this.#parts.reader.heldLeases.get(licenseKey)?.request ?? null;
+    if (request === null) return;
+    const refusal = { licenseKey, answered: request.text, isRecorded: true, isUnknownKey: false };
+    await this.#parts.writer.write('recordLeaseRefusal', refusal);
   }
 
   async install(answer: SignedAnswer): Promise<Result<HeldLeaseStatus>> {

@@ -336,7 +336,13 @@ describe('files', () => {
     await using shop = await open({}, { activate: 'explicit' });
     const { device, issuer } = shop;
     issuer.network = 'away';
-    const request = { licenseKey: key, productKey: null, act: 'take', replaces: null } as const;
+    const request = {
+      licenseKey: key,
+      productKey: null,
+      act: 'take',
+      replaces: null,
+      isRefused: false,
+    } as const;
     const first = valueOf(await device.holder.requestFile(request));
     expect(valueOf(await device.holder.requestFile(request))).toBe(first);
     const answer = await issuer.answerFile(first, issuer.authority.now + 200 * day);
@@ -351,10 +357,39 @@ describe('files', () => {
     expect(await device.verify()).toBe('enabled 0 grace');
   });
 
+  it('another request replaces the one that the vendor never saw, and a refused one is passed', async () => {
+    await using shop = await open({ seats: 1, refreshMs: hour }, { activate: 'explicit' });
+    const { device, issuer } = shop;
+    await using other = await HeldDevice.start(issuer);
+    await other.activate();
+    await issuer.time.advance(2 * hour);
+    const request = {
+      licenseKey: key,
+      productKey: null,
+      act: 'take',
+      replaces: null,
+      isRefused: false,
+    } as const;
+    const unseen = valueOf(await device.holder.requestFile(request));
+    await expect(issuer.answerFile(unseen)).rejects.toThrow('no_seat_left');
+    const replaces = other.held.activationId;
+    const stuck = valueOf(await device.holder.requestFile({ ...request, replaces }));
+    await expect(issuer.answerFile(stuck)).rejects.toThrow('out_of_sequence');
+    const next = valueOf(await device.holder.requestFile({ ...request, replaces, isRefused: true }));
+    valueOf(await device.holder.install(await issuer.answerFile(next)));
+    expect(await device.verify()).toBe('enabled 0 fresh');
+  });
+
   it('an earlier answer is not installed after a later one', async () => {
     await using shop = await open();
     const { device, issuer } = shop;
-    const request = { licenseKey: key, productKey: null, act: 'take', replaces: null } as const;
+    const request = {
+      licenseKey: key,
+      productKey: null,
+      act: 'take',
+      replaces: null,
+      isRefused: false,
+    } as const;
     const first = await issuer.answerFile(valueOf(await device.holder.requestFile(request)));
     valueOf(await device.holder.install(first));
     await issuer.time.advance(hour);

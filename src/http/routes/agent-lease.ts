@@ -116,13 +116,14 @@ const request = route({
   answers: { 200: enveloped(leaseRequestObject) },
   handle: ({ app, body, principal }) =>
     withKey(app, body.licenseKey, async (holder, licenseKey) => {
-      const { end = false, replaces = null } = body;
+      const { end = false, replaces = null, refused: isRefused = false } = body;
       const productKey = principal.tenant.productKey ?? body.productKey ?? null;
       const signed = await holder.requestFile({
         licenseKey,
         productKey,
         act: end ? 'end' : 'take',
         replaces,
+        isRefused,
       });
       return signed.ok ? ok({ request: signed.value }) : signed;
     }),

@@ -78,12 +78,13 @@ export interface LeaseHolder {
     request: { licenseKey: string; productKey: string | null; nonce: string | null; waitMs: number },
     signal: AbortSignal,
   ): Promise<Result<ProgramAnswer>>;
-  /** A signed request as a file, for a machine without a network. */
+  /** A signed request as a file, for a machine without a network. `isRefused`: the issuer has refused the last one. */
   requestFile(request: {
     licenseKey: string;
     productKey: string | null;
     act: LeaseAct;
     replaces: string | null;
+    isRefused: boolean;
   }): Promise<Result<string>>;
   /** Takes over the issuer's answer to a request file. */
   install(answer: SignedAnswer): Promise<Result<HeldLeaseStatus>>;

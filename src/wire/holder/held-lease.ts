@@ -28,6 +28,7 @@ export const leaseRequestParameters = parameters(
     product_key: productKey,
     end: boolean.optional(),
     replaces: identifier.optional(),
+    refused: boolean.optional().describe('The issuer has refused the last request and recorded it.'),
   },
   { id: 'LeaseRequest' },
 );

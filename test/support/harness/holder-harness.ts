@@ -123,6 +123,7 @@ export class FakeIssuer implements AsyncDisposable {
   /** Answers a request that came as a file. */
   async answerFile(document: string, until: number | null = null): Promise<SignedAnswer> {
     const request = valueOf(await readRequest(document, leaseIssuer));
+    this.#now();
     const { answer } = valueOf(await this.authority.answer(request, { until, isFile: true }));
     if (answer.kind === 'refused') throw new Error(answer.problem.code);
     return answer.kind === 'lease' ? await this.lease(answer.lease) : await this.notice(answer.notice);

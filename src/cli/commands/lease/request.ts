@@ -15,6 +15,11 @@ export const command = defineRequest({
   builder: {
     key: licenseKeyPositional,
     end: { type: 'boolean', describe: 'Give the seat back instead' },
+    refused: {
+      type: 'boolean',
+      describe:
+        'The vendor has no seat left, no move left, or has blocked this device: make the next request',
+    },
     product: productOption,
     replaces: replacesOption,
   },
@@ -35,6 +40,7 @@ export const command = defineRequest({
       product_key: args.product,
       replaces: args.replaces,
       ...(args.end === true && { end: true }),
+      ...(args.refused === true && { refused: true }),
     },
   }),
   view: requestView,
