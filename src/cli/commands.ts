@@ -96,6 +96,7 @@ export const commands: readonly Entry[] = [
       request: () => import('./commands/lease/request.ts'),
       sign: () => import('./commands/lease/sign.ts'),
       install: () => import('./commands/lease/install.ts'),
+      list: () => import('./commands/lease/list.ts'),
     },
     [
       group('statement', 'Sign, install and show key statements', {

@@ -54,6 +54,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   deactivate: 'needs a holder: test/daemon/holder.test.ts',
   'lease request': 'needs a holder: test/daemon/holder.test.ts',
   'lease install': 'needs a holder: test/daemon/holder.test.ts',
+  'lease list': 'needs a holder: test/daemon/holder.test.ts',
   'lease sign': 'needs an issuer: test/cli/issuer.test.ts',
   'activation list': 'needs an issuer: test/cli/issuer.test.ts',
   'activation show': 'needs an issuer: test/cli/issuer.test.ts',

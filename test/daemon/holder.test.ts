@@ -84,6 +84,8 @@ test('programs get the lease and a proof, and people the list of leases', async 
     activations: [expect.objectContaining({ license_key: licenseKey, state: 'active' })],
   });
   expect((await device.call('/agent/v1/activations')).status).toBe(401);
+  const listed = await latchkey('--state-dir', device.stateDir, 'lease', 'list');
+  expect(listed.out).toMatch(new RegExp(`${licenseKey} +RGsF +active`));
 });
 
 test('a machine without a network gets its lease, reports its uses and gives its seat back by files', async () => {

@@ -14,7 +14,7 @@ export const replacesOption = textOption(
   'Take over the seat of this activation, for example of a lost device; latchkey activate lists them when no seat is free',
 );
 
-const tones: Readonly<Record<HeldLeaseObject['state'], Tone>> = {
+export const leaseTones: Readonly<Record<HeldLeaseObject['state'], Tone>> = {
   active: 'good',
   waiting: 'warning',
   none: 'bad',
@@ -35,7 +35,10 @@ function heldLeaseFields(held: HeldLeaseObject, hint: Hint): Readonly<Record<str
   const { state, last_error: error } = held;
   return {
     license: whole(held.license_key),
-    state: [toned(state, tones[state]), state === 'waiting' ? ' for the issuer, which is asked again' : ''],
+    state: [
+      toned(state, leaseTones[state]),
+      state === 'waiting' ? ' for the issuer, which is asked again' : '',
+    ],
     product: held.product_key,
     activation: whole(held.activation_id),
     expires: instant(held.expires_at),
