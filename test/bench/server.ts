@@ -68,7 +68,7 @@ export async function startLatchkey(bench: Bench, options: LatchkeyOptions): Pro
 }
 
 /** The environment of the systemd unit (`examples/latchkey.service`). */
-function serviceEnvironment(): NodeJS.ProcessEnv {
+export function serviceEnvironment(): NodeJS.ProcessEnv {
   const unit = readFileSync(join(root, 'examples/latchkey.service'), 'utf8');
   const [, assignments = ''] = /^Environment=(.*)$/m.exec(unit) ?? [];
   return Object.fromEntries(assignments.split(' ').map((each) => each.split(/=(.*)/).slice(0, 2)));

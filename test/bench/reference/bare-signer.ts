@@ -9,6 +9,11 @@ const key = { key: privateKey, dsaEncoding: 'ieee-p1363' } as const;
 const lease = 'x'.repeat(900);
 
 const server = createServer((request, response) => {
+  // Like an issuer, it lets such a request wait.
+  if (request.headers['prefer'] !== undefined) {
+    request.resume();
+    return;
+  }
   let body = '';
   request.setEncoding('latin1');
   request.on('data', (chunk: string) => (body += chunk));

@@ -4,9 +4,9 @@ import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
 import { Devices, issuer, openWaits, sendAll } from '../load/devices.ts';
 import { residentMemory, start } from '../process.ts';
-import { startLatchkey, type Latchkey } from '../server.ts';
+import { serviceEnvironment, startLatchkey, type Latchkey } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
-import { notMeasured, plainRow, type Row, type Theme } from '../theme.ts';
+import { notMeasured, plainRow, plainSource, type Theme } from '../theme.ts';
 import { setUp } from '../../../src/lease/signing-files.ts';
 
 const goals = { renewals: { atLeast: 0.3 }, waiting: { atMost: 100 } } as const;
@@ -14,11 +14,13 @@ const bareSigner = join(import.meta.dirname, '../reference/bare-signer.ts');
 
 export const leasesTheme: Theme = {
   name: 'leases',
-  about: 'renewals of leases to a bare server that signs, and the memory of 10,000 waiting devices',
+  about:
+    'renewals of leases, compared with a bare server that signs, and the memory of 10,000 waiting devices',
   async *measure(bench) {
     const count = bench.count(10_000);
     const authority = await startIssuer(bench, count);
-    const bare = bench.keep(await start([process.execPath, bareSigner], () => true));
+    const environment = { ...bench.environment, ...serviceEnvironment() };
+    const bare = bench.keep(await start([process.execPath, bareSigner], () => true, environment));
     const { port } = JSON.parse(bare.line) as { port: number };
     const devices = new Devices(count);
     await sendAll(authority, authority.public, devices.sign('take'));
@@ -29,7 +31,16 @@ export const leasesTheme: Theme = {
     });
     const what = 'renewal of a lease, 64 connections, authority, to one signature each';
     yield compare(what, { authority: issuing }, { signing }, { by: 'perSecond', goal: goals.renewals });
-    yield await memoryOfWaits(bench, authority, devices);
+    const requests = devices.sign('renew', { headers: 'prefer: wait=30\r\n' });
+    const waitingDevices = `memory of ${count.toLocaleString('en')} waiting devices`;
+    const ofAuthority = await memoryOfWaits(bench, { pid: authority.pid, port: authority.public }, requests);
+    const ofBare = await memoryOfWaits(bench, { pid: bare.pid, port }, requests);
+    if (ofAuthority === null || ofBare === null) {
+      yield notMeasured(waitingDevices, 'MiB', goals.waiting, 'there is no /proc');
+      return;
+    }
+    const from = { authority: plainSource([ofAuthority], 'MiB'), 'node:http': plainSource([ofBare], 'MiB') };
+    yield plainRow(waitingDevices, 'MiB', [ofAuthority], { goal: goals.waiting, from });
   },
 };
 
@@ -46,21 +57,22 @@ async function startIssuer(bench: Bench, licenses: number): Promise<Issuer> {
     socket: bench.socketPath(),
     public: { address: '127.0.0.1:0', proxies: ['127.0.0.1'] },
   };
-  const started = await startLatchkey(bench, { state, settings: { listen } });
+  const started = await startLatchkey(bench, { state, settings: { listen }, asService: true });
   const ready = JSON.parse(started.line) as { public: string };
   return { ...started, public: Number(new URL(ready.public).port) };
 }
 
-async function memoryOfWaits(bench: Bench, authority: Issuer, devices: Devices): Promise<Row> {
-  const requests = devices.sign('renew', { headers: 'prefer: wait=30\r\n' });
-  const what = `memory of ${requests.length.toLocaleString('en')} devices that wait`;
-  await sleep(bench.effort.seconds * 1000);
-  const idle = residentMemory(authority.pid);
-  if (idle === null) return notMeasured(what, 'MiB', goals.waiting, 'there is no /proc');
-  const waits = await openWaits(authority.public, requests);
+/** How much the resident memory of a server grows while requests wait, in MiB. Null: this system has no /proc. */
+async function memoryOfWaits(
+  bench: Bench,
+  { pid, port }: { pid: number; port: number },
+  requests: readonly string[],
+): Promise<number | null> {
   await sleep(bench.effort.seconds * 2000);
-  const waiting = residentMemory(authority.pid);
+  const idle = residentMemory(pid);
+  const waits = await openWaits(port, requests);
+  await sleep(bench.effort.seconds * 2000);
+  const waiting = residentMemory(pid);
   for (const wait of waits) wait.close();
-  const more = (waiting?.mib ?? Number.NaN) - idle.mib;
-  return plainRow(what, 'MiB', [more], { goal: goals.waiting, note: `idle ${Math.round(idle.mib)} MiB` });
+  return idle === null || waiting === null ? null : waiting.mib - idle.mib;
 }
