@@ -96,7 +96,7 @@ export async function readRequest(text: string, issuer: string): Promise<Result<
     if (hasControlCharacters(claims)) throw new DocumentFault('The payload has control characters.');
     // `open` has checked that the header is exactly that of a device.
     const { jwk } = header as { jwk: PublicJwk };
-    verifyNow(text, jwk);
+    await verifyRequest(text, jwk);
     return {
       request: wire.parseRequestClaims(claims),
       device: thumbprintOf(jwk),
@@ -309,8 +309,8 @@ async function verify(text: string, jwk: PublicJwk): Promise<void> {
  */
 const es256 = { dsaEncoding: 'ieee-p1363' } as const;
 
-/** Verifies the signature of a document that `open` has read. */
-function verifyNow(text: string, jwk: PublicJwk): void {
+/** Verifies the signature of a request that `open` has read, in another thread: the server goes on with other requests. */
+async function verifyRequest(text: string, jwk: PublicJwk): Promise<void> {
   let key: KeyObject;
   try {
     key = createPublicKey({ key: jwk, format: 'jwk' });
@@ -322,9 +322,12 @@ function verifyNow(text: string, jwk: PublicJwk): void {
     Buffer.from(text.slice(0, end)),
     Buffer.from(text.slice(end + 1), 'base64url'),
   ];
-  if (!verifySignature('sha256', signed, { key, ...es256 }, signature)) {
-    throw new DocumentFault('The signature is wrong.');
-  }
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  verifySignature('sha256', signed, { key, ...es256 }, signature, (error, isValid) => {
+    if (error === null) resolve(isValid);
+    else reject(error);
+  });
+  if (!(await promise)) throw new DocumentFault('The signature is wrong.');
 }
 
 /** The keys that sign, as node:crypto takes them. */
