@@ -120,14 +120,6 @@ export class VendorAndDevice implements AsyncDisposable {
     await this.#license(isEnabled ? 'enable' : 'disable', 'PUT');
   }
 
-  /** Answers a request that came as a file. */
-  async answerFile(document: string): Promise<unknown> {
-    const headers = { 'content-type': 'application/jwt' };
-    const answer = await call(`${this.issuer}/lease/v1`, { method: 'POST', body: document, headers });
-    if (answer.status !== 200) throw new Error(String(answer.code));
-    return answer.data;
-  }
-
   /** The machine of a customer. */
   async device(name = 'laptop', leases: object = {}): Promise<Device> {
     return await this.machine(name, leases).start();
