@@ -23,7 +23,6 @@ const disabledMs = 60_000;
 const shortestIdleMs = 20;
 /** The loop looks at all license keys at least this often, in ms. */
 const lookMs = 60_000;
-
 const backoff = { baseMs: 1_000, maxMs: 15 * 60_000 };
 
 /** What is known about a license key besides its row. `retryAt`, `waitFrom` and `waitedAt`: monotonic ms. */
@@ -76,14 +75,18 @@ export class Renewals {
   #away: { failures: number; until: number } | null = null;
   #contact: IssuerContact = { lastSuccessAt: null, lastError: null, lastErrorAt: null };
   #storeError: unknown = null;
+  /** Ends the requests of the loop: a stop need not wait for their answers, since they are repeated. */
+  #ending: AbortSignal;
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
     this.#wake = new Wake(parts.clock);
+    this.#ending = parts.lifetime;
   }
 
   /** Runs until the signal. Rejects if the store fails. */
   async run(signal: AbortSignal): Promise<void> {
+    this.#ending = AbortSignal.any([this.#parts.lifetime, signal]);
     for (const held of this.#parts.reader.heldLeases.all()) this.#note(held);
     while (!signal.aborted && this.#storeError === null) {
       this.#start();
@@ -116,11 +119,15 @@ export class Renewals {
   }
 
   /** Exchanges documents about a license key at once, for a caller. Ends a wait at the issuer. */
-  async exchange(licenseKey: string, want: Want): Promise<Exchanged> {
+  async exchange(
+    licenseKey: string,
+    want: Want,
+    signal: AbortSignal = this.#parts.lifetime,
+  ): Promise<Exchanged> {
     return await this.inTurn(licenseKey, async () => {
-      const { exchanges, lifetime } = this.#parts;
-      const exchanged = await exchanges.exchange(licenseKey, want, lifetime);
-      this.#learn(licenseKey, exchanged);
+      const exchanged = await this.#parts.exchanges.exchange(licenseKey, want, signal);
+      // The end of this process says nothing about the issuer.
+      if (!signal.aborted) this.#learn(licenseKey, exchanged);
       return exchanged;
     });
   }
@@ -209,7 +216,7 @@ export class Renewals {
         this.#task(licenseKey, state, async () => {
           const want = dueWant(now, state.isAsked);
           state.isAsked = false;
-          await this.exchange(licenseKey, want).finally(() => (this.#exchanging -= 1));
+          await this.exchange(licenseKey, want, this.#ending).finally(() => (this.#exchanging -= 1));
         });
         // One request finds out whether the issuer is back.
         if (this.#away !== null) break;
