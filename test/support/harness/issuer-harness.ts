@@ -167,17 +167,27 @@ export class RunningIssuer implements AsyncDisposable {
     headers: Record<string, string> = {},
     signal?: AbortSignal,
   ): Promise<LeaseReply> {
-    const response = await this.devices.post('/lease/v1', {
-      headers: { 'content-type': 'application/jwt', ...headers },
-      body: document,
-      ...(signal !== undefined && { signal }),
-    });
-    return replyOf(response);
+    return await postRequest(this.devices, document, headers, signal);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync();
   }
+}
+
+/** Sends a signed request for a lease. */
+export async function postRequest(
+  issuer: HttpClient,
+  document: string,
+  headers: Record<string, string> = {},
+  signal?: AbortSignal,
+): Promise<LeaseReply> {
+  const response = await issuer.post('/lease/v1', {
+    headers: { 'content-type': 'application/jwt', ...headers },
+    body: document,
+    ...(signal !== undefined && { signal }),
+  });
+  return replyOf(response);
 }
 
 function agentTerms({ seats, hold, term, refresh, email }: Terms): object {
@@ -224,13 +234,13 @@ export function claimsIn(document: string): unknown {
 
 /** A device with a key of its own, which numbers its requests. */
 export class TestDevice {
-  readonly #issuer: RunningIssuer;
+  readonly #issuer: Pick<RunningIssuer, 'issuer' | 'post'>;
   readonly key: KeyPair;
   readonly name: string;
   seq = 0;
   uses: UseTotals = { recorded: 0, returned: 0 };
 
-  constructor(issuer: RunningIssuer, key: KeyPair, name: string) {
+  constructor(issuer: Pick<RunningIssuer, 'issuer' | 'post'>, key: KeyPair, name: string) {
     this.#issuer = issuer;
     this.key = key;
     this.name = name;

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { startDaemon, type DaemonOptions } from '../../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../../src/daemon/sandbox/server.ts';
 import type { PostgresServer } from './postgres.ts';
@@ -23,13 +24,14 @@ export interface AuthorityNode extends AsyncDisposable {
   call(path: string, call?: Call): Promise<Response>;
   /** The content of `api.key`; null: there is no such file. */
   readonly apiKey: string | null;
+  readonly daemon: Daemon;
 }
 
-/** Starts a node with its own state directory; `postgres` is merged into its `store.postgres`. */
+/** Starts a node with its own state directory; `postgres` is merged into its `store.postgres`, `settings` into the rest. */
 export async function startNode(
   server: Pick<PostgresServer, 'address'>,
   postgres: { schema: string } & Record<string, unknown>,
-  options: Partial<DaemonOptions> = {},
+  { settings = {}, ...options }: Partial<DaemonOptions> & { settings?: object } = {},
 ): Promise<AuthorityNode> {
   await using starting = new AsyncDisposableStack();
   const stateDir = join(starting.use(temporaryDirectory()).path, 'state');
@@ -37,6 +39,7 @@ export async function startNode(
     state_dir: stateDir,
     listen: { tcp: '127.0.0.1:0' },
     store: { postgres: { url: urlOf(server.address), pool: 4, ...postgres } },
+    ...settings,
   });
   const daemon = await startDaemon(configuration, { log: silent, ...options });
   starting.defer(() => daemon.stop());
@@ -46,6 +49,7 @@ export async function startNode(
   return {
     stateDir,
     adminToken,
+    daemon,
     get apiKey() {
       return existsSync(join(stateDir, 'api.key')) ? read('api.key') : null;
     },
