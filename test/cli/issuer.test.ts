@@ -30,6 +30,9 @@ test('the commands of an issuer list devices, show one, free its seat and block 
     (await run('--json', 'activation', 'list', '--state', 'blocked')).out,
   ) as unknown;
   expect(blocked).toMatchObject({ activations: [{ activation_id: id, state: 'blocked', has_seat: false }] });
+  const status = (await run('status')).out;
+  expect(status).toMatch(/leases +signed as https:\/\/licenses\.example\.com, key statement 1/);
+  expect(status).toMatch(/devices +2 activations, 1 with a seat/);
   expect((await run('activation', 'list', '--copied')).out).not.toContain('laptop');
   expect(await run('activation', 'show', 'nothing')).toMatchObject({
     code: 1,

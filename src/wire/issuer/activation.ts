@@ -44,6 +44,7 @@ export const activationQuery = parameters({
   product_key: identifier.optional(),
   state: oneOf(states).optional(),
   copied: boolean.optional(),
+  has_seat: oneOf(['true']).optional().describe('Only devices that have a seat now.'),
   ...pageShape('activations'),
 });
 

@@ -31,16 +31,17 @@ export const command = defineCommand({
     }
     const sold = await productOf(args, license.product_link);
     const history = await lastChanges(args, license.license_key);
-    const activations = await activationsOf(args, license.license_key);
+    const seats = await seatsOf(args, license.license_key);
     return await output.result(
       {
         license,
         product_name: sold?.name ?? null,
         seats: sold?.seats ?? null,
-        activations,
+        seats_taken: seats.taken,
+        activations: seats.activations,
         changes: history,
       },
-      formatLicense(license, sold, { history, activations }),
+      formatLicense(license, sold, { history, ...seats }),
       answeredAt(found.answer),
     );
   },
@@ -69,10 +70,18 @@ async function productOf(options: GlobalOptions, key: string): Promise<Sold | nu
 
 const shownActivations = 20;
 
-async function activationsOf(options: GlobalOptions, key: string): Promise<readonly ActivationObject[]> {
-  const query = { license_key: key, limit: shownActivations };
-  const listed = await dataOrNull(options, { path: activationsPath, query }, activationList);
-  return listed?.activations ?? [];
+type Seats = { taken: number; activations: readonly ActivationObject[] };
+
+/** The devices that have a seat. None if they cannot be listed. */
+async function seatsOf(options: GlobalOptions, key: string): Promise<Seats> {
+  const query = { license_key: key, has_seat: 'true', limit: shownActivations };
+  try {
+    const { data, answer } = await request(options, { path: activationsPath, query }, activationList);
+    return { taken: Number(answer.headers['x-total-count']), activations: data.activations };
+  } catch (error) {
+    if (error instanceof CommandError) return { taken: 0, activations: [] };
+    throw error;
+  }
 }
 
 async function lastChanges(options: GlobalOptions, key: string): Promise<readonly ChangeObject[]> {
@@ -84,13 +93,12 @@ async function lastChanges(options: GlobalOptions, key: string): Promise<readonl
 function formatLicense(
   license: SoldLicenseObject,
   sold: Sold | null,
-  { history, activations }: { history: readonly ChangeObject[]; activations: readonly ActivationObject[] },
+  { history, taken, activations }: Seats & { history: readonly ChangeObject[] },
 ): Shown {
-  const taken = activations.filter((each) => each.has_seat).length;
   const fields = formatFields({
     ...licenseFields(license),
     'product name': sold?.name ?? null,
-    seats: activations.length === 0 ? null : `${taken} of ${sold?.seats ?? 'any number'} taken`,
+    seats: taken === 0 ? null : `${taken} of ${sold?.seats ?? 'any number'} taken`,
     purchase: license.purchase_id ?? 'none: not sold here',
     refunded: instant(license.refunded_at),
   });

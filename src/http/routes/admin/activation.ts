@@ -41,7 +41,8 @@ const list = route({
   async handle({ app, principal, query, sentTo }) {
     if (app.role === 'holder') return notAnIssuer();
     const tenant = accountOf(app, principal) === null ? {} : tenantFilter(principal);
-    const scoped = { ...query, ...tenant };
+    const { hasSeat, ...filters } = query;
+    const scoped = { ...filters, ...tenant, ...(hasSeat === 'true' && { seatAt: app.now() }) };
     if (await isUnknownProduct(app, scoped)) return emptyList('activations');
     const { filter, total } = await inStoredSpelling(app, scoped);
     const rows = await app.lists.activations.list(filter, withNext(query));

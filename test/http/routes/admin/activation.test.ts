@@ -123,7 +123,7 @@ test.each([
 });
 
 test('a holder has no activations of others', async () => {
-  const holder = serverOf({ ...opened.app, leaseIssuer: null });
+  const holder = serverOf({ ...opened.app, role: 'holder', leaseIssuer: null });
   for (const [method, url] of [
     ['GET', '/activations'],
     ['GET', '/activations/act-0'],
