@@ -264,7 +264,8 @@ export class Holder implements LeaseHolder, HeldLicenses {
   #resultOf(licenseKey: string, exchanged: Exchanged): Result<HeldLease> {
     if (exchanged.kind === 'done') return done(exchanged.held);
     if (exchanged.kind === 'away') {
-      return failWith('upstream_unreachable', `The issuer of leases did not answer: ${exchanged.detail}.`);
+      const detail = exchanged.detail.replace(/\.$/, '');
+      return failWith('upstream_unreachable', `The issuer of leases gave no lease: ${detail}.`);
     }
     const { problem } = exchanged;
     this.#refusals.set(licenseKey, { problem, until: this.#parts.clock.monotonic() + refusalMs });

@@ -203,3 +203,15 @@ test('doctor examines the issuer, its keys, and the leases of a holder', async (
   const status = await latchkey(...config, 'status');
   expect(status.out).toMatch(new RegExp(`^issuer +${shop.issuer}, last success`, 'm'));
 });
+
+test('an agent in front of a store issues leases as well, and its store gets the uses and ends the lease', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device('laptop', await shop.issuingAgent());
+  expect(await device.verify()).toEqual([200, true, 0, 'fresh']);
+  expect(await device.use()).toEqual([200, 1]);
+  await expect.poll(() => shop.uses()).toBe(1);
+  await shop.setEnabled(false);
+  // The agent reads the store again, or is told by it.
+  shop.time.advance(8 * 3_600_000);
+  await expect.poll(() => device.verify()).toEqual([200, false, 1, 'fresh']);
+});

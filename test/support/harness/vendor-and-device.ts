@@ -11,6 +11,7 @@ import { silent } from '../silent-log.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 export const productKey = 'RGsF';
+const secret = 'lk_prod_secret-of-the-editor';
 export const licenseKey = 'ABCDE-FGHJK-LMNPQ-RSTUV';
 
 export type Answer = {
@@ -56,10 +57,8 @@ export class VendorAndDevice implements AsyncDisposable {
   static async start(terms: object = {}): Promise<VendorAndDevice> {
     const shop = new VendorAndDevice();
     await shop.startAuthority();
-    await shop.admin(
-      json('POST', { name: 'Editor', product_key: productKey, recurring: false, ...terms }),
-      'products',
-    );
+    const product = { name: 'Editor', product_key: productKey, recurring: false, secret, ...terms };
+    await shop.admin(json('POST', product), 'products');
     await shop.sell(licenseKey);
     const [directory, rootsDirectory] = [join(shop.vendorState, 'signing'), join(shop.directory, 'roots')];
     await setUp({ directory, rootsDirectory, issuer: shop.issuer }, Date.now(), ownFiles);
@@ -118,6 +117,23 @@ export class VendorAndDevice implements AsyncDisposable {
 
   async setEnabled(isEnabled: boolean): Promise<void> {
     await this.#license(isEnabled ? 'enable' : 'disable', 'PUT');
+  }
+
+  /** Starts an agent of the vendor that issues leases, in front of the authority. Returns the settings of its holders. */
+  async issuingAgent(terms: object = {}): Promise<object> {
+    const home = join(this.directory, 'agent');
+    const configuration = configurationIn(home, {
+      state_dir: join(home, 'state'),
+      listen: { tcp: '127.0.0.1:0', socket: false },
+      upstream: { base_url: this.issuer },
+      products: [{ key: productKey, secret, ...terms }],
+    });
+    const agent = await startDaemon(configuration, { log: silent, time: this.time });
+    this.#opened.defer(() => agent.stop());
+    const issuer = agent.addresses.tcp ?? '';
+    const [directory, rootsDirectory] = [join(home, 'state', 'signing'), join(home, 'roots')];
+    await setUp({ directory, rootsDirectory, issuer }, Date.now(), ownFiles);
+    return { issuer, roots: [join(rootsDirectory, 'root-1.pub.jwk')] };
   }
 
   /** The machine of a customer. */
