@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { readAdminToken } from '../../src/daemon/sandbox/server.ts';
+import { RunningIssuer, TestDevice } from '../support/harness/issuer-harness.ts';
+
+/** Moves the activations of one issuer to another by export and import. */
+async function moveActivations(from: RunningIssuer, to: RunningIssuer): Promise<void> {
+  const exported = await from.tryAdmin('GET', '/activations/export');
+  const imported = await fetch(`${to.daemon.addresses.tcp}/admin/v1/activations/import`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${readAdminToken(to.stateDir)}`, 'content-type': 'text/csv' },
+    body: String(exported.body),
+  });
+  expect(await imported.json()).toMatchObject({ data: { imported: 1, rejected: [] } });
+}
+
+test('A device goes on at another issuer after its activation was moved there: it keeps its seat, and each use counts once.', async () => {
+  await using before = await new RunningIssuer('authority').start({ terms: { seats: 1 } });
+  await using after = await new RunningIssuer('authority').start({ terms: { seats: 1 } });
+  const device = await before.device();
+  const first = await device.ask('take', { uses: { recorded: 5, returned: 0 } });
+  await moveActivations(before, after);
+
+  const moved = new TestDevice(after, device.key, device.name);
+  moved.seq = device.seq;
+  const renewed = await moved.ask('renew', { uses: { recorded: 6, returned: 0 } });
+  expect(renewed.lease).toMatchObject({ sub: first.lease?.sub, seats: { limit: 1, taken: 1 } });
+  expect(renewed.lease?.rev).toBeGreaterThan(first.lease?.rev ?? Infinity);
+  // The license of the second issuer began with no uses, and the first issuer has counted five of the six.
+  expect(await after.uses()).toBe(1);
+});
+
+test('A request that was answered before the move, and is repeated after it, changes nothing and gets a challenge to go on with.', async () => {
+  await using before = await new RunningIssuer('authority').start({ terms: { seats: 1 } });
+  await using after = await new RunningIssuer('authority').start({ terms: { seats: 1 } });
+  const device = await before.device();
+  const uses = { recorded: 5, returned: 1 };
+  const request = await device.sign('take', { uses });
+  const { lease } = await before.post(request);
+  await moveActivations(before, after);
+
+  const repeated = await after.post(request);
+  expect([repeated.status, repeated.problem]).toEqual([
+    409,
+    expect.objectContaining({ code: 'out_of_sequence', last: 1, challenge: expect.any(String), uses }),
+  ]);
+  expect(await after.uses()).toBe(0);
+  const moved = new TestDevice(after, device.key, device.name);
+  moved.seq = Number(repeated.problem['last']);
+  const challenge = String(repeated.problem['challenge']);
+  const renewed = await moved.ask('renew', { challenge, uses });
+  expect(renewed.lease).toMatchObject({ sub: lease?.sub, seats: { limit: 1, taken: 1 } });
+  expect(await after.uses()).toBe(0);
+});
