@@ -1,6 +1,7 @@
 import { problems } from '../domain/problem/problem-table.ts';
 import { done, failWith, type Result } from '../domain/problem/problem.ts';
 import type { LeaseAnswer, SignedRequest } from '../domain/lease.ts';
+import { parsePlainLicenseKey } from '../domain/license.ts';
 import type { IssuerStatus, LeaseIssuer, SignedAnswer } from '../service/lease/ports.ts';
 import type { LeaseDesk } from '../service/lease/services.ts';
 import type { WriteOptions } from '../service/ports.ts';
@@ -153,10 +154,10 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
   /** The problem of a caller that asks too often; null: there is none. */
   #limited(clientAddress: string, licenseKey: string | null): Result<never> | null {
     const { perAddress, perLicense } = this.#parts.limits;
-    const waitMs = Math.max(
-      perAddress.take(clientAddress),
-      licenseKey === null ? 0 : perLicense.take(licenseKey),
-    );
+    // A limited address takes nothing from a license key. All spellings of a license key share its limit.
+    const waitMs =
+      perAddress.take(clientAddress) ||
+      (licenseKey === null ? 0 : perLicense.take(parsePlainLicenseKey(licenseKey) ?? ''));
     if (waitMs === 0) return null;
     const detail = 'Too many requests from this address or for this license key fail, or ask for seats.';
     return failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) });

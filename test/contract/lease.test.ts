@@ -196,6 +196,28 @@ describe.each(roles)('an issuer that is an %s', (role) => {
     expect(statuses).toContain(429);
   });
 
+  test('limits all spellings of a license key together', async () => {
+    const statuses = new Set<number>();
+    for (let time = 0; time < 65; time += 1) {
+      const device = await issuer.device();
+      const license_key = `${' '.repeat(time % 8)}${'\u200B'.repeat(time / 8)}ZZZZZ-ZZZZZ-ZZZZZ-ZZZZ2`;
+      const headers = { 'x-forwarded-for': `198.51.101.${time}` };
+      statuses.add((await issuer.post(await device.sign('take', { license_key }), headers)).status);
+    }
+    expect(statuses).toContain(429);
+  });
+
+  test('counts nothing against a license key while the address is limited', async () => {
+    const address = freshAddress();
+    for (let time = 0; time < 5_000; time += 1)
+      if ((await issuer.post('x.y.z', address)).status === 429) break;
+    const license_key = 'ZZZZZ-ZZZZZ-ZZZZZ-ZZZZ3';
+    const device = await issuer.device();
+    const document = await device.sign('take', { license_key });
+    for (let time = 0; time < 65; time += 1) await issuer.post(document, address);
+    expect(codeOf(await issuer.post(document, freshAddress()))).toEqual([404, 'license_not_found']);
+  });
+
   test('signs nothing before it is set up, and says so', async () => {
     await using unset = await new RunningIssuer(role).start({ isSetUp: false });
     const device = await unset.device();
