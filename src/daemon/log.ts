@@ -205,6 +205,9 @@ const allowed: ReadonlySet<string> = new Set([
   'changed',
   'restart',
   // of leases
+  'directory',
+  'faults',
+  'kid',
   'detail',
   'until',
   'last',

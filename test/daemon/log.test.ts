@@ -18,6 +18,16 @@ test('The log writes the fields of products, waiting changes and the place of a 
   expect(allowedFields(fields)).toEqual(fields);
 });
 
+test('The log writes why leases cannot be signed, and which signing key ends soon.', () => {
+  const fields = {
+    directory: '/state/signing',
+    faults: ['statement.jwt is not valid.'],
+    kid: 'k',
+    until: 'u',
+  };
+  expect(allowedFields(fields)).toEqual(fields);
+});
+
 test('The log writes type, code, message, stack and causes of an error, and none of its other properties.', () => {
   const cause = Object.assign(new RangeError('too far'), { input: 'CANARY' });
   const error = Object.assign(new Error('failed', { cause }), { code: 'EIO', request: { secret: 'CANARY' } });
