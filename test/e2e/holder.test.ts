@@ -177,6 +177,19 @@ test('uses and leases survive kill -9 of holder and issuer, and each use is coun
   expect(await all.verify()).toMatchObject({ enabled: true, uses: 60 });
 });
 
+test('25 kills and starts of a holder that keeps its state directory take one seat', async () => {
+  await using all = await Processes.start();
+  for (let start = 0; start < 25; start += 1) {
+    expect(await all.verify()).toMatchObject({ enabled: true, uses: 0 });
+    await all.killDevice();
+    await all.startDevice();
+  }
+  expect(await all.verify()).toMatchObject({ enabled: true, uses: 0 });
+  const { activations } = await all.vendorCall('GET', '/admin/v1/activations');
+  expect(activations).toHaveLength(1);
+  expect(activations).toMatchObject([{ copied_at: null }]);
+});
+
 /** The files below a directory, with their content. */
 function filesIn(directory: string): [path: string, content: string][] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' }).flatMap((name) => {
