@@ -23,7 +23,7 @@ const maxRetryAfterS = 24 * 3600;
 export function leaseEndpoint(settings: LeaseEndpointSettings): LeaseEndpoint {
   const transport = networkTransport(settings);
   const { origin, pathname } = new URL(settings.baseUrl);
-  const path = `${pathname.replace(/\/+$/, '')}/lease/v1`;
+  const path = `${pathname.replace(/(?<!\/)\/+$/, '')}/lease/v1`;
   const headers = {
     accept: 'application/json, application/problem+json',
     'user-agent': settings.userAgent,
