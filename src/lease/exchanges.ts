@@ -190,7 +190,8 @@ export class Exchanges {
     const { licenseKey, request } = held;
     if (request === null) return held;
     const { act, replaces, nonce } = requestIn(request.text);
-    const totals = continuedTotals(held, { last, uses });
+    const issuer = { last, uses };
+    const totals = continuedTotals(held, issuer);
     this.#parts.log.info(
       { licenseKey, last },
       'the issuer knows other requests of this device: going on after them',
@@ -198,14 +199,14 @@ export class Exchanges {
     return await this.#sign(
       held,
       { act, replaces, nonce, seq: last + 1, challenge, uses: totalsToSend({ ...held, ...totals }) },
-      totals,
+      issuer,
     );
   }
 
   async #sign(
     held: HeldLease,
     next: NextRequest & { seq: number; challenge: string | null; uses: UseTotals },
-    totals?: Pick<HeldLease, 'uses' | 'confirmedUses'>,
+    issuer?: { last: number; uses: UseTotals },
   ): Promise<HeldLease> {
     const { documents, writer, deviceName } = this.#parts;
     const { licenseKey, productKey } = held;
@@ -227,7 +228,7 @@ export class Exchanges {
       seq,
       request: { text, act, uses },
       replaced: held.request?.text ?? null,
-      ...(totals !== undefined && { totals }),
+      ...(issuer !== undefined && { issuer }),
     });
     if (!stored.ok) return held;
     if (stored.value.request?.text === text) this.#fresh.add(text);

@@ -236,6 +236,23 @@ describe('order and repetition', () => {
     expect(issuer.authority.license.uses).toBe(2);
   });
 
+  it('a use that is counted while the issuer says `out_of_sequence` is not lost', async () => {
+    await using shop = await open();
+    const { device, issuer } = shop;
+    await device.verify();
+    issuer.forget(device);
+    const send = issuer.send.bind(issuer);
+    issuer.send = async (...request) => {
+      const reply = await send(...request);
+      if (reply.kind === 'answered' && reply.status === 409) await device.change('usage');
+      return reply;
+    };
+    await device.renew();
+    expect(device.held.uses.recorded).toBe(1);
+    await device.renew();
+    expect(issuer.authority.license.uses).toBe(1);
+  });
+
   it('two copies of a state directory are marked, and neither is cut off', async () => {
     await using shop = await open({ seats: 1 });
     const { device, issuer } = shop;

@@ -1,6 +1,7 @@
 import {
   afterAnswer,
   afterRefusal,
+  continuedTotals,
   heldVerdict,
   licenseOf,
   pendingUses,
@@ -70,18 +71,22 @@ export type StoreLeaseRequest = {
   request: NonNullable<HeldLease['request']>;
   /** The request that this request replaces; null: none is stored. */
   replaced: string | null;
-  /** Present after the issuer has sent its own totals. */
-  totals?: Pick<HeldLease, 'uses' | 'confirmedUses'>;
+  /** What the issuer knows; present after it has answered `out_of_sequence`. */
+  issuer?: { last: number; uses: UseTotals };
 };
 
-/** Stores a signed request before it is sent. Changes nothing if another request was stored meanwhile. */
+/**
+ * Stores a signed request before it is sent. Changes nothing if another request was stored meanwhile. Uses that were counted
+ * since the request was signed stay pending.
+ */
 export function storeLeaseRequest(
   { heldLeases }: Transaction,
-  { licenseKey, seq, request, replaced, totals }: StoreLeaseRequest,
+  { licenseKey, seq, request, replaced, issuer }: StoreLeaseRequest,
 ): Result<HeldLease> {
   const before = heldLeases.get(licenseKey);
   if (before === null) return notHeld();
   if ((before.request?.text ?? null) !== replaced) return { ...done(before), unchanged: true };
+  const totals = issuer === undefined ? {} : continuedTotals(before, issuer);
   const held: HeldLease = { ...before, ...totals, seq, request };
   heldLeases.put(held);
   return done(held);
