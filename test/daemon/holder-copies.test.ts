@@ -1,3 +1,4 @@
+import { cpSync, rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { VendorAndDevice } from '../support/harness/vendor-and-device.ts';
 
@@ -47,4 +48,32 @@ test('two copies of a state directory that are both in use are marked, and both 
   expect((await copy.verify()).slice(0, 2)).toEqual([200, true]);
   expect(await activations(shop)).toMatchObject([{ copied_at: expect.any(String) as string }]);
   expect(await activations(shop, '?copied=true')).toHaveLength(1);
+});
+
+test('an issuer that is restored from a copy is in step again with its devices, and seats stay limited', async () => {
+  await using shop = await VendorAndDevice.start({ seats: 2 });
+  const [known, later] = [await shop.device('known'), await shop.device('later')];
+  await known.verify();
+  await shop.stopAuthority();
+  const backup = `${shop.directory}/backup`;
+  cpSync(shop.vendorState, backup, { recursive: true });
+  await shop.startAuthority();
+  await later.verify();
+  await known.use();
+  await expect.poll(() => shop.uses()).toBe(1);
+  await shop.stopAuthority();
+  rmSync(shop.vendorState, { recursive: true });
+  cpSync(backup, shop.vendorState, { recursive: true });
+  await shop.startAuthority();
+  shop.time.advance(61_000);
+  // The holder also reports the use that the copy does not have.
+  expect((await known.use())[0]).toBe(200);
+  await expect.poll(() => shop.uses()).toBe(2);
+  expect((await later.use())[0]).toBe(200);
+  await expect.poll(() => shop.uses()).toBe(3);
+  expect(await activations(shop, '?has_seat=true')).toHaveLength(2);
+  const third = await shop.device('third');
+  expect(await third.verify()).toEqual([409, 'no_seat_left']);
+  expect((await known.verify()).slice(0, 2)).toEqual([200, true]);
+  expect((await later.verify()).slice(0, 2)).toEqual([200, true]);
 });
