@@ -92,7 +92,7 @@ export interface SignedRefusal extends SignedAnswer {
   readonly isSigned: true;
 }
 
-/** A refusal that nobody has signed. Whoever answers on the port can make one. */
+/** A refusal without a signature. Any program that answers on the port can make such a refusal. */
 export interface UnsignedRefusal {
   readonly verdict: 'refused';
   /**
@@ -239,7 +239,7 @@ function checkIssued(document: SignedDocument, check: LeaseCheck, statement: Sta
   }
 }
 
-/** Says who has signed the nonce. Throws if the program has sent one, and nobody has signed it. */
+/** Says who has signed the nonce. Throws if the program has sent a nonce, and the nonce is not signed. */
 function checkNonce(
   { nonce, proof, product }: LeaseCheck,
   lease: SignedDocument,

@@ -136,7 +136,7 @@ export class Holder implements LeaseHolder, HeldLicenses {
     });
   }
 
-  /** A person says that the issuer has refused the last request: no file has told it. */
+  /** A person says that the issuer has refused the last request, since a refusal comes in no file. */
   async #passRefusal(licenseKey: string): Promise<void> {
     const request = this.#parts.reader.heldLeases.get(licenseKey)?.request ?? null;
     if (request === null) return;

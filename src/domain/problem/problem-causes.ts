@@ -121,7 +121,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   lease_request_invalid:
     'The request has the wrong type, algorithm, key, audience or members, its signature is wrong, or its totals are lower than in an earlier request.',
   lease_invalid:
-    'The file is for another device, issuer or product, is older than what is known here, or its signature is wrong.',
+    'The file is for another device, issuer or product, is older than the last document here, or its signature is wrong.',
   not_offered_by_holder: 'Coupons and the catalogue are with the store. A holder has no credential for it.',
   leases_not_set_up:
     'The signing directory has no key statement, or no private key that the statement names.',

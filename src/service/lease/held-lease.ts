@@ -127,7 +127,7 @@ export function recordLeaseAnswer(
 
 /**
  * Records a refusal of the issuer. `isRecorded`: the issuer has recorded the request. A key that the issuer does not know is
- * forgotten if nothing is known of it here either. Null: it was forgotten.
+ * forgotten if this holder knows nothing about the key either. Null: the key was forgotten.
  */
 export function recordLeaseRefusal(
   { heldLeases }: Transaction,

@@ -49,7 +49,7 @@ const migrations: readonly string[] = [
     license_key TEXT PRIMARY KEY NOT NULL,
     product_key TEXT NOT NULL,
     activation_id TEXT,
-    -- The signed document and what of it is needed to answer, as JSON.
+    -- The signed document, and the members that responses need, as JSON.
     document TEXT,
     rev INTEGER NOT NULL,
     seq INTEGER NOT NULL,
