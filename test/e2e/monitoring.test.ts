@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
+import { startSandbox } from '../../src/testing.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { startNode } from '../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
@@ -48,12 +49,23 @@ async function scrapeNode(): Promise<string> {
   return await (await node.call('/metrics')).text();
 }
 
+/** The metrics of an issuer of leases and of a holder. */
+async function scrapeLeases(): Promise<string> {
+  await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }], withHolder: true });
+  const { holder, store } = sandbox;
+  await fetch(`${holder.url}/api/v2/license/verify?license_key=KEY`);
+  const holderToken = readFileSync(join(holder.stateDir, 'admin.token'), 'utf8').trim();
+  const read = async (url: string, token: string): Promise<string> =>
+    await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text();
+  return [await read(store.url, store.adminToken), await read(holder.url, holderToken)].join('\n');
+}
+
 function valueOf(text: string, series: string): number | undefined {
   const line = text.split('\n').find((each) => each.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-test('an agent and an authority node export every metric and label that the alerts and the dashboard name', async () => {
+test('an agent, an authority node, an issuer and a holder export every metric and label that the alerts and the dashboard name', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const files = {
     cert_file: join(harness.directory, 'cert.pem'),
@@ -66,7 +78,7 @@ test('an agent and an authority node export every metric and label that the aler
   const agent = await harness.startAgent({ listen: { tls: files, socket } });
   await agent.learn(['KEY']);
   await agent.change('usage', 'KEY');
-  const series = seriesIn(`${await scrape(agent)}\n${await scrapeNode()}`);
+  const series = seriesIn([await scrape(agent), await scrapeNode(), await scrapeLeases()].join('\n'));
   // Prometheus adds these labels itself.
   const added = new Set(['job', 'instance']);
   const named = expressions();

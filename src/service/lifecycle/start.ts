@@ -146,7 +146,8 @@ export function restore(
 ): Result<RestoredStore> {
   const instance = random.uuid(now);
   transaction.settings.set('instance', instance);
-  if (roleOf(transaction) === 'agent') forgetHistory(transaction);
+  makeAllUncertain(transaction);
+  if (roleOf(transaction) === 'agent') transaction.activations.forgetRequests();
   return done({ instance, unfinished: transaction.operations.unfinished() });
 }
 
