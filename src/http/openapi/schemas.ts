@@ -98,6 +98,7 @@ function possiblyEmpty(schema: Schema): Schema {
 }
 
 function nullable(schema: Schema): Schema {
+  if (schema.anyOf !== undefined) return { ...schema, anyOf: [...schema.anyOf, { type: 'null' }] };
   const { type, enum: words } = schema;
   if (type === undefined) return schema;
   const types = [type].flat();

@@ -80,9 +80,10 @@ export const requestFileParameters = parameters(
   {
     request: z
       .string('not_text: must be text')
+      .min(1, 'required: must not be empty')
       .max(maxDocumentBytes, `too_long: must have at most ${maxDocumentBytes} characters`),
     until: instantText(parseEnd, 'not_a_datetime: must be a date or an RFC 3339 datetime', {
-      minLength: 10,
+      pattern: String.raw`^\d{4}-\d\d-\d\d`,
       description:
         'When the lease ends: a datetime, or a day, at its end in UTC. If omitted, after the term of the product.',
     }).optional(),
