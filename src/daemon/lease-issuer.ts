@@ -1,8 +1,9 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NamedRateLimiter } from '../http/entry/admission.ts';
 import { networkOf } from '../http/entry/client-address.ts';
 import type { Issuer } from '../lease/issuer.ts';
+import { stampOf, statementFile } from '../lease/statement-file.ts';
 import { failWith, type Result } from '../domain/problem/problem.ts';
 import type { LeaseIssuer } from '../service/lease/ports.ts';
 import type { LeaseDesk } from '../service/lease/services.ts';
@@ -27,7 +28,7 @@ const perLicense = { perSecond: 1, burst: 60 };
 
 /** An issuer that loads its modules at the first request after `lease setup`: most processes have no leases. */
 export function lazyLeaseIssuer(parts: Parts): LeaseIssuer {
-  const statement = new StatementHost(join(parts.directory, 'statement.jwt'));
+  const statement = new StatementHost(join(parts.directory, statementFile));
   let issuer: Issuer | null = null;
   let loading: Promise<Issuer> | null = null;
   let isStopped = false;
@@ -84,7 +85,7 @@ function notSetUp(): Result<never> {
 /** The host name of the issuer in an installed key statement, read again when its file has changed. */
 class StatementHost {
   readonly #path: string;
-  #stamp = '';
+  #stamp: string | null = null;
   #host: string | null = null;
 
   constructor(path: string) {
@@ -95,18 +96,9 @@ class StatementHost {
     const stamp = stampOf(this.#path);
     if (stamp !== this.#stamp) {
       this.#stamp = stamp;
-      this.#host = stamp === '' ? null : hostIn(this.#path);
+      this.#host = stamp === null ? null : hostIn(this.#path);
     }
     return this.#host;
-  }
-}
-
-function stampOf(path: string): string {
-  try {
-    const { ino, size, mtimeMs } = statSync(path);
-    return [ino, size, mtimeMs].join();
-  } catch {
-    return '';
   }
 }
 

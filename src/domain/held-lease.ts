@@ -1,5 +1,5 @@
 import type { HeldDocument, HeldLease, LeaseAct, NoticeState, UseTotals } from './lease.ts';
-import { maxGrowth } from './lease.ts';
+import { maxGrowth, usesAfter } from './lease.ts';
 import type { License } from './license.ts';
 
 /* The rules of a holder: what it answers from a lease, which request follows, and what an answer changes. */
@@ -152,11 +152,6 @@ function growth(from: UseTotals, to: UseTotals): UseTotals {
     recorded: Math.max(0, to.recorded - from.recorded),
     returned: Math.max(0, to.returned - from.returned),
   };
-}
-
-/** Uses are recorded before they are taken back, as the issuer does. */
-function usesAfter(uses: number, { recorded, returned }: UseTotals): number {
-  return Math.max(0, uses + recorded - returned);
 }
 
 const dayMs = 86_400_000;

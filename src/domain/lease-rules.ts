@@ -4,18 +4,11 @@ import { decideSequence } from './sequence.ts';
 
 /* Rules of the issuer about one request of a device. Times are epoch ms. */
 
-export const noUses: Readonly<UseTotals> = { recorded: 0, returned: 0 };
-
 /** By how much the totals have grown; null if one of them went back, or has grown by more than `maxGrowth`. */
 export function growthOf(before: UseTotals, after: UseTotals): UseTotals | null {
   const growth = { recorded: after.recorded - before.recorded, returned: after.returned - before.returned };
   const isValid = [growth.recorded, growth.returned].every((by) => by >= 0 && by <= maxGrowth);
   return isValid ? growth : null;
-}
-
-/** The count of a license after the growth: the recorded uses come first, and the count stops at 0. */
-export function usesAfter(uses: number, { recorded, returned }: UseTotals): number {
-  return Math.max(0, uses + recorded - returned);
 }
 
 /** The `rev` of the next document of an activation. The clock makes it higher than those before a restore of the store. */

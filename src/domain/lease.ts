@@ -56,6 +56,13 @@ export const maxDeviceNameLength = 100;
 /** Running totals of the uses that a device has recorded and taken back since its first request. */
 export type UseTotals = { recorded: number; returned: number };
 
+export const noUses: Readonly<UseTotals> = { recorded: 0, returned: 0 };
+
+/** The count of a license after the growth: the recorded uses come first, and the count stops at 0. */
+export function usesAfter(uses: number, { recorded, returned }: UseTotals): number {
+  return Math.max(0, uses + recorded - returned);
+}
+
 /** What a request asks for. `take`: a seat; `renew`: another lease; `end`: give the seat back. */
 export type LeaseAct = 'take' | 'renew' | 'end';
 

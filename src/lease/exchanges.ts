@@ -3,12 +3,12 @@ import type { HeldLease, LeaseAct, LeaseRequest, UseTotals } from '../domain/lea
 import { failWith, type Problem, type Result } from '../domain/problem/problem.ts';
 import type { TimeMark } from '../domain/time.ts';
 import { heldStatement } from '../service/lease/held-lease.ts';
-import type { Clock, Log } from '../service/ports.ts';
+import type { Clock, IssuerReply, Log } from '../service/ports.ts';
 import type { SignedAnswer } from '../service/lease/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
 import { type DeviceDocuments, type ReceivedAnswer, requestIn } from './received.ts';
-import { type IssuerReply, readReply, type Reply } from '../wire/holder/issuer-reply.ts';
+import { readReply, type Reply } from '../wire/holder/issuer-reply.ts';
 
 /** The clock of the process. It learns from what the issuer has signed. */
 export interface LearningClock extends Clock {

@@ -25,8 +25,6 @@ export type ReceivedAnswer = {
   received: ReceivedDocument;
   productKey: string | null;
   licenseKey: string;
-  /** The nonce in a lease. */
-  nonce: string | null;
   statement: { version: number; text: string };
 };
 
@@ -66,8 +64,8 @@ export class DeviceDocuments {
     return await signDocument('proof', claims, this.#device);
   }
 
-  /** Checks the key statement of an answer, or of `GET /lease/v1/keys`. `known`: the version of the newest known statement. */
-  async readStatement(text: string, known: number): Promise<Result<KeyStatement>> {
+  /** `known`: the version of the newest known statement. */
+  async #readStatement(text: string, known: number): Promise<Result<KeyStatement>> {
     if (this.#read?.text !== text) {
       const read = await readStatement(text, this.#roots);
       if (!read.ok) return read;
@@ -84,7 +82,7 @@ export class DeviceDocuments {
   /** Checks an answer: signatures, issuer, and that a lease is for this device. */
   async readAnswer(answer: SignedAnswer, knownVersion: number): Promise<Result<ReceivedAnswer>> {
     const { keys } = answer;
-    const read = await this.readStatement(keys, knownVersion);
+    const read = await this.#readStatement(keys, knownVersion);
     if (!read.ok) return read;
     const statement = { version: read.value.version, text: keys };
     if ('notice' in answer) {
@@ -93,16 +91,15 @@ export class DeviceDocuments {
       const { activationId, licenseKey, state, rev, issuedAt } = notice.value;
       const document = { kind: 'notice', text: answer.notice, state, issuedAt, license: null } as const;
       const received = { document, activationId, rev };
-      return done({ received, productKey: null, licenseKey, nonce: null, statement });
+      return done({ received, productKey: null, licenseKey, statement });
     }
     const lease = await readLease(answer.lease, read.value);
     if (!lease.ok) return lease;
-    const { activationId, device, license, nonce, productKey, rev, issuedAt, refreshAt, expiresAt } =
-      lease.value;
+    const { activationId, device, license, productKey, rev, issuedAt, refreshAt, expiresAt } = lease.value;
     if (device !== this.device) return invalid('The lease is for another device.');
     const document = { kind: 'lease', text: answer.lease, license, issuedAt, refreshAt, expiresAt } as const;
     const received = { document, activationId, rev };
-    return done({ received, productKey, licenseKey: license.licenseKey, nonce, statement });
+    return done({ received, productKey, licenseKey: license.licenseKey, statement });
   }
 }
 

@@ -5,6 +5,7 @@ import { formatDatetime } from '../domain/time.ts';
 import type { Log } from '../service/ports.ts';
 import type { KeyStatement, PublicJwk } from '../wire/lease.ts';
 import { readPrivateKey, readPublicKey, readStatement, thumbprintOf, type KeyPair } from './documents.ts';
+import { stampOf, statementFile } from './statement-file.ts';
 
 /*
  * The signing directory of an issuer: the key statement, the public root keys, and one file for each private signing key.
@@ -13,7 +14,7 @@ import { readPrivateKey, readPublicKey, readStatement, thumbprintOf, type KeyPai
 
 /** The names of files in the signing directory. */
 export const signingFiles = {
-  statement: 'statement.jwt',
+  statement: statementFile,
   rootPattern: /^root-\d+\.pub\.jwk$/,
   keyPattern: /^(?<kid>[A-Za-z0-9_-]{43})\.jwk$/,
 } as const;
@@ -162,7 +163,7 @@ export class SigningKeys {
   readonly #statementPath: string;
   readonly #log: Log;
   #read: {
-    readonly stamp: string;
+    readonly stamp: string | null;
     readonly at: number;
     readonly contents: Promise<SigningDirectory>;
   } | null = null;
@@ -203,7 +204,7 @@ export class SigningKeys {
   async #contents(now: number): Promise<SigningDirectory> {
     const stamp = stampOf(this.#statementPath);
     const isOld = !this.#isUsable && Math.abs(now - (this.#read?.at ?? now)) >= retryMs;
-    if (this.#read?.stamp !== stamp || isOld) {
+    if (this.#read === null || this.#read.stamp !== stamp || isOld) {
       this.#read = { stamp, at: now, contents: readSigningDirectory(this.#directory) };
     }
     return await this.#read.contents;
@@ -223,15 +224,5 @@ export class SigningKeys {
       { kid: key.kid, until: formatDatetime(notAfter) },
       'the last signing key ends soon: run latchkey signing-key add',
     );
-  }
-}
-
-/** Changes whenever the file is replaced or changed. */
-function stampOf(path: string): string {
-  try {
-    const status = statSync(path, { throwIfNoEntry: false });
-    return status === undefined ? '-' : `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
-  } catch (error) {
-    return codeOf(error);
   }
 }

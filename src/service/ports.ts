@@ -206,3 +206,8 @@ export interface Log {
   warn(fields: Record<string, unknown>, message: string): void;
   error(fields: Record<string, unknown>, message: string): void;
 }
+
+/** What came back from the issuer of leases for one request. */
+export type IssuerReply =
+  | { kind: 'answered'; status: number; body: unknown; retryAfterS: number | null }
+  | { kind: 'failed'; detail: string; error?: Error };

@@ -1,10 +1,6 @@
 import type { ConnectionSettings } from './connections.ts';
+import type { IssuerReply } from '../service/ports.ts';
 import { type Exchange, headerOf, networkTransport, tooLarge } from './exchange.ts';
-
-/** The reply of the issuer to one request document. `sent` is false only if no byte of it was written. */
-export type IssuerReply =
-  | { kind: 'answered'; status: number; body: unknown; retryAfterS: number | null }
-  | { kind: 'failed'; sent: boolean; detail: string; error?: Error };
 
 export type LeaseEndpointSettings = ConnectionSettings & { userAgent: string };
 
@@ -58,20 +54,19 @@ export function leaseEndpoint(settings: LeaseEndpointSettings): LeaseEndpoint {
 
 function replyOf(exchange: Exchange): IssuerReply {
   if (exchange.type === 'failed') {
-    const { error, sent } = exchange;
+    const { error } = exchange;
     const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-    return { kind: 'failed', sent, detail: `${error.message || 'the connection failed'}${cause}`, error };
+    return { kind: 'failed', detail: `${error.message || 'the connection failed'}${cause}`, error };
   }
   const { status, headers, text } = exchange;
   if (status >= 300 && status < 400) {
     const location = headerOf(headers, 'location')?.slice(0, 200) ?? 'nowhere';
     return {
       kind: 'failed',
-      sent: true,
       detail: `HTTP ${status}, a redirect to ${location}, is not followed`,
     };
   }
-  if (text.length > maxReplyLength) return { kind: 'failed', sent: true, detail: tooLarge.message };
+  if (text.length > maxReplyLength) return { kind: 'failed', detail: tooLarge.message };
   const after = Number(headerOf(headers, 'retry-after') ?? Number.NaN);
   const retryAfterS = Number.isFinite(after) ? Math.min(Math.max(0, after), maxRetryAfterS) : null;
   return { kind: 'answered', status, body: parseJson(text), retryAfterS };

@@ -66,7 +66,7 @@ export function serializeProblem(problem: Problem, requestId: string): ProblemOb
     ...(problem.reasons !== undefined && { reasons: problem.reasons }),
     ...(problem.holders !== undefined && { holders: problem.holders.map(serializeHolder) }),
     ...(problem.freesAt !== undefined && { frees_at: formatDatetime(problem.freesAt) }),
-    ...problem.members,
+    ...problem.sequence,
   };
 }
 

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type LeaseLimits,
-  growthOf,
-  leaseDates,
-  nextRev,
-  usesAfter,
-  waitsUntil,
-} from '../../src/domain/lease-rules.ts';
+import { type LeaseLimits, growthOf, leaseDates, nextRev, waitsUntil } from '../../src/domain/lease-rules.ts';
+import { usesAfter } from '../../src/domain/lease.ts';
 import { decideSequence } from '../../src/domain/sequence.ts';
 import { buildActivation, buildRequest, thumbprint } from '../support/builders/activation-builders.ts';
 import { at } from '../support/builders/store-builders.ts';

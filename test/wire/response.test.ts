@@ -27,8 +27,8 @@ it('a refused move says when the seat is free', () => {
 });
 
 it('a request that is out of sequence gets the last number, a challenge and the totals', () => {
-  const members = { last: 3, challenge: 'c', uses: { recorded: 2, returned: 1 } };
-  const written = serializeProblem({ code: 'out_of_sequence', detail: 'Number 3.', members }, 'r-1');
-  expect(written).toMatchObject(members);
+  const sequence = { last: 3, challenge: 'c', uses: { recorded: 2, returned: 1 } };
+  const written = serializeProblem({ code: 'out_of_sequence', detail: 'Number 3.', sequence }, 'r-1');
+  expect(written).toMatchObject(sequence);
   expect(problemObject.parse(written)).toEqual(written);
 });

@@ -26,8 +26,8 @@ export type Problem = {
   holders?: readonly SeatHolder[];
   /** When the seat of `no_move_left` is free (epoch ms). */
   freesAt?: number;
-  /** Further members of the response (RFC 9457, 3.2), by their name on the wire. */
-  members?: Readonly<Record<string, unknown>>;
+  /** What the issuer knows of the requests of a device, for `out_of_sequence`. */
+  sequence?: { last: number; challenge: string; uses: { recorded: number; returned: number } };
   /** Whole seconds for `Retry-After`. */
   retryAfterS?: number;
   /** The status of the upstream's response, if the error comes from the upstream. */

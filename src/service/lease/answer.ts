@@ -1,5 +1,6 @@
 import {
   maxEndedActivations,
+  noUses,
   type Activation,
   type Lease,
   type LeaseAnswer,
@@ -7,7 +8,7 @@ import {
   type SignedRequest,
   type UseTotals,
 } from '../../domain/lease.ts';
-import { growthOf, leaseDates, nextRev, noUses, type LeaseLimits } from '../../domain/lease-rules.ts';
+import { growthOf, leaseDates, nextRev, type LeaseLimits } from '../../domain/lease-rules.ts';
 import type { License } from '../../domain/license.ts';
 import { done, failWith, failWithFaults, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { hasSeat, noteChallenge } from '../../domain/seat.ts';
@@ -86,9 +87,9 @@ export async function answerRequest(
   const isContinued = decision === 'continued';
   // Restored stores of the device and of the issuer may agree in the number, and not in the totals.
   if (!isContinued && (decision !== 'next' || growth === null)) {
-    const members = { last: last.seq, challenge: await challenge(), uses: { ...last.uses } };
+    const sequence = { last: last.seq, challenge: await challenge(), uses: { ...last.uses } };
     return failWith('out_of_sequence', `The last request of this device has the number ${last.seq}.`, {
-      members,
+      sequence,
     });
   }
   if (growth === null) return failWith('lease_request_invalid', invalidTotals);
@@ -188,8 +189,8 @@ async function record(
   const { digest, request } = command.signedRequest;
   const { activationId, licenseKey } = after;
   await activations.put({ ...after, seq: request.seq, digest, answer });
-  const wasWithoutSeat = issued.stored !== null && !hasSeat(issued.stored, now);
-  if (!wasWithoutSeat) await activations.pruneEnded(licenseKey, maxEndedActivations, now);
+  const losesSeat = issued.stored !== null && hasSeat(issued.stored, now) && !hasSeat(after, now);
+  if (issued.stored === null || losesSeat) await activations.pruneEnded(licenseKey, maxEndedActivations, now);
   return { answer, activationId, licenseKey, uses };
 }
 

@@ -7,7 +7,7 @@ import {
   pendingUses,
   type ReceivedDocument,
 } from '../../domain/held-lease.ts';
-import type { HeldLease, UseTotals } from '../../domain/lease.ts';
+import { noUses, type HeldLease, type UseTotals } from '../../domain/lease.ts';
 import { countAfter } from '../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../domain/problem/problem.ts';
 import { recordChange } from '../access/records.ts';
@@ -16,8 +16,6 @@ import type { Reader, Transaction } from '../tables.ts';
 
 /** How many license keys one holder keeps. A caller can send millions of wrong ones. */
 export const maxHeldLeases = 10_000;
-
-const noUses: UseTotals = { recorded: 0, returned: 0 };
 
 /** Begins to hold a lease for a license key, or begins again after the seat was given back. */
 export function holdLease(

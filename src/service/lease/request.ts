@@ -1,5 +1,4 @@
-import { usesAfter } from '../../domain/lease-rules.ts';
-import type { UseTotals } from '../../domain/lease.ts';
+import { usesAfter, type UseTotals } from '../../domain/lease.ts';
 import { isSameState, parseLicenseKey, type HistoryEntry, type License } from '../../domain/license.ts';
 import { done, notFound, type Result } from '../../domain/problem/problem.ts';
 import { recordChange } from '../access/records.ts';

@@ -4,12 +4,8 @@ import { problems, type ProblemCode } from '../../domain/problem/problem-table.t
 import type { Problem, SeatHolder } from '../../domain/problem/problem.ts';
 import { parseDatetime } from '../../domain/time.ts';
 import type { SignedAnswer } from '../../service/lease/ports.ts';
+import type { IssuerReply } from '../../service/ports.ts';
 import { seatHolder } from '../response.ts';
-
-/** What came back for one request document. */
-export type IssuerReply =
-  | { kind: 'answered'; status: number; body: unknown; retryAfterS: number | null }
-  | { kind: 'failed'; sent: boolean; detail: string };
 
 /** What a reply means for the request that was sent. */
 export type Reply =

@@ -122,7 +122,7 @@ export class HolderModel {
     // After a failure of the server, the same request is sent again.
     if (!isOwn || problems[result.problem.code].status >= 500) return;
     if (result.problem.code !== 'out_of_sequence') return this.#replace(afterRefusal(held, false));
-    const { last, challenge, uses } = result.problem.members as {
+    const { last, challenge, uses } = result.problem.sequence as {
       last: number;
       challenge: string;
       uses: UseTotals;

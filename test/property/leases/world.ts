@@ -191,7 +191,7 @@ export class LeaseWorld {
 
   #hear({ holder, request }: Sent, result: Result<AnsweredRequest>): void {
     if (!result.ok && result.problem.code === 'out_of_sequence' && holder.isWaitingFor(request)) {
-      const { uses } = result.problem.members as { uses: UseTotals };
+      const { uses } = result.problem.sequence as { uses: UseTotals };
       this.laws.continued(holder, uses);
     }
     holder.receive(request, result);

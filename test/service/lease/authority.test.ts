@@ -118,9 +118,9 @@ describe('uses in requests', () => {
       { recorded: 5, returned: 10_003 },
     ]) {
       const refused = await device.ask('renew', { uses });
-      const members = { last: 1, uses: { recorded: 5, returned: 2 } };
-      expect(refused).toMatchObject({ problem: { code: 'out_of_sequence', members } });
-      const challenge = String(refused.ok ? null : refused.problem.members?.['challenge']);
+      const sequence = { last: 1, uses: { recorded: 5, returned: 2 } };
+      expect(refused).toMatchObject({ problem: { code: 'out_of_sequence', sequence } });
+      const challenge = String(refused.ok ? null : refused.problem.sequence?.challenge);
       expect(refusalOf(await device.ask('renew', { uses, challenge }))).toBe('lease_request_invalid');
     }
     expect(issuer.contents()).toEqual(contents);

@@ -7,7 +7,7 @@ import type { Result } from '../../../src/domain/problem/problem.ts';
 /** The members of a refusal `out_of_sequence`. */
 function outOfSequence(result: Result<unknown>): { last: number; challenge: string; uses: object } {
   if (result.ok || result.problem.code !== 'out_of_sequence') throw new Error(JSON.stringify(result));
-  return result.problem.members as { last: number; challenge: string; uses: object };
+  return result.problem.sequence as { last: number; challenge: string; uses: object };
 }
 
 describe('order and repetition of requests', () => {

@@ -218,6 +218,20 @@ describe('giving a seat back', () => {
     expect(saidIn(await issuer.device('next').ask('take'))).toBe('no_seat_left');
   });
 
+  it('of devices that crashed without giving their seat back, only the latest are remembered', async () => {
+    await using issuer = await new IssuingAuthority().open({
+      seats: 1,
+      holdMs: 0,
+      termMs: minute,
+      refreshMs: 10 * second,
+    });
+    for (let count = 0; count <= maxEndedActivations + 5; count += 1) {
+      await leased(issuer, `container-${count}`);
+      issuer.pass(2 * minute);
+    }
+    expect(issuer.store.activations.count({})).toBe(maxEndedActivations + 1);
+  });
+
   it('a device that has ended may take a seat again, and gets a notice if it renews', async () => {
     await using issuer = await new IssuingAuthority().open({ seats: 1 });
     const device = issuer.device('a');

@@ -10,7 +10,7 @@ import { heldLicenseService } from '../../../src/service/lease/held-license.ts';
 import { mayWait } from '../../../src/service/lease/waiting.ts';
 import type { SignedAnswer } from '../../../src/service/lease/ports.ts';
 import type { LicenseService } from '../../../src/service/services.ts';
-import type { IssuerReply } from '../../../src/wire/holder/issuer-reply.ts';
+import type { IssuerReply } from '../../../src/service/ports.ts';
 import { serializeLease, serializeNotice, serializeStatement } from '../../../src/wire/lease.ts';
 import { serializeProblem } from '../../../src/wire/response.ts';
 import { keyPair, leaseIssuer } from '../builders/lease-builders.ts';
@@ -73,13 +73,13 @@ export class FakeIssuer implements AsyncDisposable {
     { waitS, signal }: { waitS: number; signal: AbortSignal },
   ): Promise<IssuerReply> {
     this.attempts += 1;
-    if (this.network === 'away') return { kind: 'failed', sent: false, detail: 'the network is cut' };
+    if (this.network === 'away') return { kind: 'failed', detail: 'the network is cut' };
     this.open += 1;
     this.mostOpen = Math.max(this.mostOpen, this.open);
     try {
       this.received.push({ document, waitS });
       const reply = await this.#answer(document, waitS, signal);
-      return this.network === 'lost' ? { kind: 'failed', sent: true, detail: 'the answer is lost' } : reply;
+      return this.network === 'lost' ? { kind: 'failed', detail: 'the answer is lost' } : reply;
     } finally {
       this.open -= 1;
     }
@@ -98,7 +98,7 @@ export class FakeIssuer implements AsyncDisposable {
       if (this.time.monotonic >= until)
         return { kind: 'answered', status: 204, body: null, retryAfterS: null };
       await clock.sleep(100, signal).catch(() => undefined);
-      if (signal.aborted) return { kind: 'failed', sent: true, detail: 'aborted' };
+      if (signal.aborted) return { kind: 'failed', detail: 'aborted' };
     }
     this.#now();
     const answered = await this.authority.answer(read.value);

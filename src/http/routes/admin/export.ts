@@ -15,43 +15,26 @@ const answers = { 200: z.string().meta({ contentMediaType: 'text/csv' }) };
 const ofAccount = parameters({ account_id: identifier.optional() });
 const ofProduct = parameters({ product_key: identifier.optional(), account_id: identifier.optional() });
 
-const exportLicenses = route({
-  method: 'GET',
-  path: '/admin/v1/licenses/export',
-  operationId: 'exportLicenses',
-  tag: 'Import and export',
-  summary: 'All licenses as CSV, as an import takes it',
-  access,
-  authorityOnly,
-  query: ofProduct,
-  answers,
-  faults: exportFaults,
-  handle: ({ app, principal, query: { productKey, accountId } }) =>
-    csv(app, {
-      noun: 'licenses',
-      filter: { productKey, ...tenantFilter(principal, accountId) },
-      after: null,
-    }),
-});
-
-const exportPurchases = route({
-  method: 'GET',
-  path: '/admin/v1/purchases/export',
-  operationId: 'exportPurchases',
-  tag: 'Import and export',
-  summary: 'All purchases as CSV, with their licenses, as an import takes it',
-  access,
-  authorityOnly,
-  query: ofProduct,
-  answers,
-  faults: exportFaults,
-  handle: ({ app, principal, query: { productKey, accountId } }) =>
-    csv(app, {
-      noun: 'purchases',
-      filter: { productKey, ...tenantFilter(principal, accountId) },
-      after: null,
-    }),
-});
+/** The route that exports what belongs to products. */
+function productExport(
+  noun: 'licenses' | 'purchases' | 'activations',
+  { operationId, summary }: { operationId: string; summary: string },
+): Route {
+  return route({
+    method: 'GET',
+    path: `/admin/v1/${noun}/export`,
+    operationId,
+    tag: 'Import and export',
+    summary,
+    access,
+    authorityOnly,
+    query: ofProduct,
+    answers,
+    faults: exportFaults,
+    handle: ({ app, principal, query: { productKey, accountId } }) =>
+      csv(app, { noun, filter: { productKey, ...tenantFilter(principal, accountId) }, after: null }),
+  });
+}
 
 const exportCoupons = route({
   method: 'GET',
@@ -66,25 +49,6 @@ const exportCoupons = route({
   faults: exportFaults,
   handle: ({ app, principal, query }) =>
     csv(app, { noun: 'coupons', accountId: query.accountId ?? principal.tenant.accountId, after: null }),
-});
-
-const exportActivations = route({
-  method: 'GET',
-  path: '/admin/v1/activations/export',
-  operationId: 'exportActivations',
-  tag: 'Import and export',
-  summary: 'All activations as CSV, as an import at another issuer takes it',
-  access,
-  authorityOnly,
-  query: ofProduct,
-  answers,
-  faults: exportFaults,
-  handle: ({ app, principal, query: { productKey, accountId } }) =>
-    csv(app, {
-      noun: 'activations',
-      filter: { productKey, ...tenantFilter(principal, accountId) },
-      after: null,
-    }),
 });
 
 /**
@@ -122,8 +86,17 @@ function csv(app: App, first: ExportOrder): { ok: true; value: RouteResponse } {
 
 /** Exports as CSV (src/http/README.md, Admin routes). */
 export const exportRoutes: readonly Route[] = [
-  exportLicenses,
-  exportPurchases,
+  productExport('licenses', {
+    operationId: 'exportLicenses',
+    summary: 'All licenses as CSV, as an import takes it',
+  }),
+  productExport('purchases', {
+    operationId: 'exportPurchases',
+    summary: 'All purchases as CSV, with their licenses, as an import takes it',
+  }),
   exportCoupons,
-  exportActivations,
+  productExport('activations', {
+    operationId: 'exportActivations',
+    summary: 'All activations as CSV, as an import at another issuer takes it',
+  }),
 ];

@@ -1,4 +1,5 @@
-import { movesWithinMs, type Activation } from '../../../domain/lease.ts';
+import { activationFrom } from '../../activation-row.ts';
+import { movesWithinMs } from '../../../domain/lease.ts';
 import type { ActivationFilter, ActivationReads, ActivationTable } from '../../../service/lease/tables.ts';
 import type { AwaitableTable, AuthorityTable } from '../../../service/tables.ts';
 import type { Names } from '../names.ts';
@@ -8,24 +9,6 @@ const columns = `activation_id AS "activationId", license_key AS "licenseKey", p
   device_name AS "deviceName", state, seq, digest, answer, rev, expires_at AS "expiresAt",
   seat_until AS "seatUntil", uses_recorded AS recorded, uses_returned AS returned, created_at AS "createdAt",
   renewed_at AS "renewedAt", moved_at AS "movedAt", challenged_at AS "challengedAt", copied_at AS "copiedAt"`;
-
-type Row = Omit<Activation, 'answer' | 'uses' | 'movedAt' | 'challengedAt'> & {
-  answer: string;
-  recorded: number;
-  returned: number;
-  movedAt: string;
-  challengedAt: string;
-};
-
-function fromRow({ answer, recorded, returned, movedAt, challengedAt, ...same }: Row): Activation {
-  return {
-    ...same,
-    answer: JSON.parse(answer) as Activation['answer'],
-    uses: { recorded, returned },
-    movedAt: JSON.parse(movedAt) as number[],
-    challengedAt: JSON.parse(challengedAt) as number[],
-  };
-}
 
 function conditionsOf({ activation, product }: Names, filter: ActivationFilter): Condition[] {
   const { tenant } = filter;
@@ -47,9 +30,9 @@ function conditionsOf({ activation, product }: Names, filter: ActivationFilter):
 export function activationReads(prepare: Prepare): AwaitableTable<ActivationReads> {
   const { names } = prepare;
   const { activation } = names;
-  const listed = prepare.list({ select: columns, from: activation, key: ['activation_id'] }, fromRow);
+  const listed = prepare.list({ select: columns, from: activation, key: ['activation_id'] }, activationFrom);
   const one = (condition: string) =>
-    prepare.query(`SELECT ${columns} FROM ${activation} WHERE ${condition}`, fromRow);
+    prepare.query(`SELECT ${columns} FROM ${activation} WHERE ${condition}`, activationFrom);
   const ofDevice = one('license_key = $1 AND device = $2');
   const ofLicense = one('license_key = $1 ORDER BY renewed_at DESC, activation_id LIMIT $2::bigint');
   const seatsTaken = prepare.column<number>(

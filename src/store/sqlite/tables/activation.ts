@@ -1,4 +1,5 @@
-import { movesWithinMs, type Activation } from '../../../domain/lease.ts';
+import { activationFrom } from '../../activation-row.ts';
+import { movesWithinMs } from '../../../domain/lease.ts';
 import type { ActivationFilter, ActivationReads, ActivationTable } from '../../../service/lease/tables.ts';
 import { afterText, bit, type Prepare } from '../statements.ts';
 
@@ -6,24 +7,6 @@ const select = `SELECT activation_id AS activationId, license_key AS licenseKey,
   device_name AS deviceName, state, seq, digest, answer, rev, expires_at AS expiresAt, seat_until AS seatUntil,
   uses_recorded AS recorded, uses_returned AS returned, created_at AS createdAt, renewed_at AS renewedAt,
   moved_at AS movedAt, challenged_at AS challengedAt, copied_at AS copiedAt FROM activation`;
-
-type Row = Omit<Activation, 'answer' | 'uses' | 'movedAt' | 'challengedAt'> & {
-  answer: string;
-  recorded: number;
-  returned: number;
-  movedAt: string;
-  challengedAt: string;
-};
-
-function fromRow({ answer, recorded, returned, movedAt, challengedAt, ...same }: Row): Activation {
-  return {
-    ...same,
-    answer: JSON.parse(answer) as Activation['answer'],
-    uses: { recorded, returned },
-    movedAt: JSON.parse(movedAt) as number[],
-    challengedAt: JSON.parse(challengedAt) as number[],
-  };
-}
 
 /** Parameters: license key, product, state, instant of a seat, copied, account and product of the tenant. */
 const conditions = `(?1 IS NULL OR license_key = ?1) AND (?2 IS NULL OR product_key = ?2)
@@ -47,19 +30,19 @@ function parametersOf({ licenseKey, productKey, state, seatAt, copied, tenant }:
 export function activationReads(prepare: Prepare): ActivationReads {
   const page = `${conditions} AND activation_id > ?8 ORDER BY activation_id LIMIT ?9 OFFSET ?10`;
   // A condition with IS NULL cannot use the index of license keys.
-  const list = prepare.query(`${select} WHERE ${page}`, fromRow);
-  const listOfKey = prepare.query(`${select} WHERE license_key = ?1 AND ${page}`, fromRow);
+  const list = prepare.query(`${select} WHERE ${page}`, activationFrom);
+  const listOfKey = prepare.query(`${select} WHERE license_key = ?1 AND ${page}`, activationFrom);
   const count = prepare.count(`SELECT count(*) AS count FROM activation WHERE ${conditions}`);
   const countOfKey = prepare.count(
     `SELECT count(*) AS count FROM activation WHERE license_key = ?1 AND ${conditions}`,
   );
-  const ofDevice = prepare.query(`${select} WHERE license_key = ? AND device = ?`, fromRow);
+  const ofDevice = prepare.query(`${select} WHERE license_key = ? AND device = ?`, activationFrom);
   const ofLicense = prepare.query(
     `${select} WHERE license_key = ? ORDER BY renewed_at DESC, activation_id LIMIT ?`,
-    fromRow,
+    activationFrom,
   );
   return {
-    get: prepare.query(`${select} WHERE activation_id = ?`, fromRow).first,
+    get: prepare.query(`${select} WHERE activation_id = ?`, activationFrom).first,
     ofDevice: (licenseKey, device) => ofDevice.first(licenseKey, device),
     ofLicense: (licenseKey, limit) => ofLicense.all(licenseKey, limit),
     seatsTaken: prepare.count(
