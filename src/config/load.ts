@@ -124,7 +124,7 @@ function checkProductSecrets(tree: Tree, { originOf }: Raw): ConfigError[] {
     const at = ['products', index, 'secret'];
     const text = isAgent
       ? 'is missing'
-      : 'must not be given: a holder has no secret, so that whoever owns this machine cannot read one';
+      : 'must not be given: a holder has no secret of the vendor, so that the owner of the machine can read none';
     return [{ key: formatKey(at), text, origin: originOf(at) }];
   });
 }

@@ -125,7 +125,7 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
-test('doctor finds root keys in the state directory and beside it, under any name', async () => {
+test('doctor finds root keys in the state directory and next to the directory, under any name', async () => {
   await using temporary = temporaryDirectory();
   const issuer = await issuerIn(temporary.path);
   const places = [

@@ -108,7 +108,7 @@ it.each([
   ['rate_limited', 429, 'undetermined: busy'],
   ['lease_request_invalid', 422, 'undetermined: unknown'],
 ])(
-  'the problem %s (%i) of a holder is the verdict %s, which nobody has signed',
+  'the problem %s (%i) of a holder is the verdict %s, without a signature',
   async (code, status, verdict) => {
     await using holder = await startHolderWith(() => ({ status, body: problem(code, status) }));
     const said = await clientOf(holder).lease('KEY');

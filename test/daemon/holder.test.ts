@@ -212,7 +212,7 @@ test('an agent in front of a store issues leases as well, and its store gets the
   expect(await device.use()).toEqual([200, 1]);
   await expect.poll(() => shop.uses()).toBe(1);
   await shop.setEnabled(false);
-  // The agent reads the store again, or is told by it.
+  // Later than `freshness.refresh`, the agent reads the store again.
   shop.time.advance(8 * 3_600_000);
   await expect.poll(() => device.verify()).toEqual([200, false, 1, 'fresh']);
 });

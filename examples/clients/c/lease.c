@@ -101,8 +101,8 @@ typedef struct {
   const char *device;
 } known;
 
-/* Gives the claims of a document with exactly the header of its type, and the end of the key that has signed it. NULL: nobody
-   known has signed it. The caller deletes the claims. */
+/* Gives the claims of a document with exactly the header of its type, and the end of the key that has signed it. NULL: none
+   of the known keys has signed it. The caller deletes the claims. */
 static cJSON *open_document(const char *document, const char *typ, known keys, double *not_after) {
   unsigned char first[document_size], second[document_size], signature[document_size];
   const char *dot = strchr(document, '.'), *last = strrchr(document, '.');

@@ -10,7 +10,7 @@ export const leases = section(
     .strictObject({
       issuer: optional(issuerUrl).meta({
         description:
-          'The base URL of the issuer of leases; `/lease/v1` is appended. With this setting, the process is a holder: it has no secret, but leases for this device.',
+          'The base URL of the issuer of leases; `/lease/v1` is appended. With this setting, the process is a holder: it has leases for this device, and no secret of the vendor.',
       }),
       roots: z.array(path).prefault([]).meta({
         description:

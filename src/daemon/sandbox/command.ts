@@ -192,7 +192,7 @@ function describeHolder(
   { license_key, state }: SandboxFacts,
   { address, issuer, roots }: NonNullable<SandboxFacts['holder']>,
 ): string {
-  return `A holder of leases answers on ${address}; it has no secret. A license has 3 seats.
+  return `A holder of leases answers on ${address}, without the product secret. A license has 3 seats.
 Compile into a program that checks leases:
   issuer: "${issuer}"
   roots: [

@@ -46,7 +46,7 @@ export class SandboxIssuer {
     this.#setUp = setUp;
   }
 
-  /** Makes root keys and a signing key for a store that runs. `directory`: of the store; the root keys are beside it. */
+  /** Makes root keys and a signing key for a store that runs. The root keys go into `DIRECTORY-roots`. */
   static async setUp(
     store: SandboxStore,
     { directory, time }: Pick<SandboxParts, 'directory' | 'time'>,

@@ -94,7 +94,7 @@ function explain({ statement, kid, roots }: SetUp, directory: string, rootsDirec
       `   Restart the daemon for this setting. Then ${statement.issuer}/lease/v1/keys answers.`,
     ].join('\n'),
     [
-      `3. The configuration of each holder, with ${publicFiles.join(' and ')} beside it:`,
+      `3. The configuration of each holder, with ${publicFiles.join(' and ')} in its folder:`,
       '  leases:',
       `    issuer: ${statement.issuer}`,
       `    roots: [${publicFiles.map((name) => `./${name}`).join(', ')}]`,
