@@ -1,3 +1,4 @@
+import { dayMs } from './time.ts';
 import type { HeldDocument, HeldLease, LeaseAct, NoticeState, UseTotals } from './lease.ts';
 import { maxGrowth, usesAfter } from './lease.ts';
 import type { License } from './license.ts';
@@ -154,7 +155,6 @@ function growth(from: UseTotals, to: UseTotals): UseTotals {
   };
 }
 
-const dayMs = 86_400_000;
 const warningDays = [1, 7, 14] as const;
 /** A renewal may be late by this many ms without a warning. */
 const lateMs = 3_600_000;

@@ -1,3 +1,4 @@
+import { dayMs } from './time.ts';
 import type { License } from './license.ts';
 import type { Problem } from './problem/problem.ts';
 
@@ -20,8 +21,6 @@ export type LeaseTerms = {
   /** Whether leases contain the e-mail address of the buyer. */
   showsEmail: boolean;
 };
-
-const dayMs = 86_400_000;
 
 export const defaultLeaseTerms: Readonly<LeaseTerms> = {
   seats: null,

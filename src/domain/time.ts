@@ -1,10 +1,12 @@
+export const dayMs = 86_400_000;
+
 /** The error of the wall clock, in ms, from which it counts as suspect. */
 const toleranceMs = 10 * 60_000;
 /**
  * A longer jump forwards, in ms, must be confirmed. The upstream confirms a jump of the wall clock. The next `Date`
  * confirms a jump of the upstream's `Date`.
  */
-export const unverifiedJumpMs: number = 30 * 24 * 3_600_000;
+export const unverifiedJumpMs: number = 30 * dayMs;
 
 /** The clocks of the machine at one instant. */
 export type ClockReading = {

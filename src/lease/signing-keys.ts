@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { done, failWith, type Result } from '../domain/problem/problem.ts';
-import { formatDatetime } from '../domain/time.ts';
+import { dayMs, formatDatetime } from '../domain/time.ts';
 import type { Log } from '../service/ports.ts';
 import type { KeyStatement, PublicJwk } from '../wire/lease.ts';
 import { readPrivateKey, readPublicKey, readStatement, thumbprintOf, type KeyPair } from './documents.ts';
@@ -20,9 +20,9 @@ export const signingFiles = {
 } as const;
 
 /** How long a signing key is valid. */
-export const keyLifetimeMs: number = 400 * 86_400_000;
+export const keyLifetimeMs: number = 400 * dayMs;
 /** People are warned when the last signing key ends within this time. */
-export const keyEndsSoonMs: number = 60 * 86_400_000;
+export const keyEndsSoonMs: number = 60 * dayMs;
 /** The files are small; a larger file is another file. */
 const maxFileBytes = 16 * 1024;
 
@@ -155,7 +155,6 @@ export function signerOf({ statement, keys }: SigningDirectory, now: number): Si
 
 /** How long to wait before a directory without a usable key is read again, in ms. */
 const retryMs = 1000;
-const dayMs = 86_400_000;
 
 /** The signing keys of a running issuer. Each request looks whether a command has changed the statement. */
 export class SigningKeys {

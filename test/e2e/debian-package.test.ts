@@ -154,7 +154,10 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     expect(await json('verify', licenseKey)).toMatchObject({ uses: 0 });
     await store.stop();
     expect(await json('use', licenseKey)).toMatchObject({ uses: 1 });
-    expect(await json('status')).toMatchObject({ role: 'agent', outbox: { pending: 1 } });
+    // The use is in flight until the connection to the stopped store fails.
+    await expect
+      .poll(() => json('status'), { timeout: 30_000 })
+      .toMatchObject({ role: 'agent', outbox: { pending: 1 } });
     expect((await latchkey('doctor')).said).toContain('rgsf.secret can be read only by root and the service');
     daemon.signal('SIGTERM');
     expect(await daemon.ended).toBe(0);

@@ -1,3 +1,4 @@
+import { dayMs } from '../time.ts';
 import { countAfter, type License } from '../license.ts';
 import { isHeld, type Operation } from '../outbox/operation.ts';
 import type { Applied } from '../outbox/outcome.ts';
@@ -192,8 +193,6 @@ export function refreshAtAfterChange(
 
 /** The maximum ages of a fresh, a stale and a grace snapshot, in ms (src/config/README.md, freshness). */
 export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
-
-const dayMs = 86_400_000;
 
 /** The default of `freshness.fresh`, `stale` and `grace`. */
 export const defaultFreshnessPolicy: Readonly<FreshnessPolicy> = {

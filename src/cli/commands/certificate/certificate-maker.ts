@@ -12,6 +12,7 @@ import {
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
+import { dayMs } from '../../../domain/time.ts';
 
 /** A certificate with its key, and the authority that clients trust (PEM). */
 export interface MadeCertificate {
@@ -23,7 +24,6 @@ export interface MadeCertificate {
 
 /** All TLS clients support it, and keys are small and fast to create. */
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
-const dayMs = 86_400_000;
 /** The certificate starts earlier, for clients whose clocks are behind. */
 const earlierMs = 3_600_000;
 /** The limit of X.520 for a common name. */

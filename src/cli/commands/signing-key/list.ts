@@ -1,4 +1,4 @@
-import { formatDatetime } from '../../../domain/time.ts';
+import { dayMs, formatDatetime } from '../../../domain/time.ts';
 import { counted } from '../../../domain/text.ts';
 import type { SigningDirectory, SigningKey } from '../../../lease/signing-keys.ts';
 import { CommandError, defineCommand } from '../../command.ts';
@@ -48,7 +48,7 @@ function stateOf({ kid, notAfter }: SigningKey, signing: string | null, now: num
 
 function warnOfEnd(notAfter: number | null, now: number): string[] {
   if (notAfter === null) return ['no key can sign here. Add a key: latchkey signing-key add'];
-  const days = Math.floor((notAfter - now) / 86_400_000);
+  const days = Math.floor((notAfter - now) / dayMs);
   return [`the last key ends in ${counted(days, 'day')}. Add the next key: latchkey signing-key add`];
 }
 

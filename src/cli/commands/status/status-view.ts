@@ -1,3 +1,4 @@
+import { dayMs } from '../../../domain/time.ts';
 import type { View } from '../../client/request.ts';
 import { brief, type Cell, formatAge, formatFields, instant, type Tone, toned } from '../../format.ts';
 import type { Hint } from '../../hint.ts';
@@ -87,8 +88,6 @@ function outboxFields(outbox: OutboxObject, hint: Hint): Readonly<Record<string,
         : `${inferred} probably applied, without proof: see ${hint('outbox list --state inferred')}`,
   };
 }
-
-const dayMs = 86_400_000;
 
 function leaseFields(leases: LeasesObject, now: string, hint: Hint): Readonly<Record<string, Cell>> {
   const { issuer, last_success_at: success, last_error: error, last_error_at: at, next_end: end } = leases;
