@@ -1,5 +1,19 @@
 import { z } from 'zod';
+import { licenseObject } from './license.ts';
+import { explainedOperation } from './operation.ts';
 import { instant } from './parameters.ts';
+import {
+  issuerObject,
+  leasesObject,
+  outboxObject,
+  preloadObject,
+  recordsObject,
+  storageState,
+  totalsObject,
+  upstreamObject,
+} from './status.ts';
+
+const count = z.int().min(0);
 
 /** What needs a person, with the remedy. */
 export const attentionObject = z
@@ -14,6 +28,85 @@ export const attentionObject = z
   .meta({ id: 'Attention' });
 
 export type AttentionObject = z.infer<typeof attentionObject>;
+
+/**
+ * `GET /admin/v1/overview`: what the first page shows. It has instants and no ages, so that it stays the same, with the
+ * same ETag, while nothing happens.
+ */
+export const overviewObject = z
+  .object({
+    role: z.enum(['authority', 'agent', 'holder']),
+    version: z.string(),
+    instance: z.string(),
+    started_at: instant,
+    attention: z.array(attentionObject).describe('What needs a person, the most urgent first.'),
+    upstream: upstreamObject.nullable().describe('Null unless this is an agent.'),
+    outbox: outboxObject
+      .omit({ oldest_age_s: true })
+      .extend({
+        oldest_at: instant.nullable().describe('When the oldest unfinished operation was recorded.'),
+      })
+      .meta({ id: 'OverviewOutbox' })
+      .nullable()
+      .describe('Null unless this is an agent.'),
+    records: recordsObject.nullable().describe('Null until the database has answered for the first time.'),
+    leases: leasesObject.nullable().describe('Null unless this is a holder.'),
+    issuer: issuerObject.nullable().describe('Null on a holder, and until leases are set up.'),
+    preload: preloadObject.nullable(),
+    storage: storageState,
+    certificate_ends_at: instant.nullable().describe('Null for plain HTTP.'),
+    totals: totalsObject,
+  })
+  .meta({ id: 'Overview' });
+
+export type OverviewObject = z.infer<typeof overviewObject>;
+
+/** How an agent knows a license. */
+const licenseFreshness = z
+  .object({
+    state: z.enum(['fresh', 'stale', 'grace', 'expired']),
+    confirmed_at: instant.describe('When the upstream confirmed the license.'),
+    grace_until: instant.describe(
+      'Until when the license is answered if the upstream does not confirm it again.',
+    ),
+    confirmed: z
+      .object({ uses: z.int(), enabled: z.boolean() })
+      .describe('What the upstream said. The license itself contains the changes that are not sent yet.'),
+  })
+  .meta({ id: 'LicenseFreshness' });
+
+/** `GET /admin/v1/licenses/:key`: what the page of one license shows. */
+export const licenseDetail = z
+  .object({
+    license: licenseObject,
+    state: z
+      .enum(['enabled', 'disabled', 'refunded', 'expired', 'gone'])
+      .describe(
+        'What a verify answers now. `expired`: the upstream confirmed it too long ago. `gone`: the upstream no longer knows it.',
+      ),
+    product: z
+      .object({
+        product_key: z.string(),
+        name: z.string().nullable().describe('Null: unknown here.'),
+        seats: z.int().nullable().describe('How many devices may have a seat; null: any number.'),
+      })
+      .meta({ id: 'LicenseProduct' }),
+    purchase: z
+      .object({ purchase_id: z.string(), date: instant, refunded_at: instant.nullable() })
+      .meta({ id: 'LicensePurchase' })
+      .nullable()
+      .describe('Null: not sold here, or this is an agent.'),
+    freshness: licenseFreshness.nullable().describe('Null on an authority.'),
+    operations: z
+      .array(explainedOperation)
+      .describe('Changes that have not reached the upstream, the oldest first; at most 100.'),
+    operations_total: count,
+    activations: count.describe('Devices that have asked for a seat.'),
+    seats_taken: count,
+  })
+  .meta({ id: 'LicenseDetail' });
+
+export type LicenseDetail = z.infer<typeof licenseDetail>;
 
 const values = z.array(z.number().nullable());
 
@@ -82,9 +175,7 @@ export type SessionObject = z.infer<typeof sessionObject>;
 /** `GET /admin/v1/console/sign-ins`: pages that wait for the confirmation of their code. */
 export const waitingSignInList = z
   .object({
-    sign_ins: z.array(
-      z.object({ code: z.string(), created_at: instant, user_agent: z.string().nullable() }),
-    ),
+    sign_ins: z.array(z.object({ code: z.string(), created_at: instant, user_agent: z.string().nullable() })),
   })
   .meta({ id: 'WaitingSignIns' });
 

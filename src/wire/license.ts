@@ -55,6 +55,20 @@ export function serializeSoldLicense(license: SoldLicense): SoldLicenseObject {
   };
 }
 
+/**
+ * A license in the list of an authority or an agent. An agent knows no purchases: `purchase_id` and `refunded_at` are
+ * null there. The other members are null on an authority.
+ */
+export const listedLicenseObject = soldLicenseObject
+  .extend({
+    freshness: z.enum(['fresh', 'stale', 'grace', 'expired']).nullable(),
+    confirmed_at: instant.nullable().describe('When the upstream confirmed the license.'),
+    pending: z.int().nullable().describe('Changes that have not reached the upstream.'),
+  })
+  .meta({ id: 'ListedLicense' });
+
+export type ListedLicenseObject = z.infer<typeof listedLicenseObject>;
+
 /** A license in the dialect of a store that adds the name of the product, and perhaps more. */
 export const namedLicenseObject = z
   .looseObject({ ...licenseMembers, product_name: z.string().optional() })

@@ -12,7 +12,7 @@ import { proofObject } from './proof.ts';
 
 const count = z.int().min(0);
 
-const upstreamObject = z
+export const upstreamObject = z
   .object({
     state: z.enum(['up', 'down', 'paused', 'unknown']),
     since: instant,
@@ -46,7 +46,7 @@ const upstreamObject = z
   })
   .meta({ id: 'UpstreamStatus' });
 
-const outboxObject = z
+export const outboxObject = z
   .object({
     pending: count,
     in_flight: count,
@@ -68,7 +68,7 @@ export type OutboxObject = z.infer<typeof outboxObject>;
 /** The response of `/admin/v1/sync/…`: two parts of `/statusz`. */
 export const syncObject = z.object({ upstream: upstreamObject, outbox: outboxObject }).meta({ id: 'Sync' });
 
-const leasesObject = z
+export const leasesObject = z
   .object({
     issuer: z.string(),
     device: z.string().describe('The thumbprint of the key of this device.'),
@@ -82,7 +82,7 @@ const leasesObject = z
 
 export type LeasesObject = z.infer<typeof leasesObject>;
 
-const issuerObject = z
+export const issuerObject = z
   .object({
     issuer: z.string(),
     version: z.int().describe('The version of the key statement.'),
@@ -95,6 +95,25 @@ const issuerObject = z
     seats_taken: count.nullable(),
   })
   .meta({ id: 'LeaseIssuer' });
+
+export const preloadObject = z
+  .object({ done: count, failed: count, left: count })
+  .meta({ id: 'PreloadProgress' });
+
+export const storageState = z
+  .enum(['ok', 'full', 'damaged', 'unavailable', 'slow', 'read_only', 'refused'])
+  .describe(
+    '`full` and `read_only`: changes are refused, reads still work. `damaged`: nothing is changed or sent. `unavailable`, `slow` and `refused`: the database cannot be used by this process.',
+  );
+
+export const recordsObject = z
+  .object({ fresh: count, stale: count, grace: count, expired: count, disabled: count })
+  .meta({ id: 'Records' });
+
+export const totalsObject = z
+  .object({ verifies: count, uses: count })
+  .meta({ id: 'Totals' })
+  .describe('Since the start of the process.');
 
 /** The schema of `/statusz`, which has no `data` around it. */
 export const statusObject = z
@@ -122,28 +141,15 @@ export const statusObject = z
       .meta({ id: 'Listeners' }),
     upstream: upstreamObject.nullable(),
     outbox: outboxObject.nullable(),
-    preload: z
-      .object({ done: count, failed: count, left: count })
-      .meta({ id: 'PreloadProgress' })
+    preload: preloadObject
       .nullable()
       .describe('License keys to fetch in advance; `failed` are those that the upstream does not know.'),
     leases: leasesObject.nullable().describe('Null unless this is a holder.'),
     issuer: issuerObject.nullable().describe('Null on a holder, and until leases are set up.'),
-    storage: z
-      .enum(['ok', 'full', 'damaged', 'unavailable', 'slow', 'read_only', 'refused'])
-      .describe(
-        '`full` and `read_only`: changes are refused, reads still work. `damaged`: nothing is changed or sent. `unavailable`, `slow` and `refused`: the database cannot be used by this process.',
-      ),
-    records: z
-      .object({ fresh: count, stale: count, grace: count, expired: count, disabled: count })
-      .meta({ id: 'Records' })
-      .nullable()
-      .describe('Null until the database has answered for the first time.'),
+    storage: storageState,
+    records: recordsObject.nullable().describe('Null until the database has answered for the first time.'),
     clock: z.object({ now: instant, suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
-    totals: z
-      .object({ verifies: count, uses: count })
-      .meta({ id: 'Totals' })
-      .describe('Since the start of the process.'),
+    totals: totalsObject,
   })
   .meta({ id: 'Status' });
 
