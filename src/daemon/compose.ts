@@ -25,7 +25,7 @@ import { explainOperation } from '../service/outbox/decision.ts';
 import type { Metrics } from './metrics.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { done } from '../domain/problem/problem.ts';
-import { proofOf } from '../wire/proof.ts';
+import { proofOf } from '../wire/server/proof.ts';
 
 export type ComposeOptions = {
   /** Changes a server before it listens, so that a sandbox can misbehave. */

@@ -10,7 +10,7 @@ import { isClosing } from './entry/connections.ts';
 import { onlyDocuments, pathOf } from './entry/request.ts';
 import { ProblemError } from './problem-error.ts';
 import { logResponse } from './entry/request-state.ts';
-import { serializeErrorLine } from './entry/request-log.ts';
+import { serializeErrorLine } from '../wire/server/log.ts';
 import { StorageError, type StorageFault } from '../service/ports.ts';
 
 declare module 'fastify' {

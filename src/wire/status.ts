@@ -8,7 +8,7 @@ import type {
   UpstreamStatus,
 } from '../service/status.ts';
 import { oneOf, instant, parameters } from './parameters.ts';
-import { proofObject } from './proof.ts';
+import { proofObject } from './server/proof.ts';
 
 const count = z.int().min(0);
 

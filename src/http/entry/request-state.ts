@@ -15,7 +15,7 @@ import type { App, ServerSettings } from '../app.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import type { KnownCredential } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
-import { serializeRequestLine, type RequestLine } from './request-log.ts';
+import { serializeRequestLine, type RequestLine } from '../../wire/server/log.ts';
 
 /** The state of a request after the checks of the gate. */
 type RequestState = {

@@ -23,7 +23,7 @@ import {
   type ParsedParameters,
   type RawParameters,
 } from '../../wire/parameters.ts';
-import { tcpAddress } from '../../wire/proof.ts';
+import { tcpAddress } from '../../wire/server/proof.ts';
 import type { Idempotency } from '../../service/ports.ts';
 import type { Awaitable } from '../../service/tables.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
