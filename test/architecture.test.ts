@@ -49,6 +49,8 @@ const floors: Readonly<Record<string, Allowance>> = {
   http: { folders: ['domain', 'service', 'wire'], modules: true },
   config: { folders: ['domain'], modules: true },
   daemon: { folders: belowDaemon, modules: true },
+  // It runs in a browser, and takes only types from elsewhere.
+  console: { folders: ['wire'], modules: true },
   // It runs in other people's programs, on older Nodes.
   client: { folders: [], modules: true },
   cli: {

@@ -1,0 +1,205 @@
+import type { ComponentChildren } from 'preact';
+import { useId, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../api.ts';
+import { useSession } from '../session.ts';
+import { Command } from './command.tsx';
+import { Notice } from './notice.tsx';
+
+type ActionProps = {
+  /** The text of the button. */
+  readonly label: string;
+  readonly title: string;
+  /** What happens, and whether it can be undone. */
+  readonly consequence: ComponentChildren;
+  /** The command that does the same. */
+  readonly command: string | ((form: FormData) => string);
+  /** The fields of a form. */
+  readonly children?: ComponentChildren;
+  readonly isDangerous?: boolean;
+  /** Does it. What it returns is shown instead of closing the dialog, such as a new secret. */
+  readonly run: (form: FormData) => Promise<ComponentChildren | void>;
+  /** Called after it is done. */
+  readonly onDone?: () => void;
+};
+
+/** A button that opens a dialog with the consequence, the command that does the same, and a form if needed. */
+export function Action(props: ActionProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  const open = (): void => {
+    setOpen(true);
+    dialog.current?.showModal();
+  };
+  return (
+    <>
+      <button type="button" data-dangerous={props.isDangerous} onClick={open}>
+        {props.label}
+      </button>
+      <dialog ref={dialog} onClose={() => setOpen(false)} aria-label={props.title}>
+        {isOpen && <ActionForm {...props} close={() => dialog.current?.close()} />}
+      </dialog>
+    </>
+  );
+}
+
+type RunState = { isRunning: boolean; error: ApiError | null; result: ComponentChildren };
+
+/** Runs an action once at a time; closes the dialog unless there is a result to show. */
+function useRun(
+  { run, onDone }: ActionProps,
+  close: () => void,
+): [RunState, (form: FormData) => Promise<void>] {
+  const [state, setState] = useState<RunState>({ isRunning: false, error: null, result: null });
+  const start = async (form: FormData): Promise<void> => {
+    if (state.isRunning) return;
+    setState({ isRunning: true, error: null, result: null });
+    try {
+      const result = (await run(form)) ?? null;
+      onDone?.();
+      if (result === null) close();
+      else setState({ isRunning: false, error: null, result });
+    } catch (caught) {
+      const error = caught instanceof ApiError ? caught : new ApiError(0, 'unknown', String(caught));
+      setState({ isRunning: false, error, result: null });
+    }
+  };
+  return [state, start];
+}
+
+function ActionForm(props: ActionProps & { close: () => void }) {
+  const { title, close } = props;
+  const [state, run] = useRun(props, close);
+  if (state.result === null) return <Question {...props} state={state} run={run} />;
+  return (
+    <div class="dialog">
+      <h2>{title}</h2>
+      {state.result}
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function Question({
+  state: { isRunning, error },
+  run,
+  ...props
+}: Omit<ActionProps, 'run'> & {
+  close: () => void;
+  state: RunState;
+  run: (form: FormData) => Promise<void>;
+}) {
+  const isAdmin = useSession()?.admin === true;
+  const form = useRef<HTMLFormElement>(null);
+  const [line, setLine] = useState(() => commandOf(props, null));
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (form.current !== null) void run(new FormData(form.current));
+  };
+  return (
+    <form ref={form} class="dialog" onSubmit={submit} onInput={() => setLine(commandOf(props, form.current))}>
+      <h2>{props.title}</h2>
+      <p>{props.consequence}</p>
+      {props.children}
+      {error !== null && <Refusal error={error} />}
+      <h3>The command that does the same</h3>
+      <Command line={line} />
+      {!isAdmin && (
+        <Notice tone="quiet">
+          This session can only look. Sign out, and sign in with <code>latchkey console --admin</code>.
+        </Notice>
+      )}
+      <div class="buttons">
+        <button type="button" onClick={props.close}>
+          Cancel
+        </button>
+        {isAdmin && (
+          <button type="submit" class="primary" data-dangerous={props.isDangerous} disabled={isRunning}>
+            {props.label}
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+function commandOf({ command }: Pick<ActionProps, 'command'>, form: HTMLFormElement | null): string {
+  return typeof command === 'string' ? command : command(form === null ? new FormData() : new FormData(form));
+}
+
+/** Why the daemon refused. */
+export function Refusal({ error }: { error: ApiError }) {
+  return (
+    <Notice tone="fail">
+      <p>{error.message}</p>
+      {error.errors !== undefined && (
+        <ul>
+          {error.errors.map(({ parameter, detail }) => (
+            <li key={`${parameter} ${detail}`}>
+              {parameter}: {detail}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Notice>
+  );
+}
+
+type FieldProps = {
+  readonly label: string;
+  readonly name: string;
+  readonly help?: string;
+  readonly type?: 'text' | 'email' | 'number' | 'search' | 'date';
+  readonly value?: string;
+  readonly isRequired?: boolean;
+  readonly options?: readonly (readonly [value: string, text: string])[];
+};
+
+/** A field of a form; with `options`, a choice. */
+export function Field({
+  label,
+  name,
+  help,
+  type = 'text',
+  value = '',
+  isRequired = false,
+  options,
+}: FieldProps) {
+  const id = useId();
+  const shared = {
+    id,
+    name,
+    required: isRequired,
+    'aria-describedby': help === undefined ? undefined : `${id}-help`,
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {options === undefined ? (
+        <input {...shared} type={type} defaultValue={value} autocomplete="off" />
+      ) : (
+        <select {...shared} defaultValue={value}>
+          {options.map(([each, text]) => (
+            <option key={each} value={each}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+      {help !== undefined && (
+        <p class="quiet" id={`${id}-help`}>
+          {help}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The text of a field; '' if it is empty. */
+export function fieldText(form: FormData, name: string): string {
+  const value = form.get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}

@@ -1,0 +1,40 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+
+/** The heading of a page, with its actions. The heading gets the focus when the page opens. */
+export function Heading({ title, children }: { title: string; children?: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${title} – Latchkey`;
+  }, [title]);
+  return (
+    <div class="heading">
+      <h1 tabIndex={-1}>{title}</h1>
+      <div class="actions">{children}</div>
+    </div>
+  );
+}
+
+export function Section({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="section">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** Names and values. Entries that are null are left out. */
+export function Fields({ entries }: { entries: Readonly<Record<string, ComponentChildren>> }) {
+  return (
+    <dl class="fields">
+      {Object.entries(entries)
+        .filter(([, value]) => value !== null && value !== undefined)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

@@ -1,0 +1,85 @@
+import type { ComponentChildren } from 'preact';
+import { count } from '../format.ts';
+import type { Pages } from '../use-data.ts';
+import { Notice } from './notice.tsx';
+
+export type Column<Item> = {
+  readonly name: string;
+  readonly cell: (item: Item) => ComponentChildren;
+  readonly kind?: 'number' | 'text';
+};
+
+/** A list of the daemon, with a button for the next page. `empty` is shown instead of no rows. */
+export function ListTable<Item>({
+  caption,
+  pages,
+  columns,
+  keyOf,
+  empty,
+}: {
+  caption: string;
+  pages: Pages<Item>;
+  columns: readonly Column<Item>[];
+  keyOf: (item: Item) => string | number;
+  empty: ComponentChildren;
+}) {
+  const { items, total, error, more } = pages;
+  if (error !== null && items === null) return <Notice tone="fail">{error.message}</Notice>;
+  if (items === null) return <p class="quiet">Reading …</p>;
+  if (items.length === 0) return <p class="empty">{empty}</p>;
+  return (
+    <>
+      <Table caption={caption} rows={items} columns={columns} keyOf={keyOf} />
+      {error !== null && <Notice tone="fail">{error.message}</Notice>}
+      <p class="quiet">
+        {count(items.length)} of {count(total ?? items.length)}
+        {more !== null && (
+          <button type="button" onClick={more}>
+            Show more
+          </button>
+        )}
+      </p>
+    </>
+  );
+}
+
+/** A table that scrolls sideways on a narrow screen, also by keyboard. */
+export function Table<Item>({
+  caption,
+  rows,
+  columns,
+  keyOf,
+}: {
+  caption: string;
+  rows: readonly Item[];
+  columns: readonly Column<Item>[];
+  keyOf: (item: Item) => string | number;
+}) {
+  return (
+    <div class="table" role="region" aria-label={caption} tabIndex={0}>
+      <table>
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ name, kind }) => (
+              <th key={name} scope="col" data-kind={kind}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ name, cell, kind }) => (
+                <td key={name} data-kind={kind}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
