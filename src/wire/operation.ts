@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import { isHeld, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
-import { oneOf, instant, parameters } from './parameters.ts';
+import { boolean, oneOf, instant, parameters } from './parameters.ts';
 import { licenseKeyFilter } from './license.ts';
 import { pageShape } from './page.ts';
 
@@ -61,7 +61,11 @@ export type ExplainedOperation = z.infer<typeof explainedOperation>;
 
 export const operationList = z
   .object({
-    operations: z.array(operationObject),
+    operations: z.array(
+      shape
+        .extend({ explanation: explanation.optional().describe('Only with `explain`.') })
+        .meta({ id: 'ListedOperation' }),
+    ),
   })
   .meta({ id: 'OperationList' });
 
@@ -69,6 +73,7 @@ export const operationList = z
 export const operationQuery = parameters({
   state: oneOf(operationStates).optional(),
   license_key: licenseKeyFilter.optional(),
+  explain: boolean.prefault(false).describe('Also explain each operation.'),
   ...pageShape('operations'),
 });
 

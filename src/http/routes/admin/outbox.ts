@@ -33,9 +33,10 @@ const list = route({
   operatorOnly: true,
   query: operationQuery,
   answers: { 200: enveloped(operationList) },
-  async handle({ app: { operations, products }, query, sentTo }) {
+  async handle({ app, query, sentTo }) {
+    const { operations, products } = app;
     if (operations === null) return emptyList('operations');
-    const { state = null } = query;
+    const { state = null, explain } = query;
     const licenseKey =
       query.licenseKey === undefined ? undefined : await spellingIn(operations, query.licenseKey);
     const isOfKey = licenseKey !== undefined;
@@ -46,7 +47,10 @@ const list = route({
       ? await operations.openOf(licenseKey, state, withNext(query))
       : await operations.list(state, withNext(query));
     const read = pageOf({ list: 'operations', rows, total, keyOf: ({ seq }) => [seq] }, query, sentTo);
-    return ok({ operations: read.items.map((each) => serializeOperation(each, products)) }, read.headers);
+    const items = read.items.map((each) =>
+      explain ? present(app, each) : serializeOperation(each, products),
+    );
+    return ok({ operations: items }, read.headers);
   },
 });
 

@@ -75,6 +75,22 @@ test('the outbox lists unfinished operations, and any state by name', async () =
   expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
 });
 
+test('the list explains each operation as the page of one operation does, if the request asks for it', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  const { operations } = opened.agentTables();
+  operations.add(operation('a', { state: 'dead', cause: 'refused' }));
+  operations.add(operation('b', { state: 'uncertain', maybeApplied: true, baseUses: 7, held: true }));
+  const server = serverOf(opened.app);
+  const read = async (path: string): Promise<unknown> =>
+    (await server.inject({ url: `/admin/v1/outbox${path}`, headers })).json<{ data: unknown }>().data;
+  expect(await read('?explain=true')).toEqual({ operations: [await read('/a'), await read('/b')] });
+  for (const query of ['', '?explain=false']) {
+    const { operations: listed } = (await read(query)) as { operations: object[] };
+    expect(listed.map((each) => 'explanation' in each)).toEqual([false, false]);
+  }
+  expect((await server.inject({ url: '/admin/v1/outbox?explain=yes', headers })).statusCode).toBe(422);
+});
+
 test('the outbox of an authority is empty', async () => {
   await using opened = await openApp();
   for (const query of ['', '?state=pending', '?license_key=KEY']) {
