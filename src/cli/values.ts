@@ -1,5 +1,5 @@
 import { formatReason } from '../config/errors.ts';
-import { readNamedFile } from '../config/file/named-file.ts';
+import { readFileOrInput } from '../config/file/named-file.ts';
 import { parseDuration } from '../config/value/unit.ts';
 import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
 import { joinLicenseKey } from '../domain/license.ts';
@@ -32,8 +32,13 @@ export function readKeepOld(text: string | undefined): number | undefined {
 
 /** Reads the secret in a file: every user of the machine can read a command line, so it must not contain a secret. */
 export function readSecret(file: string | undefined): string | undefined {
+  return file === undefined ? undefined : readTextFile(file);
+}
+
+/** Reads a file without the white space around its text; `-` is standard input. */
+export function readTextFile(file: string): string {
   try {
-    return file === undefined ? undefined : readNamedFile(file).trim();
+    return readFileOrInput(file).trim();
   } catch (error) {
     throw new CommandError([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
   }

@@ -110,12 +110,15 @@ export function variableBehind(path: string, machine: Machine): string | null {
     ? ['STATE_DIRECTORY', 'LOCALAPPDATA']
     : ['RUNTIME_DIRECTORY', 'XDG_RUNTIME_DIR', 'STATE_DIRECTORY', 'XDG_STATE_HOME'];
   const base = isWindows ? stateDir : path;
-  const found = names.find((name) => isIn(base, directory(machine, name), machine.platform));
+  const found = names.find((name) => {
+    const folder = directory(machine, name);
+    return folder !== undefined && isInFolder(base, folder, machine.platform);
+  });
   return found ?? (isWindows ? 'USERPROFILE' : 'HOME');
 }
 
-function isIn(path: string, folder: string | undefined, platform: NodeJS.Platform): boolean {
-  if (folder === undefined) return false;
+/** Whether a path is a folder or inside the folder. */
+export function isInFolder(path: string, folder: string, platform: NodeJS.Platform): boolean {
   const { relative, isAbsolute: isElsewhere, sep } = pathsOf(platform);
   const way = relative(folder, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isElsewhere(way);

@@ -4,7 +4,7 @@ import { isPipe, maxSocketLength } from '../domain/socket-path.ts';
 import {
   formatAddress,
   formatDestination,
-  isLoopback,
+  isPlainToOthers,
   formatRange,
   parseAddress,
   parseDestination,
@@ -243,18 +243,26 @@ export function isHeaderValue(input: string): boolean {
 }
 
 function parseBaseUrl(input: string): string | undefined {
-  const url = parseHttpUrl(input);
-  if (url === undefined || url.username !== '' || url.password !== '' || /[?#]/.test(input)) return undefined;
-  const base = url.href.replace(/(?<!\/)\/+$/, '');
-  return base.endsWith('/api/v2') ? undefined : base;
+  const url = parsePlace(input);
+  const base = url && withoutSlashes(url);
+  return base?.endsWith('/api/v2') === true ? undefined : base;
 }
 
-/** Without slashes at its end. The documents of leases contain the URL in this form. */
-function parseIssuerUrl(input: string): string | undefined {
+/** A URL without user, query and fragment. */
+function parsePlace(input: string): URL | undefined {
   const url = parseHttpUrl(input);
   if (url === undefined || url.username !== '' || url.password !== '' || /[?#]/.test(input)) return undefined;
-  if (url.protocol === 'http:' && !isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1'))) return undefined;
-  return url.href.replace(/(?<!\/)\/+$/, '');
+  return url;
+}
+
+function withoutSlashes({ href }: URL): string {
+  return href.replace(/(?<!\/)\/+$/, '');
+}
+
+/** The documents of leases contain the URL in this form. */
+function parseIssuerUrl(input: string): string | undefined {
+  const url = parsePlace(input);
+  return url === undefined || isPlainToOthers(url) ? undefined : withoutSlashes(url);
 }
 
 /** An origin as browsers write it: in lower case, and without the default port of its scheme. */

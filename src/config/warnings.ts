@@ -1,17 +1,11 @@
 import type { z } from 'zod';
-import { isLoopback } from './value/address.ts';
+import { isPlainToOthers } from './value/address.ts';
 import { type Configuration, settings } from './configuration.ts';
 import { type ConfigError, formatKey } from './errors.ts';
 import type { SecretFile } from './file/secret-file.ts';
 import { itemOf, keysOf, metaOf } from './schema.ts';
 import type { Raw, Sources } from './source.ts';
 import { isTree, normalized, valueAt } from './file/tree.ts';
-
-/** Whether requests to an address leave this machine without encryption. */
-export function isPlainToOthers(baseUrl: string): boolean {
-  const { protocol, hostname } = new URL(baseUrl);
-  return protocol === 'http:' && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'));
-}
 
 /** Whether a file contains a secret: one of a key for secrets, or the password of the proxy. */
 export function containsSecret(tree: unknown): boolean {
@@ -31,7 +25,7 @@ function hasSecretKey(type: z.ZodType, value: unknown): boolean {
 }
 
 export function warnOfPlainHttp({ upstream }: Configuration, { originOf }: Raw): readonly ConfigError[] {
-  if (upstream === null || !isPlainToOthers(upstream.baseUrl)) return [];
+  if (upstream === null || !isPlainToOthers(new URL(upstream.baseUrl))) return [];
   const text = 'is plain http to another machine: anyone on the network path can read the secrets; use https';
   return [{ key: 'upstream.base_url', text, origin: originOf(['upstream', 'base_url']) }];
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { hostOf } from '../config/value/address.ts';
 import { NamedRateLimiter } from '../http/entry/admission.ts';
 import { networkOf } from '../http/entry/client-address.ts';
 import type { Issuer } from '../lease/issuer.ts';
@@ -107,7 +108,7 @@ function hostIn(path: string): string | null {
   try {
     const [, payload = ''] = readFileSync(path, 'utf8').split('.');
     const { iss } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss: string };
-    return new URL(iss).hostname.replaceAll(/^\[|\]$/g, '');
+    return hostOf(new URL(iss));
   } catch {
     return null;
   }

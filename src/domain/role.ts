@@ -9,3 +9,10 @@ export const roleWithArticle: Readonly<Record<RoleName, string>> = {
   agent: 'an agent',
   holder: 'a holder',
 };
+
+/** What makes a configuration that of a role. */
+export const roleMark: Readonly<Record<RoleName, string>> = {
+  authority: 'no upstream',
+  agent: 'an upstream',
+  holder: 'leases.issuer',
+};

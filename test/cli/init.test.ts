@@ -291,8 +291,19 @@ test.skipIf(isWindows)('init writes a holder of leases, whose configuration has 
     leases: { issuer: 'http://127.0.0.1:9', roots: [root] },
     products: [{ key: 'RGsF', secret: null }],
   });
-  expect(await latchkey('init', '--config', config, ...options, '--authority')).toMatchObject({ code: 1 });
   const other = join(directory.path, 'other.yaml');
+  for (const option of [
+    ['--authority'],
+    ['--upstream-url', 'https://a.example'],
+    ['--secret-file', root],
+    ['--api-key-file', root],
+    ['--dialect', 'payhip'],
+  ]) {
+    expect(await latchkey('init', '--config', other, ...options, ...option)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(`${option[0]} is not for a holder`) as string,
+    });
+  }
   expect(await latchkey('init', '--config', other, '--issuer', 'https://a.example')).toMatchObject({
     code: 2,
     err: expect.stringContaining('a holder needs --issuer URL --root FILE --product KEY') as string,

@@ -317,12 +317,14 @@ test('lease statement sign prints the statement, and says what is wrong with a d
   });
   const text = readFileSync(draft, 'utf8');
   writeFileSync(place.file('wrong.json'), text.replace('"version": 2', '"version": "two"'));
+  const endless = '/dev/zero';
   for (const [file, key, reason] of [
     [draft, join(place.roots, 'root-1.pub.jwk'), 'has only the public part of the key'],
     [draft, draft, 'is not a private P-256 key (JWK)'],
     [place.file('wrong.json'), root, 'was not signed: version: Invalid input: expected number'],
     [place.file('s.jwt'), root, 'was not signed: it is not JSON'],
     [place.file('missing.json'), root, 'cannot read'],
+    ...(existsSync(endless) ? [[endless, root, 'cannot read /dev/zero'] as const] : []),
   ] as const) {
     const { code, err } = await sign(file, key);
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(reason) as string });

@@ -8,6 +8,7 @@ import type {
   RequestOptions,
 } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { hostOf } from '../../config/value/address.ts';
 import { formatReason } from '../../config/errors.ts';
 import { socketAddress, tcpAddress } from '../../wire/server/proof.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -143,7 +144,7 @@ function endOf(signal: AbortSignal | undefined, timeoutMs: number): AbortSignal 
 async function connectTo(endpoint: Endpoint, signal: AbortSignal): Promise<Socket> {
   if (endpoint.kind === 'socket') return await untilOpen(connect(endpoint.path), 'connect', signal);
   const { url, certificate } = endpoint;
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const host = hostOf(url);
   const place = { host, port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) };
   if (certificate === null) return await untilOpen(connect(place), 'connect', signal);
   return await connectTls(place, certificate, signal);

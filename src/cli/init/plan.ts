@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { type DialectName, dialectNames } from '../../domain/header-names.ts';
 import { type Args, textOption, UsageError } from '../command.ts';
+import { readTextFile } from '../values.ts';
 import { writePath } from './paths.ts';
 
 /** A secret in the configuration: the text, or the file that contains it. */
@@ -27,8 +27,8 @@ export interface PlannedIssuer {
 
 export type PlannedRole = PlannedStore | PlannedIssuer | null;
 
-export function isIssuer(planned: PlannedRole | StoreOptions): planned is PlannedIssuer {
-  return planned !== null && 'issuer' in planned;
+export function isIssuer(planned: PlannedRole | StoreOptions | undefined): planned is PlannedIssuer {
+  return planned !== null && planned !== undefined && 'issuer' in planned;
 }
 
 interface Plan {
@@ -182,9 +182,7 @@ export function readStoreOptions(
   if (named === undefined) return undefined;
   const readSecret = (file: string | undefined): PlannedSecret | undefined => {
     if (file === undefined) return undefined;
-    return file === '-'
-      ? { text: readFileSync(0, 'utf8').trim() }
-      : { file: writePath(resolve(file), target) };
+    return file === '-' ? { text: readTextFile(file) } : { file: writePath(resolve(file), target) };
   };
   return {
     baseUrl: upstreamUrl,
@@ -203,6 +201,8 @@ function readIssuerOptions(options: InitOptions, target: string): PlannedIssuer 
     authority: options.authority,
     'upstream-url': options.upstreamUrl,
     'secret-file': options.secretFile,
+    'api-key-file': options.apiKeyFile,
+    dialect: options.dialect,
   };
   const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
   if (other !== undefined)
@@ -216,7 +216,7 @@ function readIssuerOptions(options: InitOptions, target: string): PlannedIssuer 
 
 /** Makes a plan from the options alone. Throws a `UsageError` with the options that are missing. */
 export function planFromOptions(storeOptions: StoreOptions | PlannedIssuer | null | undefined): PlannedRole {
-  if (storeOptions === null || (storeOptions !== undefined && isIssuer(storeOptions))) return storeOptions;
+  if (storeOptions === null || isIssuer(storeOptions)) return storeOptions;
   const { baseUrl, dialect = dialectNames[0], apiKey = null, product, secret } = storeOptions ?? {};
   if (baseUrl !== undefined && product !== undefined && secret !== undefined)
     return { baseUrl, dialect, apiKey, products: [{ key: product, secret }] };

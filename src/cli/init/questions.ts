@@ -23,7 +23,7 @@ const output = process.stderr;
 export async function askFor(
   storeOptions: StoreOptions | PlannedIssuer | null | undefined,
 ): Promise<PlannedRole> {
-  if (storeOptions === null || (storeOptions !== undefined && isIssuer(storeOptions))) return storeOptions;
+  if (storeOptions === null || isIssuer(storeOptions)) return storeOptions;
   if (storeOptions !== undefined) return await askForStore(storeOptions, null);
   const role = await select({
     output,
@@ -34,18 +34,14 @@ export async function askFor(
       { value: 'holder', label: 'a holder of leases', hint: 'on a customer’s machine, without a secret' },
     ],
   });
-  return await askForRole(unlessCancelled(role), null);
-}
-
-async function askForRole(role: string, before: PlannedRole): Promise<PlannedRole> {
-  if (role === 'authority') return null;
-  if (role === 'holder') return await askForIssuer(before !== null && isIssuer(before) ? before : null);
-  return await askForStore({}, before !== null && !isIssuer(before) ? before : null);
+  const chosen = unlessCancelled(role);
+  if (chosen === 'authority') return null;
+  return chosen === 'holder' ? await askForIssuer(null) : await askForStore({}, null);
 }
 
 /** Asks again after some checks have failed. `before`: the previous answers. */
 export async function askAgain(storeOptions: StoreOptions, before: PlannedRole): Promise<PlannedRole> {
-  if (before !== null && isIssuer(before)) return await askForIssuer(before);
+  if (isIssuer(before)) return await askForIssuer(before);
   return await askForStore(storeOptions, before);
 }
 

@@ -8,19 +8,38 @@ const chunkBytes = 64 * 1024;
 export function readNamedFile(path: string): string {
   const file = openSync(path, 'r');
   try {
-    const chunks: Buffer[] = [];
-    for (let bytes = 0; bytes <= maximumBytes;) {
-      const chunk = Buffer.alloc(chunkBytes);
-      const read = readSync(file, chunk);
-      if (read === 0) return Buffer.concat(chunks).toString('utf8');
-      chunks.push(chunk.subarray(0, read));
-      bytes += read;
-    }
+    return readToEnd(file, path);
   } finally {
     closeSync(file);
   }
-  throw Object.assign(new Error(`${path} is larger than 16 MiB`), {
+}
+
+/** Reads a file that a person named; `-` is standard input. */
+export function readFileOrInput(path: string): string {
+  return path === '-' ? readToEnd(0, 'standard input') : readNamedFile(path);
+}
+
+function readToEnd(file: number, name: string): string {
+  const chunks: Buffer[] = [];
+  for (let bytes = 0; bytes <= maximumBytes;) {
+    const chunk = Buffer.alloc(chunkBytes);
+    const read = readChunk(file, chunk);
+    if (read === 0) return Buffer.concat(chunks).toString('utf8');
+    chunks.push(chunk.subarray(0, read));
+    bytes += read;
+  }
+  throw Object.assign(new Error(`${name} is larger than 16 MiB`), {
     code: 'EFBIG',
     errno: -constants.errno.EFBIG,
   });
+}
+
+/** On Windows, the end of standard input can be an error. */
+function readChunk(file: number, chunk: Buffer): number {
+  try {
+    return readSync(file, chunk);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EOF') return 0;
+    throw error;
+  }
 }

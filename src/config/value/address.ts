@@ -66,6 +66,16 @@ export function isLoopback(host: string): boolean {
   return version === 0 ? host === 'localhost' : loopback.check(host, version === 4 ? 'ipv4' : 'ipv6');
 }
 
+/** The host of a URL; an IPv6 address has no brackets. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** Whether requests to a URL leave this machine without encryption. */
+export function isPlainToOthers(url: URL): boolean {
+  return url.protocol === 'http:' && !isLoopback(hostOf(url));
+}
+
 /** Reads a host without scheme, port or path, in lower case, an IPv6 address also in brackets. */
 export function parseHost(text: string): string | undefined {
   const bare = text.replace(/^\[(.*)\]$/, '$1').toLowerCase();
@@ -96,7 +106,7 @@ export function parseDatabaseUrl(text: string): DatabaseLocation | null {
   const { host: socket = null, sslmode = 'verify-full', ...others } = Object.fromEntries(url.searchParams);
   if (Object.keys(others).length > 0) return null;
   const parts = partsOf(url);
-  const host = socket ?? url.hostname.replaceAll(/^\[|\]$/g, '');
+  const host = socket ?? hostOf(url);
   const isSocket = host.startsWith('/');
   if (host === '' || parts === null || parts.user === '' || parts.database === '') return null;
   if (!isSocket && sslmode !== 'verify-full' && (sslmode !== 'disable' || !isLoopback(host))) return null;

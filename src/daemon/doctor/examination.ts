@@ -12,7 +12,7 @@ import { endOf, readFiles, soonMs } from '../certificate.ts';
 import { groupNumber } from '../system/process.ts';
 import { freeBytes } from '../../store/sqlite/reserve.ts';
 import { findSafetyProblem, databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { type RoleName, roleWithArticle } from '../../domain/role.ts';
+import { type RoleName, roleMark, roleWithArticle } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
 import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
 import { type Contents, readContents } from '../../store/sqlite/files/contents.ts';
@@ -359,7 +359,7 @@ function examineRole(stateDir: string, configured: RoleName): Finding[] {
   if (role === configured || (role !== 'agent' && role !== 'authority' && role !== 'holder')) return [];
   if (role === 'authority' && products + collections + coupons + accounts === 0) return [];
   const owner = roleWithArticle[role];
-  const found = `the store in ${stateDir} is ${owner}'s, but the configuration has ${markOf[configured]}`;
+  const found = `the store in ${stateDir} is ${owner}'s, but the configuration has ${roleMark[configured]}`;
   const advice: Readonly<Record<RoleName, string>> = {
     agent: 'put the upstream back',
     authority: `remove ${configured === 'holder' ? 'leases.issuer' : 'the upstream'}`,
@@ -367,13 +367,6 @@ function examineRole(stateDir: string, configured: RoleName): Finding[] {
   };
   return [fail(found, `${advice[role]}, or choose another state_dir for ${roleWithArticle[configured]}`)];
 }
-
-/** What makes a configuration that of a role. */
-const markOf: Readonly<Record<RoleName, string>> = {
-  authority: 'no upstream',
-  agent: 'an upstream',
-  holder: 'leases.issuer',
-};
 
 function examineFile(path: string, advice: string): Finding {
   const damage = findDamage(path);

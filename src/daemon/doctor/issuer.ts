@@ -1,8 +1,5 @@
-import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { Configuration, LeaseSettings } from '../../config/configuration.ts';
-import { formatReason } from '../../config/errors.ts';
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import { readRootKey } from '../../config/file/root-key.ts';
@@ -16,16 +13,20 @@ import { openReading } from '../../store/sqlite/connection.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { type CertificateFault, certificateFaultOf } from '../../upstream/classification.ts';
-import { formatProxy } from '../../upstream/proxy.ts';
 import { keysObject, type PublicJwk } from '../../wire/lease.ts';
 import { connectToIssuer, proxyToIssuer } from '../role/holder.ts';
+import { examineHostName } from './host-name.ts';
 
 /** Examines the issuer of a holder: its name, its certificate and its keys; and the leases that are held. Changes nothing. */
 export async function examineIssuer(configuration: Configuration): Promise<Finding[]> {
   const { leases, stateDir } = configuration;
   const roots = examineRoots(leases);
   const trust = examineCaFile(leases);
-  const findings = [...roots.findings, ...trust, ...(await examineName(leases))];
+  const findings = [
+    ...roots.findings,
+    ...trust,
+    ...(await examineHostName('the issuer', leases.issuer ?? '', proxyToIssuer(leases))),
+  ];
   const isUsable = [...roots.findings, ...trust].every(({ level }) => level !== 'fail');
   return [
     ...findings,
@@ -50,26 +51,6 @@ function examineCaFile({ caFile }: LeaseSettings): Finding[] {
   if (caFile === null) return [];
   const read = readCertificates(caFile, readNamedFile);
   return read.ok ? [ok(`${caFile} can be read`)] : [fail(read.text, 'correct leases.ca_file')];
-}
-
-/** A proxy resolves the name itself. */
-async function examineName(leases: LeaseSettings): Promise<Finding[]> {
-  const choice = proxyToIssuer(leases);
-  const via = choice === null ? null : formatProxy(choice);
-  const notice =
-    choice === null || via === null
-      ? []
-      : [ok(`connections to the issuer go through the proxy ${via} (${choice.source})`)];
-  const host = new URL(via ?? leases.issuer ?? '').hostname.replaceAll(/^\[|\]$/g, '');
-  if (isIP(host) !== 0) return notice;
-  const of = via === null ? 'the issuer' : 'the proxy';
-  try {
-    const { address } = await lookup(host);
-    return [...notice, ok(`${host}, the name of ${of}, resolves to ${address}`)];
-  } catch (error) {
-    const advice = 'check the name, and the name servers of this machine (/etc/resolv.conf)';
-    return [...notice, fail(`${host}, the name of ${of}, does not resolve: ${formatReason(error)}`, advice)];
-  }
 }
 
 const certificateAdvice: Readonly<Record<CertificateFault, string>> = {

@@ -1,10 +1,7 @@
-import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
-import { formatDestination } from '../../config/value/address.ts';
-import { formatReason } from '../../config/errors.ts';
+import { formatDestination, isPlainToOthers } from '../../config/value/address.ts';
 import { formatDatetime } from '../../domain/time.ts';
 import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import {
@@ -17,15 +14,14 @@ import {
 import type { ConnectionSettings } from '../../upstream/connections.ts';
 import { dialects, type Dialect } from '../../upstream/wire.ts';
 import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
-import { formatProxy } from '../../upstream/proxy.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
-import { isPlainToOthers } from '../../config/warnings.ts';
 import { counted } from '../../domain/text.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
 import { type DialectName, dialectNames } from '../../domain/header-names.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { systemRandom } from '../system/machine.ts';
+import { examineHostName } from './host-name.ts';
 
 /** From this difference on, the clock is wrong, in ms. From `noticeableMs` on, the doctor mentions it. */
 const suspectMs = 10 * 60_000;
@@ -84,36 +80,18 @@ function examineCaFile({ caFile }: UpstreamSettings): CaFile {
 }
 
 function examineEncryption({ baseUrl }: UpstreamSettings): Finding[] {
-  if (!isPlainToOthers(baseUrl)) return [];
+  if (!isPlainToOthers(new URL(baseUrl))) return [];
   const advice = 'use https: anyone on the network path can read the secrets';
   return [warn(`${baseUrl} is plain http to another machine`, advice)];
 }
 
-/** A proxy resolves the name itself, and `connect_to` needs no name. */
-async function examineName(upstream: UpstreamSettings): Promise<Finding[]> {
+/** `connect_to` needs no name. */
+async function examineName(upstream: UpstreamSettings): Promise<readonly Finding[]> {
   const { baseUrl, connectTo } = upstream;
   if (connectTo !== null) {
     return [ok(`connections to the upstream go to ${formatDestination(connectTo)} (upstream.connect_to)`)];
   }
-  const choice = proxyTo(upstream);
-  const via = choice === null ? null : formatProxy(choice);
-  // If the URL of the proxy is invalid, the request says so.
-  const proxied = via === null ? null : new URL(via);
-  const { hostname } = proxied ?? new URL(baseUrl);
-  const of = proxied === null ? 'the upstream' : 'the proxy';
-  const notice =
-    choice === null || via === null
-      ? []
-      : [ok(`connections to the upstream go through the proxy ${via} (${choice.source})`)];
-  const host = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0) return notice;
-  try {
-    const { address } = await lookup(host);
-    return [...notice, ok(`${host}, the name of ${of}, resolves to ${address}`)];
-  } catch (error) {
-    const advice = `check the name, and the name servers of this machine (/etc/resolv.conf)`;
-    return [...notice, fail(`${host}, the name of ${of}, does not resolve: ${formatReason(error)}`, advice)];
-  }
+  return await examineHostName('the upstream', baseUrl, proxyTo(upstream));
 }
 
 async function requestWithoutCredential(settings: ConnectionSettings, userAgent: string): Promise<Exchange> {

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
-import { roleWithArticle } from '../../domain/role.ts';
+import { roleMark, roleWithArticle } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
 import { isUnusedAuthority, roleOf } from '../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../service/ports.ts';
@@ -151,8 +151,7 @@ async function refuseOtherRole(
   if (storedRole === 'authority' && (await isUnusedAuthority(reader))) return;
   const other = roleWithArticle[role];
   const elsewhere = `choose another state_dir for ${other}`;
-  const marks = { authority: 'no upstream', agent: 'an upstream', holder: 'leases.issuer' };
-  const found = `the configuration has ${marks[role]}`;
+  const found = `the configuration has ${roleMark[role]}`;
   const reasons = {
     agent:
       `it is an agent's, and ${found}: put the upstream back, or ${elsewhere}. To start with an empty store here, ` +

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { formatReason } from '../../../config/errors.ts';
-import { readNamedFile } from '../../../config/file/named-file.ts';
 import { defineRequest } from '../../client/request.ts';
 import { CommandError, positional } from '../../command.ts';
+import { readTextFile } from '../../values.ts';
 import { heldLeaseView } from './held-lease.ts';
 
 const content = z.object({
@@ -22,23 +20,20 @@ export const command = defineRequest({
 });
 
 function readAnswer(file: string): z.infer<typeof content> {
-  let value: unknown;
-  try {
-    value = JSON.parse(file === '-' ? readFileSync(0, 'utf8') : readNamedFile(file));
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new CommandError([notALease(file)]);
-    throw new CommandError([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
-  }
-  const read = content.safeParse(withoutEnvelope(value));
-  if (!read.success) throw new CommandError([notALease(file)]);
+  const read = content.safeParse(withoutEnvelope(parseJson(readTextFile(file))));
+  if (!read.success) throw new CommandError([`latchkey: ${file} is not a file of: latchkey lease sign`]);
   return read.data;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The answer of `POST /lease/v1` works as well. */
 function withoutEnvelope(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'data' in value ? value.data : value;
-}
-
-function notALease(file: string): string {
-  return `latchkey: ${file} is not a file of: latchkey lease sign`;
 }

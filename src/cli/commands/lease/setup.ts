@@ -1,11 +1,12 @@
 import { basename, resolve } from 'node:path';
+import { isInFolder } from '../../../config/defaults.ts';
 import { issuerUrl } from '../../../config/types.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import type { SetUp } from '../../../lease/signing-files.ts';
 import { CommandError, defineCommand, textOption, UsageError } from '../../command.ts';
 import { formatFields, instant, type Shown, whole } from '../../format.ts';
 import { formatPath } from '../../hint.ts';
-import { changeKeys, createStateDirectory, isWithin, locateSigningDirectory } from './signing-directory.ts';
+import { changeKeys, createStateDirectory, locateSigningDirectory } from './signing-directory.ts';
 
 /** Works without a daemon, and a running daemon needs no restart. */
 export const command = defineCommand({
@@ -36,7 +37,11 @@ export const command = defineCommand({
     }
     const place = locateSigningDirectory(args);
     const rootsDirectory = resolve(args.roots);
-    if ([place.stateDir, place.directory].some((directory) => isWithin(rootsDirectory, directory))) {
+    if (
+      [place.stateDir, place.directory].some((directory) =>
+        isInFolder(rootsDirectory, directory, process.platform),
+      )
+    ) {
       throw new CommandError([
         `latchkey: ${rootsDirectory} is in the state directory: root keys are kept offline, so choose another directory`,
       ]);

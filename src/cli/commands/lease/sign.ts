@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { formatReason } from '../../../config/errors.ts';
-import { readNamedFile } from '../../../config/file/named-file.ts';
 import { signedAnswerObject } from '../../../wire/lease.ts';
 import { defineRequest, type View } from '../../client/request.ts';
-import { CommandError, positional, textOption } from '../../command.ts';
+import { positional, textOption } from '../../command.ts';
+import { readTextFile } from '../../values.ts';
 
 const answerView: View<z.infer<typeof signedAnswerObject>> = {
   schema: signedAnswerObject,
@@ -31,15 +29,7 @@ export const command = defineRequest({
   request: ({ file, until }) => ({
     method: 'POST',
     path: '/admin/v1/leases',
-    json: { request: readRequestFile(file), until },
+    json: { request: readTextFile(file), until },
   }),
   view: answerView,
 });
-
-function readRequestFile(file: string): string {
-  try {
-    return (file === '-' ? readFileSync(0, 'utf8') : readNamedFile(file)).trim();
-  } catch (error) {
-    throw new CommandError([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
-  }
-}

@@ -1,5 +1,5 @@
-import { lstatSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { lstatSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { isInFolder } from '../../../config/defaults.ts';
 import { formatReason } from '../../../config/errors.ts';
 import { restrictToOwner } from '../../../config/file/windows-rights.ts';
 import { locateDaemon } from '../../../config/load.ts';
@@ -61,14 +61,9 @@ function ownerOf(stateDir: string, directory: string): Ownership['owner'] {
 /** On Windows, files in the state directory inherit its rights, which name the account of the service. */
 function restrictOutside(stateDir: string): Ownership['restrict'] {
   return (path, kind) => {
-    if (process.platform === 'win32' && (path === stateDir || !isWithin(path, stateDir)))
+    if (process.platform === 'win32' && (path === stateDir || !isInFolder(path, stateDir, process.platform)))
       restrictToOwner(path, kind);
   };
-}
-
-export function isWithin(path: string, directory: string): boolean {
-  const way = relative(directory, path);
-  return way === '' || !/^\.\.(?:[/\\]|$)|^[A-Za-z]:|^[/\\]/.test(way);
 }
 
 /** Runs an action on keys, and reports what it refuses and which files cannot be used. `what`: the begin of the line. */
@@ -81,21 +76,6 @@ export async function changeKeys<Value>(what: string, action: () => Promise<Valu
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     const path = 'path' in error ? ` (${String(error.path)})` : '';
     throw new CommandError([`latchkey: ${what}: ${formatReason(error)}${path}`]);
-  }
-}
-
-const maxFileBytes = 64 * 1024;
-
-/** Reads a document or a key that the user names. */
-export function readKeyFile(file: string): string {
-  try {
-    const status = statSync(file);
-    if (status.isFile() && status.size > maxFileBytes)
-      throw new CommandError([`latchkey: ${file} is too large`]);
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    if (error instanceof CommandError) throw error;
-    throw new CommandError([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
   }
 }
 

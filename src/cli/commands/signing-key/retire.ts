@@ -1,6 +1,7 @@
 import { defineCommand, positional, textOption } from '../../command.ts';
 import { hintFor } from '../../hint.ts';
-import { changeKeys, locateSigningDirectory, readKeyFile } from '../lease/signing-directory.ts';
+import { changeKeys, locateSigningDirectory } from '../lease/signing-directory.ts';
+import { readTextFile } from '../../values.ts';
 import { explainDraft, writeDraft } from './draft.ts';
 
 /** Works without a daemon. */
@@ -25,7 +26,7 @@ export const command = defineCommand({
     const { parseDraft, retireKey } = await import('../../../lease/signing-files.ts');
     const now = Date.now();
     const made = await changeKeys('no key was retired', async () => {
-      const base = args.draft === undefined ? null : await parseDraft(readKeyFile(args.draft), now);
+      const base = args.draft === undefined ? null : await parseDraft(readTextFile(args.draft), now);
       return await writeDraft(directory, args.output, async () => ({
         draft: await retireKey(directory, args.kid, base, now),
         value: null,

@@ -1,5 +1,6 @@
 import { defineCommand, positional } from '../../../command.ts';
-import { changeKeys, locateSigningDirectory, readKeyFile } from '../signing-directory.ts';
+import { changeKeys, locateSigningDirectory } from '../signing-directory.ts';
+import { readTextFile } from '../../../values.ts';
 
 /** Works without a daemon, and a running daemon needs no restart. */
 export const command = defineCommand({
@@ -12,7 +13,7 @@ export const command = defineCommand({
   handler: async (args, output) => {
     const { directory, ownership } = locateSigningDirectory(args);
     const { installStatement } = await import('../../../../lease/signing-files.ts');
-    const text = readKeyFile(args.file);
+    const text = readTextFile(args.file);
     const { statement, kid, removed } = await changeKeys(`${args.file} was not installed`, () =>
       installStatement(text, directory, Date.now(), ownership),
     );

@@ -2,7 +2,8 @@ import { formatDatetime } from '../../../../domain/time.ts';
 import type { KeyStatement, PublicJwk } from '../../../../wire/lease.ts';
 import { CommandError, defineCommand, positionalGroup, textOption } from '../../../command.ts';
 import { formatFields, formatTable, instant, whole } from '../../../format.ts';
-import { changeKeys, locateSigningDirectory, readKeyFile } from '../signing-directory.ts';
+import { changeKeys, locateSigningDirectory } from '../signing-directory.ts';
+import { readTextFile } from '../../../values.ts';
 
 /** Works without a daemon. */
 export const command = defineCommand({
@@ -52,7 +53,7 @@ async function readFile(
   file: string,
   roots: () => Promise<readonly PublicJwk[]>,
 ): Promise<{ statement: KeyStatement; isSigned: boolean }> {
-  const text = readKeyFile(file);
+  const text = readTextFile(file);
   if (text.startsWith('{')) {
     const { parseDraft } = await import('../../../../lease/signing-files.ts');
     return { statement: await changeKeys(file, () => parseDraft(text, Date.now())), isSigned: false };
@@ -67,7 +68,7 @@ async function readFile(
 async function readRoots(file: string | undefined, directory: () => string): Promise<readonly PublicJwk[]> {
   if (file !== undefined) {
     const { readPrivateKey, readPublicKey } = await import('../../../../lease/documents.ts');
-    const text = readKeyFile(file);
+    const text = readTextFile(file);
     const root = (await readPublicKey(text)) ?? (await readPrivateKey(text))?.jwk ?? null;
     if (root === null) throw new CommandError([`latchkey: ${file} is not a P-256 key (JWK)`]);
     return [root];

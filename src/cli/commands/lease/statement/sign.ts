@@ -1,5 +1,6 @@
 import { CommandError, defineCommand, positional, textOption } from '../../../command.ts';
-import { changeKeys, readKeyFile, withNewFile } from '../signing-directory.ts';
+import { changeKeys, withNewFile } from '../signing-directory.ts';
+import { readTextFile } from '../../../values.ts';
 
 /** Works anywhere, without a daemon and without a configuration. */
 export const command = defineCommand({
@@ -19,15 +20,15 @@ export const command = defineCommand({
   handler: async (args, output) => {
     const { parseDraft, signDraft } = await import('../../../../lease/signing-files.ts');
     const { readPrivateKey, readPublicKey } = await import('../../../../lease/documents.ts');
-    const root = await readPrivateKey(readKeyFile(args.root));
+    const root = await readPrivateKey(readTextFile(args.root));
     if (root === null) {
-      const isPublic = (await readPublicKey(readKeyFile(args.root))) !== null;
+      const isPublic = (await readPublicKey(readTextFile(args.root))) !== null;
       const what = isPublic ? 'has only the public part of the key' : 'is not a private P-256 key (JWK)';
       throw new CommandError([`latchkey: ${args.root} ${what}: give a file such as root-1.jwk`]);
     }
     const sign = () =>
       changeKeys(`${args.draft} was not signed`, async () => {
-        const draft = await parseDraft(readKeyFile(args.draft), Date.now());
+        const draft = await parseDraft(readTextFile(args.draft), Date.now());
         return { draft, statement: await signDraft(draft, root) };
       });
     const { output: file } = args;
