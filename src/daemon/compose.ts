@@ -4,11 +4,12 @@ import { signingDirectoryOf } from '../config/configuration.ts';
 import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
 import type { CacheableResponse, LicenseService } from '../service/services.ts';
+import { recordMinutes, type RecorderParts } from './console/series-recorder.ts';
 import { Daemon } from './daemon.ts';
 import { lazyLeaseIssuer } from './lease-issuer.ts';
 import { openListeners } from './listeners.ts';
 import { logOf } from './log.ts';
-import { runMaintenance } from './maintenance.ts';
+import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
 import { nodeRole, authorityRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
@@ -90,13 +91,36 @@ export async function compose(
     metrics.watch(server);
     prepare?.(server);
   });
-  const loops = (signal: AbortSignal) => [role.run(signal), runMaintenance(maintenance, signal)];
   const owned = resources.move();
-  daemon.run(listeners, loops, owned);
+  daemon.run(listeners, loopsOf(store, role, maintenance), owned);
   logOf(log, 'daemon').info({ role: configuration.role, version, ...listeners.addresses }, 'ready');
   // The check takes CPU time, so it starts after the daemon is ready.
   if (damageWatch !== null) owned.use(damageWatch.checkStore());
   return daemon;
+}
+
+function loopsOf(store: OpenedStore, role: Role, maintenance: MaintenanceParts) {
+  return (signal: AbortSignal): Promise<unknown>[] => [
+    role.run(signal),
+    runMaintenance(maintenance, signal),
+    recordMinutes(recorderParts(store, role), signal),
+  ];
+}
+
+/** What each minute of the series is made of. */
+function recorderParts({ writer, clock, metrics, local }: OpenedStore, { upstream }: Role): RecorderParts {
+  return {
+    writer,
+    clock,
+    totals: () => metrics.totals(),
+    upstream: () => upstream?.status().state ?? null,
+    outbox: () => {
+      if (upstream === null || local === null) return null;
+      const { operations } = local.reader;
+      const { pending, in_flight: inFlight, uncertain } = operations.depth();
+      return { pending: pending + inFlight + uncertain, oldestAt: operations.oldestAt() };
+    },
+  };
 }
 
 /** Each role loads its own modules only. */

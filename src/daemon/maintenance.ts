@@ -85,6 +85,7 @@ async function prune(
       }
     });
   await ignoreUnavailable(() => writer.write('pruneOldCredentials', { verifiedNow }));
+  await ignoreUnavailable(() => writer.write('pruneSeries', { now: clock.now(), verifiedNow }));
   await inSteps(() => writer.write('pruneIdempotency', { removalTime, limit }));
   if (isAgent) await inSteps(() => writer.write('pruneOperations', { removalTime, limit }));
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
@@ -94,7 +95,7 @@ async function prune(
 const fatalFaults: ReadonlySet<StorageFault> = new Set<StorageFault>(['failed', 'commit_failed']);
 
 /** Ignores a full disk and an unavailable database: the next round tries again. */
-async function ignoreUnavailable(write: () => Promise<unknown>): Promise<void> {
+export async function ignoreUnavailable(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {

@@ -87,6 +87,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'pruneOperations',
   'pruneHistory',
   'pruneOldCredentials',
+  'pruneSeries',
   'planStep',
   'postpone',
   'endOutage',

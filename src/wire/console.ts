@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import type { Series } from '../domain/series.ts';
+import { formatDatetime } from '../domain/time.ts';
 import { licenseObject } from './license.ts';
 import { explainedOperation } from './operation.ts';
-import { instant } from './parameters.ts';
+import { instant, oneOf, parameters } from './parameters.ts';
 import {
   issuerObject,
   leasesObject,
@@ -126,6 +128,28 @@ export const seriesObject = z
   .meta({ id: 'Series' });
 
 export type SeriesObject = z.infer<typeof seriesObject>;
+
+/** `GET /admin/v1/series`. */
+export const seriesQuery = parameters({
+  step: oneOf(['60', '600'])
+    .prefault('60')
+    .transform((seconds) => (seconds === '60' ? 60 : 600))
+    .meta({
+      description: '60: the minutes of the last 24 hours. 600: ten minutes each of the last 30 days.',
+    }),
+});
+
+export function serializeSeries({ start, stepS, steps }: Series): SeriesObject {
+  return {
+    start: formatDatetime(start),
+    step_s: stepS,
+    verifies: steps.map((step) => step?.verifies ?? null),
+    uses: steps.map((step) => step?.uses ?? null),
+    pending: steps.map((step) => step?.pending ?? null),
+    oldest_age_s: steps.map((step) => step?.oldestAgeS ?? null),
+    upstream: steps.map((step) => step?.upstream ?? null),
+  };
+}
 
 /** `GET /admin/v1/doctor`. */
 export const doctorObject = z

@@ -14,6 +14,7 @@ import { agentLeaseRoutes } from './agent-lease.ts';
 import { leaseRoutes } from './lease.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
+import { overviewRoutes } from './admin/overview.ts';
 import { syncRoutes } from './admin/sync.ts';
 import { productRoutes } from './admin/product.ts';
 import { purchaseRoutes } from './admin/purchase.ts';
@@ -44,6 +45,7 @@ const sameEverywhere: readonly Route[] = [
   ...activationRoutes,
   ...tokenRoutes,
   ...auditRoutes,
+  ...overviewRoutes,
   ...processRoutes,
 ];
 

@@ -68,6 +68,8 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   storeTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
   pruneOldCredentials: nothing,
   pruneHistory: nothing,
+  recordSeries: nothing,
+  pruneSeries: nothing,
   // These lock the license themselves: its spelling, or the license of an activation, is read first.
   answerLeaseRequest: nothing,
   endActivation: nothing,
@@ -82,6 +84,7 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneOldCredentials: done(null),
   pruneIdempotency: done({ removed: 0 }),
   pruneHistory: done({ removed: 0 }),
+  pruneSeries: done(null),
 };
 
 export function isAuthorityUseCase(name: UseCaseName): name is AuthorityUseCase {

@@ -68,6 +68,23 @@ const migrations: readonly Migration[] = [
     CREATE TRIGGER activation_state AFTER UPDATE OF state ON latchkey.activation
       FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION latchkey.announce_license();`,
   },
+  // 3: the console.
+  {
+    minimum: 1,
+    sql: `-- What happened in each minute of a day, and in each ten minutes of a month, at all nodes together.
+    CREATE TABLE latchkey.series (
+      step_s integer NOT NULL CHECK (step_s IN (60, 600)),
+      -- When the step begins.
+      at bigint NOT NULL,
+      verifies bigint NOT NULL,
+      uses bigint NOT NULL,
+      -- Null: an authority has no outbox.
+      pending bigint,
+      oldest_age_s bigint,
+      upstream text COLLATE "C",
+      PRIMARY KEY (step_s, at)
+    );`,
+  },
 ];
 
 export function latchkeySchemas(): readonly Migration[] {

@@ -18,6 +18,7 @@ const tables = {
   setting: 'setting',
   audit: 'audit_event',
   activation: 'activation',
+  series: 'series',
 } as const;
 
 /** The names of all tables of an authority, without their schema. */

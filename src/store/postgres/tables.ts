@@ -6,6 +6,7 @@ import * as activation from './tables/activation.ts';
 import * as coupon from './tables/coupon.ts';
 import * as license from './tables/license.ts';
 import * as purchase from './tables/purchase.ts';
+import * as series from './tables/series.ts';
 
 export function prepareReader(source: Source): AuthorityReader {
   const prepare = prepareOn(source);
@@ -23,6 +24,7 @@ export function prepareReader(source: Source): AuthorityReader {
     audit: access.auditReads(prepare),
     history: license.historyReads(prepare),
     oldCredentials: access.oldCredentialReads(prepare),
+    series: series.seriesReads(prepare),
     activations: activation.activationReads(prepare),
   };
 }
@@ -44,6 +46,7 @@ export function prepareTransaction(source: WritingSource): AuthorityTransaction 
     audit: access.auditTable(prepare),
     history: license.historyTable(prepare),
     oldCredentials: access.oldCredentialTable(prepare),
+    series: series.seriesTable(prepare),
     activations: activation.activationTable(prepare),
   };
 }

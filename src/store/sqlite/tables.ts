@@ -12,6 +12,7 @@ import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
 import * as operation from './tables/operation.ts';
 import * as purchase from './tables/purchase.ts';
+import * as series from './tables/series.ts';
 
 export function prepareReader(database: DatabaseSync): Reader {
   const prepare = prepareOn(database);
@@ -33,6 +34,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     audit: access.auditReads(prepare),
     history: license.historyReads(prepare),
     oldCredentials: access.oldCredentialReads(prepare),
+    series: series.seriesReads(prepare),
     activations: activation.activationReads(prepare),
     heldLeases: heldLease.heldLeaseReads(prepare),
   };
@@ -63,6 +65,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     audit: access.auditTable(prepare),
     history,
     oldCredentials: access.oldCredentialTable(prepare),
+    series: series.seriesTable(prepare),
     activations: activation.activationTable(prepare),
     heldLeases: heldLease.heldLeaseTable(prepare),
   };

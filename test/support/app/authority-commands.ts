@@ -136,6 +136,11 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   storeTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
   pruneOldCredentials: { verifiedNow: at },
   pruneHistory: { before: at, limit: 1 },
+  recordSeries: {
+    at,
+    values: { verifies: 1, uses: 1, pending: null, oldestAgeS: null, upstream: null },
+  },
+  pruneSeries: { now: at, verifiedNow: at },
   answerLeaseRequest: {
     signedRequest: {
       request: buildRequest({ licenseKey: 'TAKEN-OVER' }),

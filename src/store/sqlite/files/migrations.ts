@@ -62,6 +62,23 @@ const migrations: readonly string[] = [
     wanted TEXT NOT NULL CHECK (wanted IN ('active', 'ended')),
     created_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;`,
+  // 3: the console.
+  `-- What happened in each minute of a day, and in each ten minutes of a month.
+  CREATE TABLE series (
+    step_s INTEGER NOT NULL CHECK (step_s = 60 OR step_s = 600),
+    -- When the step begins.
+    at INTEGER NOT NULL,
+    verifies INTEGER NOT NULL,
+    uses INTEGER NOT NULL,
+    -- Null: there is no outbox.
+    pending INTEGER,
+    oldest_age_s INTEGER,
+    upstream TEXT CHECK (upstream IN ('unknown', 'up', 'paused', 'down')),
+    PRIMARY KEY (step_s, at)
+  ) STRICT, WITHOUT ROWID;
+
+  -- An agent finds the licenses of a buyer.
+  CREATE INDEX license_snapshot_buyer ON license_snapshot (lower(buyer_email));`,
 ];
 
 /** The number of the newest schema that this version knows. `user_version` of a database has the number of its schema. */

@@ -137,14 +137,15 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
 }
 
 function snapshotPut(prepare: Prepare): SnapshotTable['put'] {
-  const assignments = `product_link = :productLink, buyer_email = :buyerEmail, uses = :uses, enabled = :enabled,
+  const assignments = `product_link = :productLink, uses = :uses, enabled = :enabled,
     created_at = :createdAt, extra = :extra, local_uses = :localUses, local_enabled = :localEnabled,
     local_pending = :localPending, product_key = :productId, confirmed_at = :confirmedAt, run = :run,
     many_writers = :manyWriters, missing_since = :missingSince, gone = :gone, read_first = :readFirst,
     requested_at = :askedAt`;
-  // Most responses do not change `refresh_at`. Setting it would rewrite its index.
+  // Most responses do not change `refresh_at` and the buyer. Setting them would rewrite their indexes.
   const confirm = prepare.change(
-    `UPDATE license_snapshot SET ${assignments} WHERE license_key = :licenseKey AND refresh_at IS :refreshAt`,
+    `UPDATE license_snapshot SET ${assignments}
+     WHERE license_key = :licenseKey AND refresh_at IS :refreshAt AND buyer_email = :buyerEmail`,
   );
   const put =
     prepare.change(`INSERT INTO license_snapshot (license_key, product_link, buyer_email, uses, enabled, created_at,
@@ -153,7 +154,8 @@ function snapshotPut(prepare: Prepare): SnapshotTable['put'] {
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
        :extra, :localUses, :localEnabled, :localPending, :productId, :confirmedAt, :run, :manyWriters,
        :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
-     ON CONFLICT (license_key) DO UPDATE SET ${assignments}, refresh_at = :refreshAt`);
+     ON CONFLICT (license_key) DO UPDATE SET ${assignments}, buyer_email = :buyerEmail,
+       refresh_at = :refreshAt`);
   return (snapshot) => {
     const columns = columnsOf(snapshot);
     if (confirm(columns).changes === 0) put(columns);

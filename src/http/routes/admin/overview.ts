@@ -1,0 +1,23 @@
+import { readSeries } from '../../../service/series.ts';
+import { seriesObject, seriesQuery, serializeSeries } from '../../../wire/console.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { ok } from '../../response.ts';
+import { route, type Route } from '../../route.ts';
+
+const series = route({
+  method: 'GET',
+  path: '/admin/v1/series',
+  operationId: 'getSeries',
+  tag: 'Server',
+  summary: 'What was counted in each minute of a day, or in each ten minutes of a month',
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  query: seriesQuery,
+  answers: { 200: enveloped(seriesObject) },
+  async handle({ app, query: { step } }) {
+    return ok(serializeSeries(await readSeries(app.reader, step, app.now())));
+  },
+});
+
+/** How this process is, for the console (src/http/README.md, Admin routes). */
+export const overviewRoutes: readonly Route[] = [series];

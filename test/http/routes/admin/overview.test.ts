@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { seriesObject } from '../../../../src/wire/console.ts';
+import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';
+
+const headers = { authorization: `Bearer ${adminToken}` };
+const noon = Date.UTC(2026, 0, 1, 12);
+const values = { pending: 2, oldestAgeS: 30, upstream: 'up' } as const;
+
+test('The series has the minutes of a day by default, and ten minutes each of a month on request.', async () => {
+  await using opened = await openApp({ now: () => noon + 8_000 });
+  await opened.write(async ({ series }) => {
+    await series.add({ ...values, stepS: 60, at: noon - 60_000, verifies: 3, uses: 1 });
+    await series.add({ ...values, stepS: 600, at: noon - 600_000, verifies: 9, uses: 4 });
+  });
+  const server = serverOf(opened.app);
+  const read = async (query: string) => {
+    const answer = await server.inject({ url: `/admin/v1/series${query}`, headers });
+    return seriesObject.parse(answer.json<{ data: unknown }>().data);
+  };
+  const day = await read('');
+  expect([day.start, day.step_s, day.verifies.length]).toEqual(['2025-12-31T12:00:00+00:00', 60, 1_440]);
+  expect([day.verifies.at(-1), day.uses.at(-1), day.pending.at(-1), day.oldest_age_s.at(-1)]).toEqual([
+    3, 1, 2, 30,
+  ]);
+  expect(day.upstream.slice(-2)).toEqual([null, 'up']);
+  const month = await read('?step=600');
+  expect([month.step_s, month.verifies.length, month.verifies.at(-1)]).toEqual([600, 4_320, 9]);
+  const wrong = await server.inject({ url: '/admin/v1/series?step=61', headers });
+  expect([wrong.statusCode, wrong.json<{ errors: object[] }>().errors]).toEqual([
+    422,
+    [{ parameter: 'step', code: 'not_one_of', detail: 'step must be one of 60, 600.' }],
+  ]);
+});
