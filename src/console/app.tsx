@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { OverviewObject } from '../wire/console.ts';
 import { send } from './api.ts';
+import { count, counted } from './format.ts';
 import { Notice } from './parts/notice.tsx';
 import { hrefTo, useRoute, type Route } from './router.ts';
 import { saveSession, useSession, type Session } from './session.ts';
@@ -29,7 +30,7 @@ function Console({ session }: { session: Session }) {
         Skip to the content
       </a>
       <Header overview={data} session={session}>
-        <Navigation pages={shown} current={current} />
+        <Navigation pages={shown} current={current} overview={data} />
       </Header>
       <main id="content" tabIndex={-1}>
         {error !== null && (
@@ -128,7 +129,15 @@ async function signOut(): Promise<void> {
   saveSession(null);
 }
 
-function Navigation({ pages: shown, current }: { pages: readonly PageEntry[]; current: PageEntry | null }) {
+function Navigation({
+  pages: shown,
+  current,
+  overview,
+}: {
+  pages: readonly PageEntry[];
+  current: PageEntry | null;
+  overview: OverviewObject | null;
+}) {
   const groups = [...Map.groupBy(shown, ({ group }) => group)];
   return (
     <nav aria-label="Pages">
@@ -136,10 +145,10 @@ function Navigation({ pages: shown, current }: { pages: readonly PageEntry[]; cu
         <div key={group}>
           {group !== '' && <h2>{group}</h2>}
           <ul>
-            {entries.map(({ path, title }) => (
+            {entries.map(({ path, title, needs }) => (
               <li key={path}>
                 <a href={hrefTo([path])} aria-current={current?.path === path ? 'page' : undefined}>
-                  {title}
+                  {title} {overview !== null && <Needs number={needs?.(overview) ?? 0} />}
                 </a>
               </li>
             ))}
@@ -147,5 +156,15 @@ function Navigation({ pages: shown, current }: { pages: readonly PageEntry[]; cu
         </div>
       ))}
     </nav>
+  );
+}
+
+/** How many things of a page need a person. */
+function Needs({ number }: { number: number }) {
+  if (number === 0) return null;
+  return (
+    <span class="needs" title={`${counted(number, 'thing needs', 'things need')} you`}>
+      {count(number)}
+    </span>
   );
 }

@@ -1,6 +1,10 @@
 /** The part of a license key that a session may see: a read-only session gets `…LAST4~REFERENCE`. */
 export function shownKey(licenseKey: string): string {
-  return licenseKey.split('~', 1)[0] ?? licenseKey;
+  return isMasked(licenseKey) ? licenseKey.slice(0, licenseKey.indexOf('~')) : licenseKey;
+}
+
+export function isMasked(licenseKey: string): boolean {
+  return licenseKey.startsWith('…') && licenseKey.includes('~');
 }
 
 const units = [
@@ -20,6 +24,17 @@ export function fromNow(instant: string, now: number = Date.now()): string {
   return relative.format(Math.trunc(seconds / size), unit);
 }
 
+/** `5 days 2 hours`, `40 minutes`: the two largest units. */
+export function duration(seconds: number): string {
+  const start = units.findIndex(([, size]) => seconds >= size);
+  if (start === -1) return '0 seconds';
+  const [unit, size] = units[start] ?? units[3];
+  const [smallUnit, smallSize] = units[start + 1] ?? [unit, size];
+  const rest = smallUnit === unit ? 0 : Math.floor((seconds % size) / smallSize);
+  const large = counted(Math.floor(seconds / size), unit);
+  return rest === 0 ? large : `${large} ${counted(rest, smallUnit)}`;
+}
+
 const long = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** The instant in the time zone of the browser. */
@@ -27,7 +42,20 @@ export function longTime(instant: string): string {
   return long.format(new Date(instant));
 }
 
-const numbers = new Intl.NumberFormat('en');
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' });
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+
+/** `14:05`. */
+export function clockTime(at: number): string {
+  return clock.format(at);
+}
+
+/** `3 May`. */
+export function shortDay(at: number): string {
+  return day.format(at);
+}
+
+const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 
 export function count(value: number): string {
   return numbers.format(value);

@@ -5,10 +5,12 @@ export type Loaded<Data> = {
   /** Null: not read yet. It stays while the daemon does not answer. */
   readonly data: Data | null;
   readonly error: ApiError | null;
+  /** The first read, or a read after `reload`, has not ended. */
+  readonly isReading: boolean;
   readonly reload: () => void;
 };
 
-type State<Data> = { path: string | null; data: Data | null; error: ApiError | null };
+type State<Data> = { path: string | null; round: number; data: Data | null; error: ApiError | null };
 
 /**
  * Reads `path` and returns the member `data` of the answer.
@@ -16,19 +18,26 @@ type State<Data> = { path: string | null; data: Data | null; error: ApiError | n
  * With `everyMs`, it reads again while the page is visible, with the ETag of the answer before.
  */
 export function useData<Data>(path: string | null, everyMs: number | null = null): Loaded<Data> {
-  const [state, setState] = useState<State<Data>>({ path, data: null, error: null });
+  const [state, setState] = useState<State<Data>>({ path, round: -1, data: null, error: null });
   const [round, setRound] = useState(0);
   const reload = useCallback(() => setRound((before) => before + 1), []);
   useEffect(() => {
     if (path === null) return undefined;
     return readRepeatedly<Data>(path, everyMs, (read) =>
       // The data stays while the daemon does not answer.
-      setState((before) => ({ path, data: before.path === path ? before.data : null, error: null, ...read })),
+      setState((before) => ({
+        path,
+        round,
+        data: before.path === path ? before.data : null,
+        error: null,
+        ...read,
+      })),
     );
   }, [path, everyMs, round]);
   // An answer about another path is not shown.
   const { data, error } = state.path === path ? state : { data: null, error: null };
-  return { data, error, reload };
+  const isReading = path !== null && (state.path !== path || state.round !== round);
+  return { data, error, isReading, reload };
 }
 
 type Read<Data> = { data?: Data; error?: ApiError };

@@ -152,6 +152,7 @@ type FieldProps = {
   readonly label: string;
   readonly name: string;
   readonly help?: string;
+  readonly example?: string;
   readonly type?: 'text' | 'email' | 'number' | 'search' | 'date';
   readonly value?: string;
   readonly isRequired?: boolean;
@@ -163,6 +164,7 @@ export function Field({
   label,
   name,
   help,
+  example,
   type = 'text',
   value = '',
   isRequired = false,
@@ -179,11 +181,11 @@ export function Field({
     <div class="field">
       <label for={id}>{label}</label>
       {options === undefined ? (
-        <input {...shared} type={type} defaultValue={value} autocomplete="off" />
+        <input {...shared} type={type} defaultValue={value} placeholder={example} autocomplete="off" />
       ) : (
-        <select {...shared} defaultValue={value}>
+        <select {...shared}>
           {options.map(([each, text]) => (
-            <option key={each} value={each}>
+            <option key={each} value={each} selected={each === value}>
               {text}
             </option>
           ))}

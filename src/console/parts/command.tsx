@@ -19,6 +19,16 @@ export function Command({ line }: { line: string }) {
   );
 }
 
+/** The command that shows the same as a page. */
+export function SameCommand({ line }: { line: string }) {
+  return (
+    <div class="same-command">
+      <span class="quiet">The command that does the same:</span>
+      <Command line={line} />
+    </div>
+  );
+}
+
 /** A word of a command line, quoted for a shell if it must be. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;

@@ -23,12 +23,33 @@ export function Section({ title, children }: { title: string; children: Componen
   );
 }
 
-/** Names and values. Entries that are null are left out. */
+/** A card with a title, and a state or a figure on its right. */
+export function Card({
+  title,
+  side,
+  children,
+}: {
+  title: string;
+  side?: ComponentChildren;
+  children: ComponentChildren;
+}) {
+  return (
+    <section class="card">
+      <div class="card-title">
+        <h2>{title}</h2>
+        {side}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** Names and values. Entries that are null or false are left out. */
 export function Fields({ entries }: { entries: Readonly<Record<string, ComponentChildren>> }) {
   return (
     <dl class="fields">
       {Object.entries(entries)
-        .filter(([, value]) => value !== null && value !== undefined)
+        .filter(([, value]) => value !== null && value !== undefined && value !== false)
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
