@@ -108,6 +108,58 @@ test('a sandbox with a holder prints what a program compiles in, and the program
   expect(said).toMatchObject({ verdict: 'valid', seats: { limit: 3, taken: 1 }, nonceSignedBy: 'device' });
 });
 
+type DemoFacts = { address: string; agent: string; state: string; admin_token: string };
+
+/** Reads with the admin token of a daemon of the sandbox; returns the headers and the body. */
+async function readAs(
+  token: string,
+  url: string,
+): Promise<[headers: Headers, body: Record<string, unknown>]> {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+  expect(response.status).toBe(200);
+  return [response.headers, (await response.json()) as Record<string, unknown>];
+}
+
+test('a sandbox with demo data begins with a year of sales, seats and coupons, and with changes that wait for a person', async () => {
+  await using home = temporaryDirectory();
+  const child = spawn(process.execPath, [program, 'sandbox', '--demo-data', '--with-agent', '--json'], {
+    env: { PATH: process.env['PATH'], HOME: home.path, TMPDIR: home.path },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  try {
+    let text = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    await vi.waitFor(() => expect(text).toContain('\n'), patience);
+    const { address, agent, state, admin_token } = JSON.parse(text) as DemoFacts;
+    const read = (path: string) => readAs(admin_token, `${address}${path}`);
+    const [sales] = await read('/admin/v1/purchases?limit=1');
+    expect(Number(sales.get('x-total-count'))).toBeGreaterThan(1_000);
+    const monthsAgo = new Date(Date.now() - 350 * 86_400_000).toISOString();
+    const [first] = await read(`/admin/v1/purchases?limit=1&until=${monthsAgo}`);
+    expect(Number(first.get('x-total-count'))).toBeGreaterThan(5);
+    const [refunds] = await read('/admin/v1/purchases?refunded=true&limit=1');
+    expect(Number(refunds.get('x-total-count'))).toBeGreaterThan(10);
+    const [, seats] = await read('/admin/v1/activations?license_key=ATELR-THREE-SEATS-FULLY');
+    const { activations } = seats['data'] as { activations: { has_seat: boolean }[] };
+    expect(activations.filter((each) => each.has_seat)).toHaveLength(3);
+    const [, coupons] = await read('/agent/v1/coupons?code=spring');
+    expect(coupons['data']).toMatchObject({ coupons: [{ code: 'SPRING', state: 'active' }] });
+    const agentToken = readFileSync(join(state, '..', 'agent', 'admin.token'), 'utf8').trim();
+    const [, status] = await readAs(agentToken, `${agent}/statusz`);
+    expect(status).toMatchObject({
+      outbox: { held: 2, dead: 1, conflicted: 1 },
+      records: { fresh: expect.any(Number) },
+    });
+    expect((status['outbox'] as { delivered: number }).delivered).toBeGreaterThan(20);
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+  }
+});
+
 test('a sandbox that cannot start prints the reason and leaves nothing behind', async () => {
   await using home = temporaryDirectory();
   await using elsewhere = temporaryDirectory();

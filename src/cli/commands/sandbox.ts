@@ -24,9 +24,15 @@ export const command = defineCommand({
       default: false,
       describe: 'Also issue leases for three devices, and run a holder of leases',
     },
+    'demo-data': {
+      type: 'boolean',
+      default: false,
+      describe: 'Begin with a year of sales, refunds, coupons and seats, and an outage of the agent',
+    },
   },
   examples: [
     ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],
+    ['latchkey sandbox --demo-data --with-agent', 'with data that is worth looking at'],
     ['latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'],
   ],
   handler: async (args) => {
@@ -43,6 +49,7 @@ export const command = defineCommand({
       configurationDirectory: args.writeConfig ?? null,
       withAgent: args.withAgent,
       withHolder: args.withHolder,
+      demoData: args.demoData,
       json: args.json === true,
     };
     const { runSandbox } = await import('../../daemon/sandbox/command.ts');

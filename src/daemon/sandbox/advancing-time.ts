@@ -3,8 +3,13 @@ import { machineTime, type TimeSource } from '../system/machine.ts';
 
 /** The clocks of this machine, which can be put forward. Sleeps then end in time. */
 export class AdvancingTime implements TimeSource {
-  #aheadMs = 0;
+  #aheadMs: number;
   readonly #sleepers: Set<() => void> = new Set();
+
+  /** `aheadMs`: negative to begin in the past. */
+  constructor(aheadMs: number = 0) {
+    this.#aheadMs = aheadMs;
+  }
 
   read(): ClockReading {
     const { wall, monotonic } = machineTime.read();

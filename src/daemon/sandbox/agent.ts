@@ -8,7 +8,7 @@ import type { SandboxParts, SandboxStore } from './store.ts';
 export function agentConfiguration(
   { url, dialect, credentials }: Pick<SandboxStore, 'url' | 'dialect' | 'credentials'>,
   stateDir: string,
-): Tree & Record<'listen' | 'upstream', object> {
+): Tree & { listen: object; upstream: object; products: object[] } {
   const { apiKey, productKey, productSecret } = credentials;
   return {
     state_dir: stateDir,
@@ -23,6 +23,26 @@ type AgentParts = SandboxParts & {
   /** Further settings, as in a configuration file. */
   configuration: Readonly<Record<string, unknown>>;
 };
+
+/** The configuration of an agent of a sandbox. Its products come after the product of the store. */
+export function agentTree(
+  { configuration, directory, store }: Pick<AgentParts, 'configuration' | 'directory' | 'store'>,
+  addresses: { tcp: string; socket: string | false },
+): Tree {
+  const base = agentConfiguration(store, directory);
+  const { listen, upstream, products, ...rest } = configuration as {
+    listen?: object;
+    upstream?: object;
+    products?: readonly object[];
+  };
+  return {
+    ...rest,
+    ...base,
+    products: [...base.products, ...(products ?? [])],
+    listen: { ...base.listen, ...listen, ...addresses },
+    upstream: { ...base.upstream, ...upstream, base_url: store.url, api_key: store.credentials.apiKey },
+  };
+}
 
 /** An agent. It can be stopped and started again. */
 export class SandboxAgent {
@@ -56,16 +76,7 @@ export class SandboxAgent {
   }
 
   async #start(tcp: string): Promise<Daemon> {
-    const { configuration, directory, store } = this.#parts;
-    const base = agentConfiguration(store, directory);
-    const { listen, upstream, ...rest } = configuration as { listen?: object; upstream?: object };
-    const tree = {
-      ...rest,
-      ...base,
-      listen: { ...base.listen, ...listen, tcp, socket: this.socket },
-      upstream: { ...base.upstream, ...upstream, base_url: store.url, api_key: store.credentials.apiKey },
-    };
-    return await startServer(tree, this.#parts);
+    return await startServer(agentTree(this.#parts, { tcp, socket: this.socket }), this.#parts);
   }
 
   /** Reads from the store, and sends the changes that wait, without delay. */

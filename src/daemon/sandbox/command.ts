@@ -12,7 +12,9 @@ import { makeLog } from '../log.ts';
 import { maxTimerMs } from '../system/machine.ts';
 import { endingSignals, onEndingSignal, skippedSignals } from '../system/process.ts';
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
+import type { Tree } from '../../config/file/tree.ts';
 import { AdvancingTime } from './advancing-time.ts';
+import { addDemoYear, demoDataMs, demoStoreConfiguration, startDemoAgent } from './demo-data/demo-data.ts';
 import { SandboxAgent, agentConfiguration } from './agent.ts';
 import { SandboxHolder } from './holder.ts';
 import { SandboxIssuer, type SandboxRootKey } from './issuer.ts';
@@ -34,6 +36,8 @@ type SandboxCommand = SandboxFaults & {
   withAgent: boolean;
   /** Also issues leases for three devices, and runs a holder. */
   withHolder: boolean;
+  /** The store has a year of sales, and the agent a week of changes. */
+  demoData: boolean;
   /** Prints one line of JSON. */
   json: boolean;
 };
@@ -59,17 +63,14 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
   const configuration = configurationDirectory === null ? null : newConfigurationFile(configurationDirectory);
   const directory = makeTemporaryDirectory('latchkey-sandbox-');
   const log = await makeLog({ level: 'warn', format: 'pretty' });
-  const shared = { dialect: options.dialect, time: new AdvancingTime(), log };
-  const store = openStore(options, fixed, { ...shared, directory: join(directory.path, 'authority') });
-  const agent = new SandboxAgent({
-    ...shared,
-    directory: join(directory.path, 'agent'),
-    store,
-    configuration: {},
-  });
+  const time = new AdvancingTime(options.demoData ? -demoDataMs : 0);
+  const shared = { dialect: options.dialect, time, log };
+  const stateDir = join(directory.path, 'authority');
+  const store = openStore(options, fixed, { ...shared, directory: stateDir });
+  let agent: SandboxAgent | null = null;
   let holder: SandboxHolder | null = null;
   const end = async (): Promise<void> => {
-    await Promise.all([agent.stop(), holder?.stop(), store.goAway()]);
+    await Promise.all([agent?.stop(), holder?.stop(), store.goAway()]);
     directory[Symbol.dispose]();
   };
   const closing = endingSignals.includes('SIGHUP') ? ['SIGHUP' as const] : [];
@@ -78,15 +79,21 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
   onEndingSignal(() => ending.close());
   try {
     await store.comeBack();
+    const demoData = options.demoData ? await addDemoYear(store, { directory: stateDir, time }) : null;
     const licenseKey = await store.sellOne(fixed === null ? {} : { licenseKey: fixed.license_key });
-    const facts = { ...factsOf(store, licenseKey), state: join(directory.path, 'authority'), configuration };
+    const facts = { ...factsOf(store, licenseKey), state: stateDir, configuration };
     if (options.credentialsFile !== null && fixed === null)
       writeCredentials(options.credentialsFile, credentialsOf(facts));
-    if (options.withAgent) await agent.start();
-    if (configuration !== null) writeAgentConfiguration(store, configuration);
-    const issuer = options.withHolder
-      ? await issueLeases(store, join(directory.path, 'authority'), shared.time)
-      : null;
+    if (options.withAgent) {
+      const settings = demoData?.configuration ?? {};
+      const parts = { ...shared, directory: join(directory.path, 'agent'), store, configuration: settings };
+      agent = new SandboxAgent(parts);
+      await (demoData === null ? agent.start() : startDemoAgent(agent, store, { ...demoData, time }));
+    }
+    if (configuration !== null) writeAgentConfiguration(store, configuration, demoData?.configuration);
+    const issuer = options.withHolder ? await issueLeases(store, stateDir, time) : null;
+    // The devices of the demo data have leases.
+    if (options.demoData && issuer === null) await SandboxIssuer.setUp(store, { directory: stateDir, time });
     if (issuer !== null) {
       holder = new SandboxHolder({
         ...shared,
@@ -99,7 +106,7 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
       await holder.start();
     }
     const held = issuer && holder && { address: holder.url, issuer: issuer.issuer, roots: issuer.roots };
-    print({ ...facts, agent: options.withAgent ? agent.url : null, holder: held }, options.json);
+    print({ ...facts, agent: agent?.url ?? null, holder: held }, options.json);
   } catch (error) {
     await end();
     if (error instanceof ListenError) throw new SandboxError(`${error.message}; choose another: --port`);
@@ -120,7 +127,8 @@ function openStore(
     productKey: fixed.product_key,
     productSecret: fixed.product_secret,
   };
-  return new SandboxStore({ ...parts, port: options.port, credentials, faults: options });
+  const configuration = options.demoData ? demoStoreConfiguration : {};
+  return new SandboxStore({ ...parts, port: options.port, credentials, faults: options, configuration });
 }
 
 /** A license has three seats. Leases are short, so that their end can be seen. */
@@ -261,11 +269,13 @@ function newConfigurationFile(folder: string): string {
 }
 
 /** Writes the configuration of an agent in front of a store. Throws `SandboxError`. */
-function writeAgentConfiguration(store: SandboxStore, file: string): void {
+function writeAgentConfiguration(store: SandboxStore, file: string, settings: Tree = {}): void {
   const folder = dirname(file);
+  const { products, ...base } = agentConfiguration(store, join(folder, 'state'));
+  const { products: more = [], ...rest } = settings as { products?: object[] };
   write('--write-config', file, () => {
     makeDirectory(folder, 0o700);
-    replaceFile(file, stringify(agentConfiguration(store, join(folder, 'state'))));
+    replaceFile(file, stringify({ ...base, products: [...products, ...more], ...rest }));
   });
 }
 

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type DialectName, credentialHeaders } from '../../domain/header-names.ts';
+import type { Tree } from '../../config/file/tree.ts';
 import type { Log } from '../../service/ports.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
@@ -57,6 +58,8 @@ type StoreParts = SandboxParts & {
   credentials?: SandboxCredentials | null;
   /** The owner may change them at any time. */
   faults?: SandboxFaults;
+  /** Further settings, as in a configuration file. */
+  configuration?: Tree;
 };
 
 /** The store's API. It can go away, be slow, and lose its responses. */
@@ -112,9 +115,9 @@ export class SandboxStore {
   }
 
   async #start(tcp: string): Promise<Daemon> {
-    const { directory, dialect, credentials = null } = this.#parts;
+    const { directory, dialect, credentials = null, configuration } = this.#parts;
     if (this.#credentials === null && credentials !== null) writeApiKey(directory, credentials.apiKey);
-    const tree = { state_dir: directory, listen: { tcp, socket: false, dialect } };
+    const tree = { ...configuration, state_dir: directory, listen: { tcp, socket: false, dialect } };
     return await startServer(tree, this.#parts, (server) => {
       misbehave(server, this.#faults);
       this.#watchHolders(server);
