@@ -154,6 +154,9 @@ test('a sandbox with demo data begins with a year of sales, seats and coupons, a
       records: { fresh: expect.any(Number) },
     });
     expect((status['outbox'] as { delivered: number }).delivered).toBeGreaterThan(20);
+    const [, series] = await readAs(agentToken, `${agent}/admin/v1/series?step=60`);
+    const { upstream } = series['data'] as { upstream: string[] };
+    expect(upstream.filter((each) => each === 'down').length).toBeGreaterThan(100);
   } finally {
     child.kill('SIGTERM');
     await ended;

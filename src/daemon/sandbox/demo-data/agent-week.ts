@@ -6,16 +6,14 @@ import { dayMs } from '../../../domain/time.ts';
 import { storedProducts } from '../../../service/agent/products.ts';
 import type { SyncPolicy } from '../../../service/outbox/queue.ts';
 import { LiveConfiguration } from '../../live-configuration.ts';
+import { writeMinutes, type Outage } from './minutes.ts';
 import { Draws, fillStore, type DemoEvent, type MovedWriter } from './moved-writer.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** When the upstream was down (epoch ms). */
-export type Outage = { from: number; to: number };
-
 /** The outage of the demo data, some hours before `end`. */
-export function demoOutage(end: number): Outage {
+function demoOutage(end: number): Outage {
   return { from: end - 7 * hourMs, to: end - 4.5 * hourMs };
 }
 
@@ -57,6 +55,7 @@ export async function writeDemoWeek(
       ...known.flatMap((each, index) => lifeOf(week, each, index)),
     ];
     for (const { at, run } of events.toSorted((one, other) => one.at - other.at)) await run(at);
+    await writeMinutes({ ...week, busiest: 42 });
     const actor = 'token:admin.token';
     const token = { scopes: ['verify', 'use'] as const, label: 'Till in the shop', productKey: null };
     const issued = { ...token, accountId: defaultAccountId, expiresAt: null, isAgent: true };

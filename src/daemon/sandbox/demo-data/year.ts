@@ -3,6 +3,7 @@ import { licenseKeyBytes, licenseKeyFrom, type License } from '../../../domain/l
 import { dayMs } from '../../../domain/time.ts';
 import { demoCoupons, openShop, type DemoCoupon, type DemoProduct, type DemoShop } from './catalogue.ts';
 import { deviceEvents, type Sale } from './devices.ts';
+import { writeMinutes } from './minutes.ts';
 import { Draws, fillStore, type DemoEvent, type MovedWriter } from './moved-writer.ts';
 import { buyers, demoBuyer } from './people.ts';
 
@@ -43,6 +44,7 @@ export async function writeDemoYear(
       ...officeEvents(year),
     ];
     for (const { at, run } of events.toSorted((one, other) => one.at - other.at)) if (at < end) await run(at);
+    await writeMinutes({ writer, draws, end, outage: null, busiest: 110 });
     await writer.run('markTime', { mark: { at: end - minuteMs, isConfirmed: false } }, { at: end });
     const licenses = sales
       .toReversed()
