@@ -82,6 +82,7 @@ export const commands: readonly Entry[] = [
     retry: () => import('./commands/outbox/retry.ts'),
     drop: () => import('./commands/outbox/drop.ts'),
     confirm: () => import('./commands/outbox/confirm.ts'),
+    decide: () => import('./commands/outbox/decide.ts'),
   }),
   group('sync', 'Send now, pause or resume sending to the store', {
     now: () => import('./commands/sync/now.ts'),

@@ -62,6 +62,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'activation block': 'needs an issuer: test/cli/issuer.test.ts',
   'outbox retry': 'needs a change that is dead: test/e2e/outbox-decisions.test.ts',
   'outbox confirm': 'needs a change uncertain: test/e2e/outbox-decisions.test.ts',
+  'outbox decide': 'needs changes that are dead: test/e2e/outbox-decisions.test.ts',
 };
 
 /** What each command is given, in this order; `$NAME` is what a former answer had there. */

@@ -77,3 +77,32 @@ test('under on_uncertain: hold a change that may have been applied waits for a p
   const seen = await agent.verify('KEY');
   expect([dataOf(seen)['uses'], seen.headers['latchkey-pending']]).toEqual([2, '0']);
 });
+
+test('one command decides about all changes of a state, and about no other', async () => {
+  const keys = ['FIRST', 'SECOND', 'HELD'];
+  const sync = { writers: 'many', on_uncertain: 'hold' };
+  await using harness = await startHarness({ licenses: keys, configuration: { sync } });
+  const agent = await harness.startAgent();
+  await agent.learn(keys);
+  harness.upstream.fault = firstFew(1, loseResponse, movesCounter);
+  await agent.change('usage', 'HELD');
+  await eventually(async () => (await agent.status()).outbox.held === 1);
+  harness.upstream.fault = every(refusal(422, 'The store is closed'), movesCounter);
+  for (const key of ['FIRST', 'SECOND', 'SECOND']) await agent.change('usage', key);
+  await eventually(async () => (await agent.status()).outbox.dead === 3);
+
+  const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(harness.directory, ...argv);
+  const unsaid = await latchkey('outbox', 'decide', 'drop');
+  expect([unsaid.code, unsaid.err]).toEqual([2, expect.stringContaining('Say which changes')]);
+  const dropped = await latchkey('outbox', 'decide', 'drop', '--key', 'FIRST', '--json');
+  expect(JSON.parse(dropped.out)).toEqual({ decided: 1, not_possible: 0, refused: [] });
+  harness.upstream.fault = () => undefined;
+  expect((await latchkey('outbox', 'decide', 'retry', '--state', 'dead')).out).toBe('retry: 2 changes.\n');
+  await eventually(async () => (await agent.operations()).length === 1);
+  expect(keys.map((key) => harness.upstream.countsOf(key).net)).toEqual([0, 2, 1]);
+  expect((await latchkey('outbox', 'decide', 'confirm', '--state', 'delivered')).out).toBe(
+    'confirm: 0 changes.\nNot possible for 2 changes.\n',
+  );
+  expect((await latchkey('outbox', 'decide', 'confirm', '--all')).out).toBe('confirm: 1 change.\n');
+  expect(await agent.operations()).toEqual([]);
+});

@@ -122,8 +122,8 @@ test('the HTTP reference names every scope', () => {
 
 test('the HTTP reference names every member of an outbox operation', () => {
   const { components } = describeRoutes(routes, { version: '1.2.3', dialect: dialects.specification }) as {
-    components: { schemas: { Operation: { properties: object } } };
+    components: { schemas: { ListedOperation: { properties: object } } };
   };
-  const members = Object.keys(components.schemas.Operation.properties).join(', ');
+  const members = Object.keys(components.schemas.ListedOperation.properties).join(', ');
   expect(section('Admin routes')).toContain(`\`{${members}}\``);
 });

@@ -213,7 +213,7 @@ export function defineList<const Declared extends Builder, Item>(
   });
 }
 
-interface Pages<Item> {
+export interface Pages<Item> {
   readonly items: Item[];
   readonly raw: unknown[];
   readonly total: number;
@@ -225,7 +225,7 @@ interface Pages<Item> {
  * Reads one page of a list, or all pages with `--all`. If the offset is larger than the daemon accepts, this reads the
  * items in between and drops them.
  */
-async function readPages<Item>(
+export async function readPages<Item>(
   { limit, offset, all }: { limit: number; offset: number; all: boolean | undefined },
   member: string,
   read: (page: Values) => Promise<Result<Record<string, Item[]>>>,

@@ -113,7 +113,7 @@ export function BulkDecisions({
               {bulkConsequences[decision]}
             </>
           }
-          command={`latchkey outbox ${decision}${filterOptions(filter) || ' --all'}`}
+          command={`latchkey outbox decide ${decision}${filterOptions(filter) || ' --all'}`}
           isDangerous={decision === 'drop'}
           run={async () => {
             const result = await decideAll(filter, decision, (done, all) =>

@@ -23,7 +23,7 @@ import {
 
 export const outboxPath = '/admin/v1/outbox';
 
-const decisions = ['retry', 'drop', 'confirm'] as const;
+export const decisions = ['retry', 'drop', 'confirm'] as const;
 
 /** Shows a change, what its state means, and the possible decisions. */
 export const operationView: View<ExplainedOperation> = { schema: explainedOperation, show: formatOperation };
