@@ -198,9 +198,21 @@ function appOf(
     historySince: () => clock.verified() - current.configuration.history.keepMs,
     saveApiKey: saveApiKeyIn(stateDir, logOf(log, 'daemon')),
     status: () => daemon.status(),
+    ...consoleOf(store, daemon),
     readiness: () => daemon.readiness(),
     liveness: () => daemon.liveness(),
     metrics: appMetrics(store, daemon),
+  };
+}
+
+/** What only the console asks for. Its code is loaded at the first use. */
+function consoleOf(store: OpenedStore, daemon: Daemon): Pick<App, 'overview'> {
+  const startedAt = store.clock.now();
+  return {
+    async overview() {
+      const { overviewOf } = await import('./console/overview.ts');
+      return overviewOf(store, await daemon.status(), startedAt);
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import type { CheckoutService, CouponService, LicenseService } from '../service/
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { LeaseHolder, LeaseIssuer } from '../service/lease/ports.ts';
-import type { Status } from '../service/status.ts';
+import type { Overview, Status } from '../service/status.ts';
 import type { Lists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
@@ -107,6 +107,8 @@ export interface App {
   /** Ends and reloads this process; null in a program that embeds it. */
   readonly control: ProcessControl | null;
   status(): Awaitable<Status>;
+  /** What the first page of the console shows. */
+  overview(): Awaitable<Overview>;
   readiness(): Readiness;
   /** Why this process is broken and must be restarted; empty: it works. */
   liveness(): readonly string[];

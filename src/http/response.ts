@@ -4,6 +4,7 @@ import type { Page, PageKey } from '../domain/page.ts';
 import { done, failWith, type Result } from '../domain/problem/problem.ts';
 import { type ListName, writeCursor } from '../wire/page.ts';
 import type { RawParameters } from '../wire/parameters.ts';
+import type { Digest } from '../service/ports.ts';
 import type { Cacheable, Provenance } from '../service/services.ts';
 
 /** A success: status, headers of its own, and the body. */
@@ -29,6 +30,25 @@ export const unanswered = 499;
 /** 200 with `{"data": …}` (specification 4). */
 export function ok(data: unknown, headers: Headers = {}): { ok: true; value: RouteResponse } {
   return done({ status: 200, headers, body: { data } });
+}
+
+/** 200 with `{"data": …}` and a strong ETag, or 304 if the caller has the same body already (RFC 9110 section 13.1.2). */
+export function okUnlessSame(
+  data: unknown,
+  ifNoneMatch: string,
+  digest: Digest,
+): { ok: true; value: RouteResponse } {
+  const body = JSON.stringify({ data });
+  const tag = `"${digest(body).slice(0, 32)}"`;
+  const isSame = ifNoneMatch.split(',').some((each) => each.trim().replace(/^W\//, '') === tag);
+  if (isSame || ifNoneMatch.trim() === '*') {
+    return done({ status: 304, headers: { ETag: tag }, body: undefined });
+  }
+  return done({
+    status: 200,
+    headers: { ETag: tag, 'Content-Type': 'application/json; charset=utf-8' },
+    body,
+  });
 }
 
 /** 201 with `{"data": …}`. */

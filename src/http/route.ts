@@ -25,6 +25,8 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   waitMs: number;
   /** Whether another agent sent the request (`Latchkey-Instance`). */
   isAgent: boolean;
+  /** The tags of what the caller has already (`If-None-Match`). */
+  ifNoneMatch: () => string;
   /** Aborts if the caller disconnects. */
   signal: AbortSignal;
   routes: readonly Route[];
@@ -59,7 +61,7 @@ type RouteFacts = {
   tag: Tag;
   summary: string;
   /** Headers of a success, in addition to the headers of every response and every list. */
-  headers?: readonly ('location' | 'provenance')[];
+  headers?: readonly ('location' | 'provenance' | 'etag')[];
   /** Problems of this route only; src/http/openapi/responses.ts adds the common problems. */
   refusals?: readonly ProblemCode[];
   access: Access;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Series } from '../domain/series.ts';
 import { formatDatetime } from '../domain/time.ts';
+import type { Overview } from '../service/status.ts';
 import { licenseObject } from './license.ts';
 import { explainedOperation } from './operation.ts';
 import { instant, oneOf, parameters } from './parameters.ts';
@@ -10,9 +11,11 @@ import {
   outboxObject,
   preloadObject,
   recordsObject,
+  serializeStatus,
   storageState,
   totalsObject,
   upstreamObject,
+  type OutboxObject,
 } from './status.ts';
 
 const count = z.int().min(0);
@@ -109,6 +112,33 @@ export const licenseDetail = z
   .meta({ id: 'LicenseDetail' });
 
 export type LicenseDetail = z.infer<typeof licenseDetail>;
+
+export function serializeOverview(overview: Overview): OverviewObject {
+  const { startedAt, oldestAt, attention, listeners } = overview;
+  const { role, version, instance, upstream, outbox, records, leases, issuer, preload, storage, totals } =
+    serializeStatus(overview);
+  return {
+    role,
+    version,
+    instance,
+    started_at: formatDatetime(startedAt),
+    attention: [...attention],
+    upstream,
+    outbox: outbox && withoutAge(outbox, oldestAt),
+    records,
+    leases,
+    issuer,
+    preload,
+    storage,
+    certificate_ends_at: listeners.tls && formatDatetime(listeners.tls.notAfter),
+    totals,
+  };
+}
+
+function withoutAge(outbox: OutboxObject, oldestAt: number | null): NonNullable<OverviewObject['outbox']> {
+  const { oldest_age_s: age, ...others } = outbox;
+  return { ...others, oldest_at: age === null || oldestAt === null ? null : formatDatetime(oldestAt) };
+}
 
 const values = z.array(z.number().nullable());
 

@@ -82,6 +82,7 @@ export async function readRequest(
       idempotency: idempotencyOf(route, app, request, [path, query.values, body.values]),
     },
     waitMs,
+    ifNoneMatch: () => request.headers['if-none-match'] ?? '',
     isAgent: state.head.instance.length > 0,
     signal: connections.signalFor(reply.raw, requesterOf(app, route, { principal, waitMs, clientAddress })),
   });

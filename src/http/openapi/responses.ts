@@ -53,9 +53,14 @@ function statusesOf(code: ProblemCode, form: RefusalForm): ReadonlySet<string> {
 }
 
 function describeSuccess(schema: z.ZodType | null, status: number): ZodOpenApiResponseObject {
-  const description = status < 300 ? 'Success.' : 'Refused; see `detail` and `errors`.';
+  const description = descriptionOf(status);
   if (schema === null) return { description };
   return { description, content: { [mediaType(schema)]: { schema } } };
+}
+
+function descriptionOf(status: number): string {
+  if (status < 300) return 'Success.';
+  return status === 304 ? 'Nothing has changed.' : 'Refused; see `detail` and `errors`.';
 }
 
 function mediaType(schema: z.ZodType): string {
@@ -215,6 +220,10 @@ export const responseHeaders: Readonly<Record<string, Header>> = {
     description: 'Whether the response comes from the cache or the upstream was asked (RFC 9211).',
     schema: { type: 'string', enum: ['latchkey; hit', 'latchkey; fwd=miss'] },
   },
+  ETag: {
+    description: 'Changes with the body. Send it as `If-None-Match` to get 304 while nothing has changed.',
+    schema: { type: 'string' },
+  },
   'X-Total-Count': { description: 'The number of items on all pages together.', schema: count },
   Link: {
     description: 'The next page, if there is one (RFC 8288).',
@@ -242,6 +251,7 @@ function headersOf({ headers = [], query }: Route, status: number): Record<strin
     ...(headers.includes('provenance') ? [...Object.values(provenance), 'Age', 'Cache-Status'] : []),
     ...('offset' in shape ? page : []),
     ...(headers.includes('location') && status === 201 ? ['Location'] : []),
+    ...(headers.includes('etag') ? ['ETag'] : []),
   ]);
 }
 

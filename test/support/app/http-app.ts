@@ -100,6 +100,7 @@ export async function openApp(
     prove: (nonce, address) => proofOf(adminToken, { nonce, instance: authorityStatus.instance, address }),
     control: null,
     status: () => authorityStatus,
+    overview: () => ({ ...authorityStatus, startedAt: Date.UTC(2026, 0, 1), oldestAt: null, attention: [] }),
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],
     metrics: silentMetrics,

@@ -1,8 +1,29 @@
 import { readSeries } from '../../../service/series.ts';
-import { seriesObject, seriesQuery, serializeSeries } from '../../../wire/console.ts';
+import {
+  overviewObject,
+  seriesObject,
+  seriesQuery,
+  serializeOverview,
+  serializeSeries,
+} from '../../../wire/console.ts';
 import { enveloped } from '../../../wire/response.ts';
-import { ok } from '../../response.ts';
+import { ok, okUnlessSame } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
+
+const overview = route({
+  method: 'GET',
+  path: '/admin/v1/overview',
+  operationId: 'getOverview',
+  tag: 'Server',
+  summary: 'What needs a person, and how this process stands; made to be asked every few seconds',
+  headers: ['etag'],
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  answers: { 200: enveloped(overviewObject), 304: null },
+  async handle({ app, ifNoneMatch }) {
+    return okUnlessSame(serializeOverview(await app.overview()), ifNoneMatch(), app.digest);
+  },
+});
 
 const series = route({
   method: 'GET',
@@ -20,4 +41,4 @@ const series = route({
 });
 
 /** How this process is, for the console (src/http/README.md, Admin routes). */
-export const overviewRoutes: readonly Route[] = [series];
+export const overviewRoutes: readonly Route[] = [overview, series];

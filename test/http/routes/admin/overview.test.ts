@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { seriesObject } from '../../../../src/wire/console.ts';
-import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';
+import { overviewObject, seriesObject } from '../../../../src/wire/console.ts';
+import type { Overview } from '../../../../src/service/status.ts';
+import { adminToken, authorityStatus, openApp, serverOf } from '../../../support/app/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const noon = Date.UTC(2026, 0, 1, 12);
@@ -30,4 +31,42 @@ test('The series has the minutes of a day by default, and ten minutes each of a 
     422,
     [{ parameter: 'step', code: 'not_one_of', detail: 'step must be one of 60, 600.' }],
   ]);
+});
+
+const attention = {
+  code: 'storage_full',
+  level: 'fail',
+  text: 'The disk is full.',
+  advice: 'Free some space.',
+  command: null,
+  page: null,
+} as const;
+
+test('The overview has the same ETag while nothing happens, however much time passes, and answers 304 to it.', async () => {
+  let shown: Overview = { ...authorityStatus, startedAt: noon, oldestAt: null, attention: [attention] };
+  await using opened = await openApp({ overview: () => shown });
+  const server = serverOf(opened.app);
+  const read = (tag?: string) =>
+    server.inject({
+      url: '/admin/v1/overview',
+      headers: { ...headers, ...(tag !== undefined && { 'if-none-match': tag }) },
+    });
+  const first = await read();
+  expect(overviewObject.parse(first.json<{ data: unknown }>().data)).toMatchObject({
+    role: 'authority',
+    started_at: '2026-01-01T12:00:00+00:00',
+    attention: [attention],
+    outbox: null,
+  });
+  const tag = String(first.headers['etag']);
+  expect(tag).toMatch(/^"[0-9a-f]{32}"$/);
+  shown = { ...shown, uptimeMs: 99_999_999, clock: { ...shown.clock, now: shown.clock.now + 99_000_000 } };
+  for (const sent of [tag, `"other", ${tag}`, `W/${tag}`, '*']) {
+    const again = await read(sent);
+    expect([sent, again.statusCode, again.body, again.headers['etag']]).toEqual([sent, 304, '', tag]);
+  }
+  expect((await read('"other"')).statusCode).toBe(200);
+  shown = { ...shown, totals: { verifies: 1, uses: 0 } };
+  const changed = await read(tag);
+  expect([changed.statusCode, changed.headers['etag'] === tag]).toEqual([200, false]);
 });
