@@ -18,7 +18,7 @@ const labels: Readonly<Record<Decision, string>> = {
 
 const questions: Readonly<Record<Decision, string>> = {
   retry: 'Send this change again?',
-  drop: 'Give this change up?',
+  drop: 'Give up this change?',
   confirm: 'Was this change applied at the upstream?',
 };
 
@@ -85,7 +85,7 @@ const bulkConsequences: Readonly<Record<Decision, string>> = {
 
 const bulkTitles: Readonly<Record<Decision, string>> = {
   retry: 'Send all changes of this filter again?',
-  drop: 'Give all changes of this filter up?',
+  drop: 'Give up all changes of this filter?',
   confirm: 'Were all changes of this filter applied?',
 };
 

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../api.ts';
 import { useSession } from '../session.ts';
 import { Command } from './command.tsx';
@@ -95,6 +95,9 @@ function Question({
   const isAdmin = useSession()?.admin === true;
   const form = useRef<HTMLFormElement>(null);
   const [line, setLine] = useState(() => commandOf(props, null));
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+  }, []);
   const submit = (event: Event): void => {
     event.preventDefault();
     if (form.current !== null) void run(new FormData(form.current));
@@ -114,7 +117,7 @@ function Question({
       )}
       <div class="buttons">
         <button type="button" onClick={props.close}>
-          Cancel
+          {isAdmin ? 'Cancel' : 'Close'}
         </button>
         {isAdmin && (
           <button type="submit" class="primary" data-dangerous={props.isDangerous} disabled={isRunning}>

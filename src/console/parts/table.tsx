@@ -43,7 +43,10 @@ export function ListTable<Item>({
   );
 }
 
-/** A table that scrolls sideways on a narrow screen, also by keyboard. */
+/**
+ * A table that scrolls sideways, also by keyboard. On a narrow screen each row is a block with the names of its
+ * values; the roles keep it a table for screen readers.
+ */
 export function Table<Item>({
   caption,
   rows,
@@ -57,12 +60,12 @@ export function Table<Item>({
 }) {
   return (
     <div class="table" role="region" aria-label={caption} tabIndex={0}>
-      <table>
+      <table role="table">
         <caption>{caption}</caption>
         <thead>
-          <tr>
+          <tr role="row">
             {columns.map(({ name, kind }) => (
-              <th key={name} scope="col" data-kind={kind}>
+              <th key={name} scope="col" role="columnheader" data-kind={kind}>
                 {name}
               </th>
             ))}
@@ -70,10 +73,10 @@ export function Table<Item>({
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)}>
+            <tr key={keyOf(row)} role="row">
               {columns.map(({ name, cell, kind }) => (
-                <td key={name} data-kind={kind}>
-                  {cell(row)}
+                <td key={name} data-kind={kind} data-name={name} role="cell">
+                  <div>{cell(row)}</div>
                 </td>
               ))}
             </tr>
