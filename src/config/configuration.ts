@@ -31,6 +31,18 @@ const metrics = section(
   }),
 ).meta({ description: 'Who may read `/metrics`.' });
 
+const consoleSettings = section(
+  z.strictObject({
+    enabled: z
+      .boolean()
+      .prefault(true)
+      .meta({ description: 'Whether the page is served, on `listen.tcp` if that is a loopback address.' }),
+  }),
+).meta({
+  description: 'The page of the console (`latchkey console`).',
+  reload: 'restart',
+});
+
 const log = section(
   z.strictObject({
     level: z
@@ -69,6 +81,7 @@ export const settings = section(
       limits: limits.prefault({}),
       history: history.prefault({}),
       metrics: metrics.prefault({}),
+      console: consoleSettings.prefault({}),
       log,
     })
     .refine(

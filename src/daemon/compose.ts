@@ -7,7 +7,7 @@ import type { CacheableResponse, LicenseService } from '../service/services.ts';
 import { recordMinutes, type RecorderParts } from './console/series-recorder.ts';
 import { Daemon } from './daemon.ts';
 import { lazyLeaseIssuer } from './lease-issuer.ts';
-import { openListeners } from './listeners.ts';
+import { isConsoleServed, openListeners } from './listeners.ts';
 import { logOf } from './log.ts';
 import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
 import { nodeRole, authorityRole, type Role, type RoleParts } from './role/role.ts';
@@ -17,6 +17,7 @@ import type { OpenedStore } from './store/opened-store.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App, ProcessControl } from '../http/app.ts';
+import { consoleDesk } from '../http/console/desk.ts';
 import { dialects } from '../http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
@@ -151,6 +152,12 @@ function issuerOf(store: OpenedStore, { leaseDesk: desk }: Role): App['leaseIssu
   });
 }
 
+/** The sign-ins and sessions of the console; null if the page is not served. */
+function consoleDeskOf({ current, clock }: OpenedStore, daemon: Daemon): App['console'] {
+  if (!isConsoleServed(current.configuration)) return null;
+  return consoleDesk({ clock, random: systemRandom, digest: sha256, address: () => daemon.addresses.tcp });
+}
+
 /** Builds the dependencies of the routes. */
 function appOf(
   store: OpenedStore,
@@ -190,6 +197,7 @@ function appOf(
     writer,
     sync,
     ...ofProcess,
+    console: consoleDeskOf(store, daemon),
     digest: sha256,
     log: logOf(log, 'http'),
     inFlight: new Set(),

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
+import { isLoopback } from '../config/value/address.ts';
 import { formatReason } from '../config/errors.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { App, ServerSettings } from '../http/app.ts';
@@ -49,7 +50,7 @@ export interface Listeners extends AsyncDisposable {
 
 /** Opens the configured listeners, and writes their addresses and the instance id to `listen.json`. Opens all or none. */
 export async function openListeners(
-  { listen, limits, stateDir }: Configuration,
+  { listen, limits, stateDir, ...others }: Configuration,
   app: App,
   prepare: (server: FastifyInstance) => void,
 ): Promise<Listeners> {
@@ -66,6 +67,7 @@ export async function openListeners(
       limits,
       tls: null,
       principal: null,
+      servesConsole: false,
       public: undefined,
     } as const;
     const server = buildServer(app, { ...defaults, ...settings }, ofListener);
@@ -73,7 +75,8 @@ export async function openListeners(
     opening.defer(() => close(server, ofListener));
     return server;
   };
-  const tcpServer = listen.tcp === null ? null : open({ tls: certificate?.identity ?? null });
+  const ofTcp = { tls: certificate?.identity ?? null, servesConsole: isConsoleServed({ listen, ...others }) };
+  const tcpServer = listen.tcp === null ? null : open(ofTcp);
   const tcp = tcpServer === null || listen.tcp === null ? null : await listenTcp(tcpServer, listen.tcp);
   await listenOnSockets(listen, app, sockets, open);
   const publicAddress = await listenPublicly(listen.public, { app, limits, open });
@@ -105,6 +108,15 @@ export async function openListeners(
     answered: (limitMs) => withTimeout(Promise.all(connections.map((each) => each.answered())), limitMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** Whether this process serves the page of the console: never to other machines, and not on a holder. */
+export function isConsoleServed({
+  role,
+  console: { enabled },
+  listen: { tcp },
+}: Pick<Configuration, 'role' | 'console' | 'listen'>): boolean {
+  return enabled && role !== 'holder' && tcp !== null && isLoopback(tcp.host);
 }
 
 /** The text of `listen.json`. */

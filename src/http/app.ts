@@ -15,6 +15,7 @@ import type { Overview, Status } from '../service/status.ts';
 import type { Lists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
+import type { ConsoleDesk } from './console/desk.ts';
 import type { Proxies } from './entry/client-address.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 
@@ -104,6 +105,8 @@ export interface App {
   saveApiKey(accountId: string, apiKey: string): void;
   /** Proves that this process knows the token in `admin.token` (wire/server/proof.ts). */
   prove(nonce: string, address: string): string;
+  /** Null if the page of the console is not served. */
+  readonly console: ConsoleDesk | null;
   /** Ends and reloads this process; null in a program that embeds it. */
   readonly control: ProcessControl | null;
   status(): Awaitable<Status>;
@@ -172,6 +175,8 @@ export type ServerSettings = {
   readonly principal: Principal | null;
   /** The address of the socket or pipe that it listens on (wire/server/proof.ts); absent: TCP. */
   readonly socketAddress?: (() => string) | undefined;
+  /** Whether the listener serves the page of the console and its sign-in. */
+  readonly servesConsole?: boolean | undefined;
   /** Absent: the listener serves every route. */
   readonly public?: PublicListener | undefined;
 };

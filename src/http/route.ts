@@ -32,6 +32,8 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   routes: readonly Route[];
   /** The address of the connection (wire/server/proof.ts); null at the public listener, which tells no address of this machine. */
   reachedAt: () => string | null;
+  /** The header `User-Agent`; null: it was not sent. */
+  userAgent: string | null;
   /** The address of the client, behind the proxies of the public listener. */
   clientAddress: string;
 };
@@ -71,6 +73,13 @@ type RouteFacts = {
   authorityOnly?: boolean;
   /** The route is about the whole process: a credential of one account gets 403 `operator_only`. */
   operatorOnly?: boolean;
+  /**
+   * The sessions of the console that may use the route. Absent: those that may change things, and all of them if the route
+   * is a GET under `/admin/v1`.
+   */
+  sessions?: 'all' | 'admin' | 'none';
+  /** The route is a part of the page of the console: only the listener of the page has it. */
+  isOfConsole?: boolean;
   /** The resource that `:id` names. A resource of another account gets the response of a missing one. */
   owned?: Owned;
   /** The response contains a new secret: it is not stored under an idempotency key. */
@@ -159,6 +168,7 @@ export const tags = {
   Outbox: 'Changes that wait for the upstream of an agent, and decisions about them.',
   Sync: "An agent's traffic with its upstream.",
   Leases: 'Signed proofs that a license is valid on a device, and the devices that have a seat.',
+  Console: 'How the page of the console gets its session.',
   Tokens: 'Credentials with limited scopes.',
   Audit: 'The permanent record of administrative changes.',
   Server: 'Health, status, metrics and backups of this process.',

@@ -143,6 +143,7 @@ const audited: {
   answerLeaseRequest: signedFile,
   answerAgentLeaseRequest: signedFile,
   recordProcessAct: (_, { act, detail }) => ({ act: `process.${act}`, subject: 'process', detail }),
+  recordConsoleAct: (_, { act, code, detail }) => ({ act: `console.${act}`, subject: code, detail }),
   restore: ({ instance, unfinished }) => ({
     act: 'store.restore',
     subject: instance,

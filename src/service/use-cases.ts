@@ -1,6 +1,12 @@
 /* All use cases that write, by name. The writer runs only these. */
 export { pruneOldCredentials, storeTokenUses } from './access/credential.ts';
-export { pruneHistory, recordProcessAct, storeFinalResponse, pruneIdempotency } from './access/records.ts';
+export {
+  pruneHistory,
+  recordConsoleAct,
+  recordProcessAct,
+  storeFinalResponse,
+  pruneIdempotency,
+} from './access/records.ts';
 export { issueToken, revokeToken } from './access/token.ts';
 export { forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
 export { touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';

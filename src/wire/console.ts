@@ -4,7 +4,7 @@ import { formatDatetime } from '../domain/time.ts';
 import type { Overview } from '../service/status.ts';
 import { licenseObject } from './license.ts';
 import { explainedOperation } from './operation.ts';
-import { instant, oneOf, parameters } from './parameters.ts';
+import { boolean, instant, oneOf, parameters, text } from './parameters.ts';
 import {
   issuerObject,
   leasesObject,
@@ -220,7 +220,10 @@ export type SignInObject = z.infer<typeof signInObject>;
 /** `POST /console/v1/sessions`: the session, or null while the command has not confirmed the code. */
 export const sessionObject = z
   .object({
-    session: z.object({ token: z.string(), admin: z.boolean(), expires_at: instant }).nullable(),
+    session: z
+      .object({ token: z.string(), admin: z.boolean(), expires_at: instant })
+      .meta({ id: 'StartedSession' })
+      .nullable(),
   })
   .meta({ id: 'ConsoleSession' });
 
@@ -229,8 +232,49 @@ export type SessionObject = z.infer<typeof sessionObject>;
 /** `GET /admin/v1/console/sign-ins`: pages that wait for the confirmation of their code. */
 export const waitingSignInList = z
   .object({
-    sign_ins: z.array(z.object({ code: z.string(), created_at: instant, user_agent: z.string().nullable() })),
+    url: z.string().describe('The address of the page.'),
+    sign_ins: z.array(
+      z
+        .object({ code: z.string(), created_at: instant, user_agent: z.string().nullable() })
+        .meta({ id: 'WaitingSignIn' }),
+    ),
   })
   .meta({ id: 'WaitingSignIns' });
 
 export type WaitingSignInList = z.infer<typeof waitingSignInList>;
+
+/** `POST /console/v1/sessions`. */
+export const sessionParameters = parameters({ secret: text(200) }, { id: 'NewConsoleSession' });
+
+/** `POST /admin/v1/console/sign-ins/:code/confirm`. */
+export const confirmation = parameters(
+  { admin: boolean.prefault(false).describe('Whether the session may change things.') },
+  { id: 'SignInConfirmation' },
+);
+
+/** Epoch ms. */
+type Expiring = { expiresAt: number };
+
+export function serializeSignIn(signIn: { code: string; secret: string } & Expiring): SignInObject {
+  return { code: signIn.code, secret: signIn.secret, expires_at: formatDatetime(signIn.expiresAt) };
+}
+
+export function serializeSession(
+  session: ({ token: string; isAdmin: boolean } & Expiring) | null,
+): SessionObject {
+  if (session === null) return { session: null };
+  const { token, isAdmin: admin, expiresAt } = session;
+  return { session: { token, admin, expires_at: formatDatetime(expiresAt) } };
+}
+
+export function serializeWaiting(
+  url: string,
+  waiting: readonly { code: string; createdAt: number; userAgent: string | null }[],
+): WaitingSignInList {
+  const signIns = waiting.map(({ code, createdAt, userAgent }) => ({
+    code,
+    created_at: formatDatetime(createdAt),
+    user_agent: userAgent,
+  }));
+  return { url, sign_ins: signIns };
+}

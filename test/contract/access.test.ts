@@ -34,6 +34,8 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^(?:PUT|POST|DELETE) \/agent\/v1\/(?:lease|lease\/request|activations|activations\/:key)$/, 'use'],
   [/^(?:GET|POST) \/admin\/v1\/purchases\/(?:import|export)$/, 'admin'],
   [/^(?:GET|POST) \/admin\/v1\/purchases/, 'sell'],
+  [/^POST \/console\/v1\/(?:sign-ins|sessions)$/, 'anyone'],
+  [/^DELETE \/console\/v1\/sessions$/, 'admin'],
   [/^(?:GET|POST|PUT|DELETE) \/admin\/v1\//, 'admin'],
 ];
 

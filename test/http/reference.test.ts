@@ -56,6 +56,7 @@ test('the HTTP reference lists every route with its access, and no other route',
     ...routesIn('Leases'),
     ...routesIn('Coupons at checkout'),
     ...routesIn('Health and status'),
+    ...routesIn('The console'),
     ...routesIn('Admin routes', '/admin/v1', ['any', 'admin']),
   ];
   const real = routes.map((route) => [nameOf(route), ...accessOf(route)]);

@@ -20,10 +20,12 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   token_expired: 'The token was issued with an expiry (--expires), which has passed.',
   scope_missing:
     'The credential is valid but lacks a scope that this route needs; a token has the scopes it was issued with.',
+  session_read_only:
+    'A session of the console that was confirmed without --admin reads most of what the operator can read, and changes nothing.',
   operator_only:
     'The credential belongs to one account, but the route shows or changes what concerns all of them.',
   origin_forbidden:
-    'The request carries Origin or Referer, so a web page sent it. Any page could use the credentials of a program on the same machine, so only pages from listen.allowed_origins are answered, and only under /api and /agent.',
+    'The request carries Origin, Referer or Sec-Fetch-Site, so a web page sent it. Any page could use the credentials of a program on the same machine, so only pages from listen.allowed_origins are answered, and only under /api and /agent; and the console, with the token of its session.',
   host_forbidden:
     'Over TCP, Host names neither loopback nor one of listen.allowed_hosts. A page whose name was made to resolve to this machine (DNS rebinding) looks the same.',
   license_not_found:
@@ -42,6 +44,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   operation_not_found: 'The outbox has no change with this id. Finished changes are removed after 7 days.',
   act_not_found: 'The audit has no event with this number that the credential gives access to.',
   token_not_found: 'No token that the credential gives access to has this id. A revoked token is gone.',
+  sign_in_not_found:
+    'The code or the secret is mistyped, the page has waited for more than five minutes, or the sign-in was refused or used. A restart of the daemon ends all sign-ins and sessions.',
   route_not_found: 'The path is mistyped, or belongs to another dialect or version of the API.',
   method_not_allowed: 'The path exists, but not for this method.',
   request_timeout:
@@ -69,6 +73,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'The process runs with upstream in its configuration, so products, purchases and accounts are not its own.',
   idempotency_key_in_use: 'The request was repeated before the first one was answered.',
   backup_running: 'Another backup is in progress, and only one is made at a time.',
+  console_off:
+    'The console is served on listen.tcp only, if that is a loopback address and console.enabled is not false.',
   backed_up_by_the_database:
     'The authority keeps its records in PostgreSQL (store.postgres), which several nodes may share. A node cannot restore the database for the others.',
   body_too_large:

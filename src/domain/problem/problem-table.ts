@@ -1,3 +1,5 @@
+import { serverProblems } from './server-problems.ts';
+
 /*
  * The table of problems: code → HTTP status, title (RFC 9457) and remedy. Error responses use this table; so do
  * src/http/PROBLEMS.md and `latchkey explain`, together with problem-causes.ts.
@@ -42,6 +44,11 @@ const table = {
     status: 403,
     title: 'The credentials do not carry the scope needed',
     remedy: 'Use a credential with the scope that the detail names, or issue a token with it.',
+  },
+  session_read_only: {
+    status: 403,
+    title: 'The session of the console can only read',
+    remedy: 'Sign out of the console, and sign in again with latchkey console --admin.',
   },
   operator_only: {
     status: 403,
@@ -124,6 +131,11 @@ const table = {
     status: 404,
     title: 'No lease for this license key',
     remedy: 'Activate the license key on this device first: latchkey activate KEY.',
+  },
+  sign_in_not_found: {
+    status: 404,
+    title: 'There is no such sign-in',
+    remedy: 'Look at the page of the console: it shows the code that is valid now.',
   },
   route_not_found: {
     status: 404,
@@ -214,6 +226,11 @@ const table = {
     status: 409,
     title: 'A backup is running',
     remedy: 'Wait until it has finished.',
+  },
+  console_off: {
+    status: 409,
+    title: 'The console is switched off here',
+    remedy: 'Set console.enabled to true and listen.tcp to a loopback address, then restart the daemon.',
   },
   backed_up_by_the_database: {
     status: 409,
@@ -311,84 +328,6 @@ const table = {
     status: 431,
     title: 'The headers are too large',
     remedy: 'Send fewer or shorter headers, or raise limits.header_bytes and limits.header_count.',
-  },
-} as const;
-
-/** Problems of this server or its upstream (status 5xx). */
-const serverProblems = {
-  internal_error: {
-    status: 500,
-    title: 'Internal error',
-    remedy: 'Look for the request_id in the log, and report what it says.',
-  },
-  coupons_not_configured: {
-    status: 501,
-    title: 'Coupons are not configured',
-    remedy: 'Set upstream.api_key.',
-  },
-  not_offered_by_holder: {
-    status: 501,
-    title: 'A holder does not offer this',
-    remedy: 'Ask the store: a holder only has leases of license keys.',
-  },
-  leases_not_set_up: {
-    status: 503,
-    title: 'Leases are not set up here',
-    remedy: 'Run: latchkey lease setup.',
-  },
-  clock_suspect: {
-    status: 503,
-    title: 'The clock of this machine may be wrong',
-    remedy: 'Set the clock of the machine that issues leases; it signs nothing until then.',
-  },
-  upstream_unreachable: {
-    status: 503,
-    title: 'The upstream cannot be reached',
-    remedy: 'Try again later. Nothing was changed, and there is no earlier answer to fall back on.',
-  },
-  verdict_expired: {
-    status: 503,
-    title: 'The last answer of the upstream is too old',
-    remedy: 'Restore the connection from the agent to its upstream: the key is past freshness.grace.',
-  },
-  starting: {
-    status: 503,
-    title: 'Starting',
-    remedy: 'Try again after Retry-After.',
-  },
-  draining: {
-    status: 503,
-    title: 'Shutting down',
-    remedy: 'Try again after Retry-After, once it has been restarted.',
-  },
-  storage_failed: {
-    status: 503,
-    title: 'The storage failed',
-    remedy:
-      'Repair the disk. The process ends with exit code 74, so that its supervisor restarts it. Unless the detail says that nothing was changed, check whether it was done before you send it again; with an idempotency key it can be sent again as it is.',
-  },
-  storage_unavailable: {
-    status: 503,
-    title: 'The database is unavailable',
-    remedy:
-      'Try again later: it recovers by itself once the database is available again. The detail says where nothing was changed.',
-  },
-  outcome_unknown: {
-    status: 503,
-    title: 'It is unknown whether the change was made',
-    remedy:
-      'Check whether it was done before you send it again. With an idempotency key it can be sent again at once.',
-  },
-  storage_full: {
-    status: 507,
-    title: 'The storage is full',
-    remedy: 'Free disk space, or raise sync.max_pending. Nothing was changed, and verifying still works.',
-  },
-  loop_detected: {
-    status: 508,
-    title: 'The agent has called itself',
-    remedy:
-      'Set upstream.connect_to: the name in upstream.base_url resolves to this very agent. Nothing was changed.',
   },
 } as const;
 

@@ -10,6 +10,7 @@ import {
 } from '../../domain/access/principal.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
 import type { App, RateLimiter, RateLimiters, ServerSettings } from '../app.ts';
+import { admitSession, checkConsole } from '../console/access.ts';
 import { closeBehind } from './connections.ts';
 import { unnamed } from './license-credential.ts';
 import { type Head, stateOf } from './request-state.ts';
@@ -37,7 +38,7 @@ import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 
 type AdmissionParts = {
   app: App;
-  settings: Pick<ServerSettings, 'principal' | 'public'>;
+  settings: Pick<ServerSettings, 'principal' | 'public' | 'servesConsole'>;
   broken: { refusalOf(request: IncomingMessage): ProblemError | undefined };
 };
 
@@ -49,6 +50,7 @@ export async function admit(
 ): Promise<void> {
   checkReadiness(app, route, reply);
   await checkAccess(app, settings, route, reply);
+  checkConsole(settings, route, reply.request);
   checkCoding(reply.request, broken);
 }
 
@@ -77,9 +79,11 @@ async function checkAccess(
     if (settings.public === undefined && !staysOpen(route, reply)) closeBehind(reply);
   } else {
     if (app.role === 'holder' && route.access.credential === 'api_key') throw notOffered();
-    const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
-    requestState.knownCredential = knownCredential;
-    requestState.principal = knownCredential.principal;
+    if (!admitSession(app, route, reply.request)) {
+      const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
+      requestState.knownCredential = knownCredential;
+      requestState.principal = knownCredential.principal;
+    }
   }
   if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
     throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');

@@ -14,6 +14,7 @@ import {
   provenanceHeaderNames,
   requestIdHeader,
 } from '../../domain/header-names.ts';
+import { hasNoCredential, sessionTokenOf } from '../console/access.ts';
 import type { Route } from '../route.ts';
 import { closeBehind, type Connections } from './connections.ts';
 import { failWith } from '../../domain/problem/problem.ts';
@@ -30,7 +31,7 @@ export function arrival(
   return (request, reply) => {
     const head = readHead(request.raw);
     checkTarget(request.raw, head, settings);
-    origins.admit(head, request, reply);
+    if (!isFromConsole(head, request, settings)) origins.admit(head, request, reply);
     const query = readQuery(request.raw, head, settings.limits);
     if (head.instance.includes(app.instance)) {
       throw new ProblemError('loop_detected', 'The upstream of this agent leads to this agent itself.');
@@ -40,6 +41,7 @@ export function arrival(
       query,
       principal: null,
       knownCredential: null,
+      session: null,
       response: null,
       startedAt: app.now(),
     };
@@ -80,6 +82,11 @@ function readQuery(
   return readPairs(query, { malformed: 'malformed_request', maximum });
 }
 
+function isLoopbackHost(host: string): boolean {
+  const groups = hostPattern.exec(host)?.groups;
+  return loopbackPattern.test((groups?.['v6'] ?? groups?.['name'] ?? '').toLowerCase());
+}
+
 function checkHost(hosts: readonly string[], settings: ServerSettings): void {
   const { listener, allowedHosts, public: publicListener } = settings;
   const [host] = hosts;
@@ -93,6 +100,21 @@ function checkHost(hosts: readonly string[], settings: ServerSettings): void {
 
 function malformed(detail: string): ProblemError {
   return new ProblemError('malformed_request', detail);
+}
+
+/**
+ * Whether a request comes from the page of the console at this listener: its origin is the loopback address in `Host`. The
+ * only credential of such a request is the token of a session.
+ */
+function isFromConsole(head: Head, request: FastifyRequest, { servesConsole, tls }: ServerSettings): boolean {
+  const [origin, ...more] = head.origin;
+  if (servesConsole !== true || origin === undefined || more.length > 0 || head.referer.length > 0)
+    return false;
+  const [host = ''] = head.host;
+  if (origin !== `${tls === null ? 'http' : 'https'}://${host}` || !isLoopbackHost(host)) return false;
+  if (sessionTokenOf(head) !== null) return true;
+  const { route } = request.routeOptions.config;
+  return route?.isOfConsole === true && route.access === 'anyone' && hasNoCredential(head);
 }
 
 /** The routes for software, which allowed pages may call. Pages cannot call the routes for people and probes. */

@@ -9,6 +9,7 @@ import {
   requestIdHeader,
 } from '../../domain/header-names.ts';
 import { containsLicenseKey } from '../../domain/license.ts';
+import type { ConsoleSession } from '../console/sessions.ts';
 import type { RouteResponse } from '../response.ts';
 import type { Route } from '../route.ts';
 import type { App, ServerSettings } from '../app.ts';
@@ -22,8 +23,10 @@ type RequestState = {
   head: Head;
   query: RawParameters;
   principal: Principal | null;
-  /** The credential of the principal; null if the route needs no credential. */
+  /** The credential of the principal; null if the route needs no credential, or the credential is a session. */
   knownCredential: KnownCredential | null;
+  /** The session of the console that sent the request; null: none did. */
+  session: ConsoleSession | null;
   /** The response of the handler; null: there is none yet, or the handler refused. */
   response: RouteResponse | null;
   startedAt: number;

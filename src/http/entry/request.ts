@@ -71,6 +71,7 @@ export async function readRequest(
     reachedAt: () =>
       settings.public === undefined ? (settings.socketAddress?.() ?? tcpAddressOf(request.raw.socket)) : null,
     clientAddress,
+    userAgent: request.headers['user-agent'] ?? null,
     principal,
     path: named,
     query: query.values,

@@ -101,6 +101,7 @@ const described: Readonly<Record<string, z.ZodType>> = {
   'activations/:key': z.string().meta({ description: 'A license key, in any spelling.' }),
   'activations/:id': z.string().meta({ description: 'The id of an activation.' }),
   'outbox/:id': z.string().meta({ description: 'The id of an operation.' }),
+  'sign-ins/:code': z.string().meta({ description: 'The code that a page of the console shows.' }),
   'tokens/:id': z.string().meta({ description: 'The id of a token.' }),
   'audit/:id': z.int().min(0).meta({ description: 'The id of an event in the audit log.' }),
 };

@@ -3,6 +3,7 @@ import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-op
 import { failWith } from '../../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import { type RefusalForm, specification } from '../dialects.ts';
+import { sessionsOf } from '../console/access.ts';
 import type { Route } from '../route.ts';
 import {
   provenanceHeaderNames as provenance,
@@ -137,6 +138,7 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
   return [
     ...requestProblems,
     ...(isAnyones ? [] : credentialProblems),
+    ...(isAnyones || sessionsOf(route) === 'all' ? [] : (['session_read_only'] as const)),
     ...(route.operatorOnly === true ? (['operator_only'] as const) : []),
     ...(route.authorityOnly === true ? (['not_the_authority', 'not_offered_by_holder'] as const) : []),
     ...(!isAnyones && access.credential === 'api_key' ? (['not_offered_by_holder'] as const) : []),

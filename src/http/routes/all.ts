@@ -6,6 +6,7 @@ import { auditRoutes, historyRoutes } from './admin/audit.ts';
 import { processRoutes } from './process.ts';
 import { collectionRoutes } from './admin/collection.ts';
 import { couponChangeRoutes } from './admin/coupon-change.ts';
+import { consoleRoutes } from './console.ts';
 import { couponRoutes } from './api/coupon.ts';
 import { exportRoutes } from './admin/export.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
@@ -46,6 +47,7 @@ const sameEverywhere: readonly Route[] = [
   ...tokenRoutes,
   ...auditRoutes,
   ...overviewRoutes,
+  ...consoleRoutes,
   ...processRoutes,
 ];
 

@@ -75,6 +75,7 @@ const status = route({
   tag: 'Server',
   summary: 'How this process, its upstream, its outbox and its records stand',
   access: { credential: 'any', scope: 'ops' },
+  sessions: 'all',
   answers: { 200: statusObject },
   handle: async ({ app }) => bare(200, serializeStatus(await app.status())),
 });
@@ -124,6 +125,7 @@ const backup = route({
   tag: 'Server',
   summary: 'A consistent copy of the store, one at a time',
   refusals: ['backup_running', 'backed_up_by_the_database'],
+  sessions: 'admin',
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   answers: { 200: z.file() },

@@ -244,7 +244,7 @@ export async function pruneOldCredentials(
 export const minSecretLength = 16;
 
 /** Lets people and secret scanners recognize the kind of secret. */
-export type SecretPrefix = 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log';
+export type SecretPrefix = 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log' | 'lks' | 'lks_in';
 
 /** Makes a secret of 256 bits. */
 export function newSecret(prefix: SecretPrefix, random: Random): string {

@@ -62,6 +62,7 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   issueToken: nothing,
   revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
   storeFinalResponse: nothing,
+  recordConsoleAct: nothing,
   recordProcessAct: nothing,
   markTime: nothing,
   pruneIdempotency: nothing,

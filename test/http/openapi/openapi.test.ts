@@ -329,9 +329,11 @@ test('a license and a coupon have the members of the specification', () => {
   );
 });
 
-test('only the routes of devices and three others need no credential', () => {
+test('only the routes of devices, the sign-in of the console and three others need no credential', () => {
   const open = routes.filter(({ access }) => access === 'anyone').map(({ path }) => path);
   expect(open.toSorted((one, other) => one.localeCompare(other))).toEqual([
+    '/console/v1/sessions',
+    '/console/v1/sign-ins',
     '/lease/v1',
     '/lease/v1/keys',
     '/livez',

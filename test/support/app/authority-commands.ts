@@ -130,6 +130,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   },
   revokeToken: { tokenId: 'of issueToken', accountId: null },
   storeFinalResponse: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
+  recordConsoleAct: { act: 'sign_in', code: 'ABC-DEF', detail: 'may only read' },
   recordProcessAct: { act: 'reload', detail: 'log.level' },
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { removalTime: at, limit: 10 },

@@ -98,6 +98,7 @@ export async function openApp(
     historySince: () => 0,
     saveApiKey: () => undefined,
     prove: (nonce, address) => proofOf(adminToken, { nonce, instance: authorityStatus.instance, address }),
+    console: null,
     control: null,
     status: () => authorityStatus,
     overview: () => ({ ...authorityStatus, startedAt: Date.UTC(2026, 0, 1), oldestAt: null, attention: [] }),

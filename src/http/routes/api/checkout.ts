@@ -39,6 +39,7 @@ const quote = route({
   headers: ['provenance'],
   refusals: ['product_archived'],
   access: { credential: 'api_key', scope: 'coupons:read' },
+  sessions: 'all',
   body: cartParameters,
   bodyBytes: cartBytes,
   readsOnly: true,
@@ -87,6 +88,7 @@ const list = route({
   tag: 'Checkout',
   summary: 'List the redemptions of a coupon',
   access: reading,
+  sessions: 'all',
   query: redemptionQuery,
   answers: { 200: enveloped(redemptionList) },
   async handle({ app, principal: { tenant }, query, sentTo }) {
@@ -105,6 +107,7 @@ const get = route({
   summary: 'Show the redemption of an order',
   refusals: ['redemption_not_found'],
   access: reading,
+  sessions: 'all',
   answers: { 200: enveloped(redemptionObject) },
   async handle({ app, principal: { tenant }, path: { order } }) {
     const redemption = await app.reader.redemptions.get(tenant.accountId, order);

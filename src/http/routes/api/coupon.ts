@@ -78,6 +78,7 @@ const list = route({
   summary: 'List coupons',
   headers: ['provenance'],
   access: { credential: 'api_key', scope: 'coupons:read' },
+  sessions: 'all',
   query: pageQuery('coupons'),
   answers: { 200: enveloped(couponList) },
   async handle({ app, principal, query, sentTo, signal }) {
@@ -97,6 +98,7 @@ const get = route({
   headers: ['provenance'],
   refusals: ['coupon_not_found'],
   access: { credential: 'api_key', scope: 'coupons:read' },
+  sessions: 'all',
   answers: { 200: enveloped(couponObject) },
   async handle({ app, principal, path: { id }, signal }) {
     const got = await getById(app, principal.tenant.accountId, id, signal);
@@ -115,6 +117,7 @@ const listCounted = route({
   summary: 'List coupons with their state and how often each is redeemed',
   headers: ['provenance'],
   access: { credential: 'api_key', scope: 'coupons:read' },
+  sessions: 'all',
   query: countedCouponQuery,
   answers: { 200: enveloped(countedCouponList) },
   async handle({ app, principal: { tenant }, query: { state, ...query }, sentTo, signal }) {
@@ -140,6 +143,7 @@ const getCounted = route({
   headers: ['provenance'],
   refusals: ['coupon_not_found'],
   access: { credential: 'api_key', scope: 'coupons:read' },
+  sessions: 'all',
   answers: { 200: enveloped(redeemedCouponObject) },
   async handle({ app, principal: { tenant }, path: { id }, signal }) {
     const got = await getById(app, tenant.accountId, id, signal);

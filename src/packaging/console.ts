@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build } from 'rolldown';
+
+const root = join(import.meta.dirname, '../..');
+const source = join(root, 'src/console');
+
+/** The files of the console by their names. `index.html` names the others, whose names have a hash of their content. */
+export type ConsoleFiles = ReadonlyMap<string, string>;
+
+/** The files, and the modules that are in them, for the notices of third parties. */
+export type BuiltConsole = { readonly files: ConsoleFiles; readonly modules: readonly string[] };
+
+/** Builds the page of the console in memory. */
+export async function buildConsole(): Promise<BuiltConsole> {
+  const { output } = await build({
+    input: join(source, 'main.tsx'),
+    cwd: root,
+    platform: 'browser',
+    write: false,
+    // Each warning ends the build.
+    onLog: (_level, { message }) => {
+      throw new Error(message);
+    },
+    checks: { bundlerTimings: false },
+    output: { format: 'esm', minify: true, comments: false, codeSplitting: false },
+  });
+  const [chunk] = output;
+  const style = readFileSync(join(source, 'style.css'), 'utf8');
+  const script = hashed('main', 'js', chunk.code);
+  const sheet = hashed('style', 'css', style);
+  const page = readFileSync(join(source, 'index.html'), 'utf8')
+    .replace('main.js', script)
+    .replace('style.css', sheet);
+  const files = new Map([
+    ['index.html', page],
+    [script, chunk.code],
+    [sheet, style],
+  ]);
+  return { files, modules: chunk.moduleIds };
+}
+
+function hashed(name: string, extension: string, content: string): string {
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
+  return `${name}-${hash}.${extension}`;
+}
+
+/** Writes the files of the console into an empty directory. */
+export function writeConsole(files: ConsoleFiles, directory: string): void {
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  for (const [name, content] of files) writeFileSync(join(directory, name), content);
+}
+
+/** What a browser loads, in bytes after gzip. */
+export function compressedSize(files: ConsoleFiles): number {
+  return [...files.values()].reduce((sum, content) => sum + gzipSync(content).length, 0);
+}
+
+async function report(): Promise<void> {
+  const { files } = await buildConsole();
+  for (const [name, content] of files) process.stdout.write(`${gzipSync(content).length} ${name}\n`);
+  process.stdout.write(`${compressedSize(files)} bytes after gzip\n`);
+}
+
+// Without `await`: the server of a clone loads this module by `require`.
+if (import.meta.main) void report();
