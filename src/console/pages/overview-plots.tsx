@@ -43,9 +43,11 @@ export function Upstream({
   return (
     <Card title="Upstream" side={side}>
       {series !== null && <UpstreamBand series={series} />}
-      <UpstreamFields upstream={upstream} />
-      <div class="actions">
-        <SyncActions state={state} onDone={onDone} />
+      <div class="upstream">
+        <UpstreamFields upstream={upstream} />
+        <div class="actions">
+          <SyncActions state={state} onDone={onDone} />
+        </div>
       </div>
     </Card>
   );
