@@ -4,6 +4,8 @@ import { type Head, stateOf } from '../entry/request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route } from '../route.ts';
 
+export const consoleFileRoute = '/console/:file';
+
 /** What every token of a session begins with. */
 const sessionToken = /^Bearer +(lks_\S+) *$/i;
 

@@ -3,7 +3,7 @@ import { closeBehind } from '../entry/connections.ts';
 import type { UnknownRoute } from '../entry/gate.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { ConsoleFiles } from './files.ts';
-import { checkFetchSite } from './access.ts';
+import { checkFetchSite, consoleFileRoute } from './access.ts';
 
 /** Allows scripts and styles of this server, and no markup that a script makes from text. */
 const policy = [
@@ -40,7 +40,7 @@ export function addConsolePage(server: FastifyInstance, unknownRoute: UnknownRou
     if (page === undefined) throw unknownRoute(request, reply);
     return send(reply.header('Cache-Control', 'no-cache'), pageName, page);
   });
-  server.get<{ Params: { file: string } }>('/console/:file', async (request, reply) => {
+  server.get<{ Params: { file: string } }>(consoleFileRoute, async (request, reply) => {
     checkFetchSite(request);
     const { file } = request.params;
     const content = file === pageName ? undefined : await read(file);

@@ -14,7 +14,7 @@ import {
   provenanceHeaderNames,
   requestIdHeader,
 } from '../../domain/header-names.ts';
-import { hasNoCredential, sessionTokenOf } from '../console/access.ts';
+import { consoleFileRoute, hasNoCredential, sessionTokenOf } from '../console/access.ts';
 import type { Route } from '../route.ts';
 import { closeBehind, type Connections } from './connections.ts';
 import { failWith } from '../../domain/problem/problem.ts';
@@ -113,8 +113,11 @@ function isFromConsole(head: Head, request: FastifyRequest, { servesConsole, tls
   const [host = ''] = head.host;
   if (origin !== `${tls === null ? 'http' : 'https'}://${host}` || !isLoopbackHost(host)) return false;
   if (sessionTokenOf(head) !== null) return true;
-  const { route } = request.routeOptions.config;
-  return route?.isOfConsole === true && route.access === 'anyone' && hasNoCredential(head);
+  if (!hasNoCredential(head)) return false;
+  const { url, config } = request.routeOptions;
+  // A browser sends the Origin of a page with each module script.
+  if (url === consoleFileRoute) return true;
+  return config.route?.isOfConsole === true && config.route.access === 'anyone';
 }
 
 /** The routes for software, which allowed pages may call. Pages cannot call the routes for people and probes. */

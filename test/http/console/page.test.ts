@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildConsole } from '../../../src/packaging/console.ts';
-import { openConsole, type ConsoleApp } from '../../support/app/console.ts';
+import { fromPage, openConsole, origin, type ConsoleApp } from '../../support/app/console.ts';
 
 let app: ConsoleApp;
 let files: ReadonlyMap<string, string>;
@@ -38,8 +38,8 @@ describe('the page of the console', () => {
       'style.css',
     ]);
     for (const name of names) {
-      const headers = { 'sec-fetch-site': 'same-origin' };
-      const answer = await app.server.inject({ url: `/console/${name}`, headers });
+      // Chromium sends the Origin of the page with a module script.
+      const answer = await app.server.inject({ url: `/console/${name}`, headers: { ...fromPage, origin } });
       expect([answer.statusCode, answer.body]).toEqual([200, files.get(name)]);
       expect(answer.headers['cache-control']).toBe('max-age=31536000, immutable');
       expect(answer.headers['content-type']).toMatch(/^text\/(?:javascript|css); charset=utf-8$/);
