@@ -73,7 +73,11 @@ export function Change({
         <Explained operation={operation} />
       </div>
       <div class="actions">
-        <Decisions operation={operation} onDone={(decision) => onDecided(operation, decision)} />
+        <Decisions
+          operation={operation}
+          about={changeText(operation)}
+          onDone={(decision) => onDecided(operation, decision)}
+        />
       </div>
     </li>
   );
@@ -158,7 +162,7 @@ export function ChangePage({ id }: { id: string }) {
         <a href={hrefTo(['outbox'])}>Outbox</a>
       </nav>
       <Heading title={data === null ? 'Change' : changeText(data)}>
-        {data !== null && <Decisions operation={data} onDone={reload} />}
+        {data !== null && <Decisions operation={data} about={changeText(data)} onDone={reload} />}
       </Heading>
       {error !== null && <Notice tone="fail">{error.message}</Notice>}
       {data !== null && <ChangeDetails operation={data} />}

@@ -25,9 +25,11 @@ const questions: Readonly<Record<Decision, string>> = {
 /** `retry`, `drop` and `confirm` of one change, if they are possible. */
 export function Decisions({
   operation,
+  about,
   onDone,
 }: {
   operation: ExplainedOperation;
+  about: string;
   onDone: (decision: Decision) => void;
 }) {
   const { id, explanation } = operation;
@@ -38,6 +40,7 @@ export function Decisions({
         <Action
           key={decision}
           label={labels[decision]}
+          about={about}
           title={questions[decision]}
           consequence={explanation.decisions[decision]}
           command={`latchkey outbox ${decision} ${quoted(id)}`}

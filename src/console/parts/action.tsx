@@ -8,6 +8,8 @@ import { Notice } from './notice.tsx';
 type ActionProps = {
   /** The text of the button. */
   readonly label: string;
+  /** What the button is about, for a screen reader, if the page has several such buttons. */
+  readonly about?: string;
   readonly title: string;
   /** What happens, and whether it can be undone. */
   readonly consequence: ComponentChildren;
@@ -32,7 +34,12 @@ export function Action(props: ActionProps) {
   };
   return (
     <>
-      <button type="button" data-dangerous={props.isDangerous} onClick={open}>
+      <button
+        type="button"
+        data-dangerous={props.isDangerous}
+        aria-label={props.about === undefined ? undefined : `${props.label}: ${props.about}`}
+        onClick={open}
+      >
         {props.label}
       </button>
       <dialog ref={dialog} onClose={() => setOpen(false)} aria-label={props.title}>
