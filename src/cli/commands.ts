@@ -12,6 +12,7 @@ export const commands: readonly Entry[] = [
   { name: 'stop', load: () => import('./commands/daemon/stop.ts') },
   { name: 'reload', load: () => import('./commands/daemon/reload.ts') },
   { name: 'status', load: () => import('./commands/status.ts') },
+  { name: 'console', load: () => import('./commands/console.ts') },
   { name: 'verify', load: () => import('./commands/verify.ts') },
   { name: 'use', load: () => import('./commands/use.ts') },
   { name: 'unuse', load: () => import('./commands/unuse.ts') },

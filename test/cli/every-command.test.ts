@@ -45,6 +45,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   serve: 'what it prints is its log: test/e2e',
   init: 'writes into the working directory: test/cli/init.test.ts',
   sandbox: 'test/e2e/sandbox.test.ts',
+  console: 'test/e2e/console-sign-in.test.ts',
   stop: 'test/e2e/stop-and-reload.test.ts',
   reload: 'test/e2e/stop-and-reload.test.ts',
   'state show': 'needs a state directory of a real daemon: test/cli/state.test.ts',
