@@ -4,6 +4,7 @@ import { ApiError } from '../api.ts';
 import { useSession } from '../session.ts';
 import { Command } from './command.tsx';
 import { Notice } from './notice.tsx';
+import { ReadOnlyNotice } from './read-only.tsx';
 
 type ActionProps = {
   /** The text of the button. */
@@ -76,13 +77,16 @@ function useRun(
 function ActionForm(props: ActionProps & { close: () => void }) {
   const { title, close } = props;
   const [state, run] = useRun(props, close);
+  const closing = useRef<HTMLButtonElement>(null);
+  // The button that had the focus is gone.
+  useEffect(() => closing.current?.focus(), [state.result]);
   if (state.result === null) return <Question {...props} state={state} run={run} />;
   return (
     <div class="dialog">
       <h2>{title}</h2>
       {state.result}
       <div class="buttons">
-        <button type="button" onClick={close}>
+        <button ref={closing} type="button" onClick={close}>
           Close
         </button>
       </div>
@@ -104,6 +108,8 @@ function Question({
   const [line, setLine] = useState(() => commandOf(props, null));
   useEffect(() => {
     form.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+    // The fields have their first values now.
+    setLine(commandOf(props, form.current));
   }, []);
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -117,11 +123,7 @@ function Question({
       {error !== null && <Refusal error={error} />}
       <h3>The command that does the same</h3>
       <Command line={line} />
-      {!isAdmin && (
-        <Notice tone="quiet">
-          This session can only look. Sign out, and sign in with <code>latchkey console --admin</code>.
-        </Notice>
-      )}
+      {!isAdmin && <ReadOnlyNotice />}
       <div class="buttons">
         <button type="button" onClick={props.close}>
           {isAdmin ? 'Cancel' : 'Close'}
@@ -214,4 +216,31 @@ export function Field({
 export function fieldText(form: FormData, name: string): string {
   const value = form.get(name);
   return typeof value === 'string' ? value.trim() : '';
+}
+
+/** Choices of which any number can be taken. `choices`: the value, and what it means. */
+export function Checkboxes({
+  legend,
+  name,
+  choices,
+  taken = [],
+}: {
+  legend: string;
+  name: string;
+  choices: readonly (readonly [value: string, meaning: string])[];
+  taken?: readonly string[];
+}) {
+  return (
+    <fieldset class="checkboxes">
+      <legend>{legend}</legend>
+      {choices.map(([value, meaning]) => (
+        <label key={value}>
+          <input type="checkbox" name={name} value={value} defaultChecked={taken.includes(value)} />
+          <span>
+            <code>{value}</code> <span class="quiet">{meaning}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
 }

@@ -1,0 +1,29 @@
+import type { LicenseDetail } from '../../../wire/console.ts';
+import { Badge, type Tone } from '../../parts/notice.tsx';
+
+type State = LicenseDetail['state'];
+
+const stateTones: Readonly<Record<State, Tone>> = {
+  enabled: 'ok',
+  disabled: 'warn',
+  refunded: 'quiet',
+  expired: 'fail',
+  gone: 'fail',
+};
+
+export function StateBadge({ state }: { state: State }) {
+  return <Badge tone={stateTones[state]}>{state}</Badge>;
+}
+
+type Freshness = NonNullable<LicenseDetail['freshness']>['state'];
+
+const freshnessTones: Readonly<Record<Freshness, Tone>> = {
+  fresh: 'ok',
+  stale: 'quiet',
+  grace: 'warn',
+  expired: 'fail',
+};
+
+export function FreshnessBadge({ freshness }: { freshness: Freshness }) {
+  return <Badge tone={freshnessTones[freshness]}>{freshness}</Badge>;
+}

@@ -1,0 +1,217 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { OverviewObject } from '../../../wire/console.ts';
+import type { ListedLicenseObject } from '../../../wire/license.ts';
+import { withQuery } from '../../api.ts';
+import { count, shownKey } from '../../format.ts';
+import type { PageProps } from '../../page-props.ts';
+import { quoted, SameCommand } from '../../parts/command.tsx';
+import { Badge } from '../../parts/notice.tsx';
+import { Heading } from '../../parts/page.tsx';
+import { ListTable, type Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { hrefTo } from '../../router.ts';
+import { usePages } from '../../use-data.ts';
+import { ProductChoice, useProductNames, type ProductNames } from '../products.tsx';
+import { FreshnessBadge, StateBadge } from './badges.tsx';
+import { License } from './license.tsx';
+
+/** Licenses: the search, and with a key in the path one license. */
+export function Licenses({ route, overview }: PageProps) {
+  const [, licenseKey] = route.path;
+  const role = overview.data?.role ?? 'authority';
+  if (licenseKey !== undefined) return <License licenseKey={licenseKey} role={role} />;
+  return <Search query={route.query} role={role} overview={overview.data} />;
+}
+
+type Role = OverviewObject['role'];
+
+function Search({
+  query,
+  role,
+  overview,
+}: {
+  query: URLSearchParams;
+  role: Role;
+  overview: OverviewObject | null;
+}) {
+  const search = query.get('search') ?? '';
+  const filter = { search, enabled: query.get('enabled') ?? '', product: query.get('product') ?? '' };
+  const path = withQuery('/admin/v1/licenses', {
+    search,
+    enabled: filter.enabled,
+    product_key: filter.product,
+    limit: '25',
+  });
+  const pages = usePages<ListedLicenseObject>(path, 'licenses');
+  const names = useProductNames(role);
+  const isFiltered = search !== '' || filter.enabled !== '' || filter.product !== '';
+  return (
+    <>
+      <Heading title="Licenses" />
+      <SearchField search={search} query={query} />
+      <div class="filters">
+        <nav class="choice" aria-label="State">
+          {states.map(([enabled, text]) => (
+            <a
+              key={enabled}
+              href={hrefTo(['licenses'], { ...Object.fromEntries(query), enabled })}
+              aria-current={filter.enabled === enabled ? 'true' : undefined}
+            >
+              {text}
+            </a>
+          ))}
+        </nav>
+        <ProductChoice names={names} path={['licenses']} query={query} />
+      </div>
+      <ListTable
+        caption={captionOf(role, search, pages.total)}
+        pages={pages}
+        columns={role === 'authority' ? soldColumns(names) : cachedColumns}
+        keyOf={(license) => license.license_key}
+        empty={isFiltered ? nothingFound(role, search) : nothingYet(role, overview)}
+      />
+      <SameCommand line={commandOf(role, filter)} />
+    </>
+  );
+}
+
+const states = [
+  ['', 'all'],
+  ['true', 'enabled'],
+  ['false', 'disabled'],
+] as const;
+
+const searchAfterMs = 200;
+
+/** Searches while a person types. The text is kept in the address, without an entry in the history for each letter. */
+function SearchField({ search, query }: { search: string; query: URLSearchParams }) {
+  const [text, setText] = useState(search);
+  const timer = useRef<number | undefined>(undefined);
+  // The address was changed by a link.
+  useEffect(() => setText(search), [search]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const apply = (value: string): void => {
+    clearTimeout(timer.current);
+    location.replace(hrefTo(['licenses'], { ...Object.fromEntries(query), search: value.trim() }));
+  };
+  const onInput = (event: Event): void => {
+    const { value } = event.currentTarget as HTMLInputElement;
+    setText(value);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => apply(value), searchAfterMs);
+  };
+  const onSubmit = (event: Event): void => {
+    event.preventDefault();
+    apply(text);
+  };
+  return (
+    <form role="search" class="search" onSubmit={onSubmit}>
+      <label for="license-search">License key or e-mail address, or how it begins</label>
+      <input
+        id="license-search"
+        type="search"
+        name="search"
+        value={text}
+        onInput={onInput}
+        autocomplete="off"
+        spellcheck={false}
+      />
+    </form>
+  );
+}
+
+function captionOf(role: Role, search: string, total: number | null): string {
+  const what = role === 'authority' ? 'Licenses' : 'Licenses that this machine knows';
+  const found = search === '' ? what : `${what} that match “${search}”`;
+  return total === null ? found : `${found}: ${count(total)}`;
+}
+
+function nothingFound(role: Role, search: string) {
+  const where = role === 'authority' ? 'No license' : 'No license that this machine knows';
+  if (search === '') return `${where} fits this filter.`;
+  return (
+    <>
+      {where} has a key or an e-mail address that begins with “{search}”. Type the beginning as it was sold:
+      the middle of a key is not searched.
+    </>
+  );
+}
+
+function nothingYet(role: Role, overview: OverviewObject | null) {
+  if (role === 'authority') {
+    return (
+      <>
+        Nothing was sold yet. <a href={hrefTo(['products'])}>Add a product</a>, then{' '}
+        <a href={hrefTo(['purchases'])}>sell the first license</a>.
+      </>
+    );
+  }
+  const source = overview?.role === 'holder' ? 'a lease' : 'a first request of your software';
+  return `No license is known here yet. A license appears with ${source}.`;
+}
+
+function commandOf(role: Role, filter: { search: string; enabled: string; product: string }): string {
+  const { search, enabled, product } = filter;
+  if (role !== 'authority')
+    return search === '' ? 'latchkey status' : `latchkey license show ${quoted(search)}`;
+  const options = [
+    ...(search.includes('@') ? [`--email ${quoted(search)}`] : []),
+    ...(search !== '' && !search.includes('@') ? [`--key ${quoted(search)}`] : []),
+    ...(product === '' ? [] : [`--product ${quoted(product)}`]),
+    ...(enabled === '' ? [] : [`--enabled ${enabled}`]),
+  ];
+  return ['latchkey license list', ...options].join(' ');
+}
+
+type Listed = ListedLicenseObject;
+
+const keyColumn: Column<Listed> = {
+  name: 'License key',
+  cell: ({ license_key: key }) => (
+    <a class="key" href={hrefTo(['licenses', key])}>
+      {shownKey(key)}
+    </a>
+  ),
+};
+
+const buyerColumn: Column<Listed> = { name: 'Customer', cell: ({ buyer_email: email }) => email };
+const usesColumn: Column<Listed> = { name: 'Uses', kind: 'number', cell: ({ uses }) => count(uses) };
+
+function soldColumns(names: ProductNames): readonly Column<Listed>[] {
+  return [
+    keyColumn,
+    buyerColumn,
+    { name: 'Product', cell: ({ product_link: key }) => names.get(key) ?? key },
+    {
+      name: 'State',
+      cell: (license) => (
+        <StateBadge
+          state={license.refunded_at === null ? (license.enabled ? 'enabled' : 'disabled') : 'refunded'}
+        />
+      ),
+    },
+    usesColumn,
+    { name: 'Sold', cell: ({ date }) => <Time at={date} /> },
+  ];
+}
+
+const cachedColumns: readonly Column<Listed>[] = [
+  keyColumn,
+  buyerColumn,
+  { name: 'Product', cell: ({ product_link: product }) => product },
+  { name: 'State', cell: ({ enabled }) => <StateBadge state={enabled ? 'enabled' : 'disabled'} /> },
+  {
+    name: 'Freshness',
+    cell: ({ freshness }) => freshness !== null && <FreshnessBadge freshness={freshness} />,
+  },
+  {
+    name: 'Confirmed',
+    cell: ({ confirmed_at: at }) => (at === null ? 'never' : <Time at={at} />),
+  },
+  usesColumn,
+  {
+    name: 'Waiting',
+    kind: 'number',
+    cell: ({ pending }) => (pending === null || pending === 0 ? '' : <Badge tone="warn">{pending}</Badge>),
+  },
+];

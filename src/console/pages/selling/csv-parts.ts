@@ -1,0 +1,48 @@
+/** A part of a CSV file, with the header of the file. `line`: the line of its first record in the file. */
+export type CsvPart = { readonly text: string; readonly line: number; readonly records: number };
+
+/**
+ * Divides a CSV file into parts that one request can have. A line break within quotation marks does not end a record.
+ * Throws if the file has no record.
+ */
+export function csvParts(file: string, limits: { records: number; characters: number }): CsvPart[] {
+  const text = file.replace(/^\uFEFF/, '');
+  const headerEnd = recordEnd(text, 0);
+  const header = text.slice(0, headerEnd);
+  const parts: CsvPart[] = [];
+  let from = headerEnd;
+  let line = 1 + lineBreaks(header);
+  while (from < text.length) {
+    let end = from;
+    let records = 0;
+    do {
+      end = recordEnd(text, end);
+      records += 1;
+    } while (end < text.length && records < limits.records && end - from < limits.characters);
+    const body = text.slice(from, end);
+    if (body.trim() !== '') parts.push({ text: `${withBreak(header)}${body}`, line, records });
+    line += lineBreaks(body);
+    from = end;
+  }
+  if (parts.length === 0) throw new Error('The file has no rows: the first line names the columns.');
+  return parts;
+}
+
+/** Where the record ends that begins at `from`, after its line break. */
+function recordEnd(text: string, from: number): number {
+  let isQuoted = false;
+  for (let at = from; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') isQuoted = !isQuoted;
+    else if (character === '\n' && !isQuoted) return at + 1;
+  }
+  return text.length;
+}
+
+function lineBreaks(text: string): number {
+  return text.split('\n').length - 1;
+}
+
+function withBreak(header: string): string {
+  return header.endsWith('\n') ? header : `${header}\n`;
+}

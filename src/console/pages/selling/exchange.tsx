@@ -1,0 +1,273 @@
+import { useId, useRef, useState } from 'preact/hooks';
+import { ApiError, call, send, withQuery } from '../../api.ts';
+import { count, counted } from '../../format.ts';
+import { Refusal } from '../../parts/action.tsx';
+import { SameCommand } from '../../parts/command.tsx';
+import { Notice } from '../../parts/notice.tsx';
+import { Heading, Section } from '../../parts/page.tsx';
+import { Table } from '../../parts/table.tsx';
+import { useSession } from '../../session.ts';
+import { ReadOnlyNotice } from '../../parts/read-only.tsx';
+import { useProducts } from '../products.tsx';
+import { csvParts } from './csv-parts.ts';
+
+const nouns = ['license', 'purchase', 'coupon', 'activation'] as const;
+type Noun = (typeof nouns)[number];
+
+const meanings: Readonly<Record<Noun, string>> = {
+  license: 'Licenses: keys with their customers, counts and states',
+  purchase: 'Purchases, with the licenses that came with them',
+  coupon: 'Coupons of the account',
+  activation: 'Devices that have asked for seats, from another issuer',
+};
+
+/** Import from another store, and export for another store, as CSV. */
+export function Exchange() {
+  return (
+    <>
+      <Heading title="Import and export" />
+      <Import />
+      <Export />
+    </>
+  );
+}
+
+type Report = {
+  imported: number;
+  unchanged: number;
+  rejected: { row: number; code: string; detail: string }[];
+};
+
+type State =
+  | { step: 'idle' }
+  | { step: 'running'; done: number; parts: number }
+  | { step: 'checked' | 'imported'; report: Report }
+  | { step: 'failed'; error: ApiError; report: Report };
+
+function Import() {
+  const [noun, setNoun] = useState<Noun>('license');
+  const [file, setFile] = useState<File | null>(null);
+  const [product, setProduct] = useState('');
+  const [state, setState] = useState<State>({ step: 'idle' });
+  const isAdmin = useSession()?.admin === true;
+  const start = async (isDryRun: boolean): Promise<void> => {
+    if (file === null || state.step === 'running') return;
+    setState(await importFile(file, { noun, product, isDryRun }, setState));
+  };
+  const reset = (): void => setState({ step: 'idle' });
+  const isRunning = state.step === 'running';
+  return (
+    <Section title="Import">
+      <p>
+        The first line of the file names the columns, as in an export. Other columns are ignored. An import
+        can be repeated: rows that are here already stay as they are.
+      </p>
+      <ImportFields
+        noun={noun}
+        onNoun={(chosen) => (setNoun(chosen), reset())}
+        onFile={(chosen) => (setFile(chosen), reset())}
+        product={product}
+        onProduct={(chosen) => (setProduct(chosen), reset())}
+      />
+      <div class="filters">
+        <button
+          type="button"
+          class="primary"
+          disabled={!isAdmin || file === null || isRunning}
+          onClick={() => void start(true)}
+        >
+          Check the file
+        </button>
+        <button
+          type="button"
+          disabled={!isAdmin || state.step !== 'checked' || state.report.imported === 0}
+          onClick={() => void start(false)}
+        >
+          Import
+        </button>
+      </div>
+      {!isAdmin && <ReadOnlyNotice />}
+      <Result state={state} />
+      <SameCommand
+        line={`latchkey ${noun} import ${file === null ? 'FILE' : JSON.stringify(file.name)}${product === '' ? '' : ` --product ${product}`}`}
+      />
+    </Section>
+  );
+}
+
+function ImportFields({
+  noun,
+  onNoun,
+  onFile,
+  product,
+  onProduct,
+}: {
+  noun: Noun;
+  onNoun: (noun: Noun) => void;
+  onFile: (file: File | null) => void;
+  product: string;
+  onProduct: (product: string) => void;
+}) {
+  const id = useId();
+  const input = useRef<HTMLInputElement>(null);
+  const products = useProducts('authority') ?? [];
+  return (
+    <div class="filters">
+      <div class="field">
+        <label for={`${id}-noun`}>What</label>
+        <select id={`${id}-noun`} onChange={(event) => onNoun(event.currentTarget.value as Noun)}>
+          {nouns.map((each) => (
+            <option key={each} value={each} selected={each === noun}>
+              {meanings[each]}
+            </option>
+          ))}
+        </select>
+      </div>
+      <div class="field">
+        <label for={`${id}-file`}>CSV file</label>
+        <input
+          id={`${id}-file`}
+          ref={input}
+          type="file"
+          accept=".csv,text/csv"
+          onChange={() => onFile(input.current?.files?.[0] ?? null)}
+        />
+      </div>
+      {noun !== 'coupon' && (
+        <div class="field">
+          <label for={`${id}-product`}>Product of rows that name none</label>
+          <select id={`${id}-product`} onChange={(event) => onProduct(event.currentTarget.value)}>
+            <option value="">none</option>
+            {products.map(({ product_key: key, name }) => (
+              <option key={key} value={key} selected={key === product}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** What one request can have: the daemon takes 10,000 rows and 4 MiB. */
+const limits = { records: 2_000, characters: 1_000_000 };
+
+/** Sends a file part by part. Rows that were imported before a failure stay. */
+async function importFile(
+  file: File,
+  { noun, product, isDryRun }: { noun: Noun; product: string; isDryRun: boolean },
+  onState: (state: State) => void,
+): Promise<State> {
+  const report: Report = { imported: 0, unchanged: 0, rejected: [] };
+  const path = withQuery(`/admin/v1/${noun}s/import`, {
+    product_key: noun === 'coupon' ? '' : product,
+    dry_run: String(isDryRun),
+  });
+  try {
+    const parts = csvParts(await file.text(), limits);
+    for (const [index, { text, line }] of parts.entries()) {
+      onState({ step: 'running', done: index, parts: parts.length });
+      const part = await send<Report>('POST', path, text);
+      report.imported += part.imported;
+      report.unchanged += part.unchanged;
+      // The header is the first line of each part.
+      report.rejected.push(...part.rejected.map((row) => ({ ...row, row: row.row + line - 2 })));
+    }
+    return { step: isDryRun ? 'checked' : 'imported', report };
+  } catch (caught) {
+    const error = caught instanceof ApiError ? caught : new ApiError(0, 'unknown', messageOf(caught));
+    return { step: 'failed', error, report };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function Result({ state }: { state: State }) {
+  if (state.step === 'idle') return null;
+  if (state.step === 'running') {
+    return (
+      <p role="status">
+        Part {state.done + 1} of {state.parts} …
+      </p>
+    );
+  }
+  const { report } = state;
+  const rejectedRows = new Set(report.rejected.map(({ row }) => row)).size;
+  const verb = state.step === 'checked' ? 'can be imported' : 'imported';
+  return (
+    <>
+      {state.step === 'failed' && <Refusal error={state.error} />}
+      <Notice tone={rejectedRows > 0 ? 'warn' : 'ok'}>
+        {counted(report.imported, 'row')} {verb}, {count(report.unchanged)} here already,{' '}
+        {count(rejectedRows)} rejected.
+      </Notice>
+      {report.rejected.length > 0 && (
+        <Table
+          caption={`Why rows are rejected${report.rejected.length > shownRejected ? `: the first ${shownRejected}` : ''}`}
+          rows={report.rejected.slice(0, shownRejected)}
+          columns={[
+            { name: 'Line', kind: 'number', cell: ({ row }) => row },
+            { name: 'Why', cell: ({ detail }) => detail },
+            { name: 'Code', cell: ({ code }) => <code>{code}</code> },
+          ]}
+          keyOf={({ row, code }) => `${row} ${code}`}
+        />
+      )}
+    </>
+  );
+}
+
+const shownRejected = 100;
+
+function Export() {
+  const [noun, setNoun] = useState<Noun>('license');
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isRunning, setRunning] = useState(false);
+  const isAdmin = useSession()?.admin === true;
+  const id = useId();
+  const start = async (): Promise<void> => {
+    setRunning(true);
+    setError(null);
+    try {
+      const response = await call('GET', `/admin/v1/${noun}s/export`);
+      save(await response.blob(), `${noun}s.csv`);
+    } catch (caught) {
+      setError(caught instanceof ApiError ? caught : new ApiError(0, 'unknown', messageOf(caught)));
+    }
+    setRunning(false);
+  };
+  return (
+    <Section title="Export">
+      <p>The file has whole license keys and e-mail addresses: keep it where only you can read it.</p>
+      <div class="filters">
+        <div class="field">
+          <label for={id}>What</label>
+          <select id={id} onChange={(event) => setNoun(event.currentTarget.value as Noun)}>
+            {nouns.map((each) => (
+              <option key={each} value={each} selected={each === noun}>
+                {meanings[each]}
+              </option>
+            ))}
+          </select>
+        </div>
+        <button type="button" disabled={!isAdmin || isRunning} onClick={() => void start()}>
+          {isRunning ? 'Exporting …' : 'Export'}
+        </button>
+      </div>
+      {!isAdmin && <ReadOnlyNotice />}
+      {error !== null && <Refusal error={error} />}
+      <SameCommand line={`latchkey ${noun} export ${noun}s.csv`} />
+    </Section>
+  );
+}
+
+function save(content: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

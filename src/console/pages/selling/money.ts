@@ -1,0 +1,14 @@
+const amounts = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+/** An amount in cents as people write it: `1,234.50`. An authority knows no currency. */
+export function money(cents: number): string {
+  return amounts.format(cents / 100);
+}
+
+/** The cents of an amount that a person wrote, such as `49`, `49.9` or `49,90`; null if it is no amount. */
+export function centsOf(text: string): number | null {
+  const match = /^(?<whole>\d{1,12})(?:[.,](?<part>\d{1,2}))?$/.exec(text.trim());
+  if (match?.groups === undefined) return null;
+  const { whole = '0', part = '' } = match.groups;
+  return Number(whole) * 100 + Number(part.padEnd(2, '0'));
+}
