@@ -253,13 +253,25 @@ function longReadsOf({
   reader,
   local,
   current,
-}: OpenedStore): Pick<App, 'lists' | 'exportPage' | 'operations'> {
+}: OpenedStore): Pick<App, 'lists' | 'exportPage' | 'operations' | 'storedLicenses'> {
   if (local === null)
-    return { lists: reader, exportPage: (order) => exportFrom(reader, order), operations: null };
+    return {
+      lists: reader,
+      exportPage: (order) => exportFrom(reader, order),
+      operations: null,
+      storedLicenses: null,
+    };
   const { lists } = local;
   const isAgent = current.configuration.role === 'agent';
   const operations = isAgent ? { ...local.reader.operations, ...lists.operations } : null;
-  return { lists, exportPage: (order) => local.exportPage(order), operations };
+  const stored = {
+    ...lists.snapshots,
+    get: (licenseKey: string) => local.reader.snapshots.get(licenseKey),
+    freshness: () => current.configuration.freshness,
+    seatsOf: (productId: string) => current.leaseTermsOf(productId).seats,
+  };
+  const storedLicenses = isAgent ? stored : null;
+  return { lists, exportPage: (order) => local.exportPage(order), operations, storedLicenses };
 }
 
 /** Writes a rolled key of the first account to `api.key`. Only logs an error, because the caller must get the new key. */

@@ -12,7 +12,9 @@ import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { LeaseHolder, LeaseIssuer } from '../service/lease/ports.ts';
 import type { Overview, Status } from '../service/status.ts';
-import type { Lists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
+import type { SnapshotReads } from '../service/agent/tables.ts';
+import type { FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
+import type { Lists, LocalLists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
 import type { ConsoleDesk } from './console/desk.ts';
@@ -50,6 +52,14 @@ export type ProcessControl = {
   reload(): Promise<ReloadResult>;
 };
 
+/** The licenses that an agent has stored from its upstream. */
+export type StoredLicenses = Pick<SnapshotReads, 'get'> &
+  LocalLists['snapshots'] & {
+    freshness(): FreshnessPolicy;
+    /** How many devices may have a seat of a product; null: any number. */
+    seatsOf(productId: string): number | null;
+  };
+
 /** What the routes depend on; one for all listeners of a process. */
 export interface App {
   readonly role: RoleName;
@@ -67,6 +77,8 @@ export interface App {
   exportPage(order: ExportOrder): Promise<ExportPage>;
   /** The outbox of an agent; null on an authority. */
   readonly operations: (Pick<OperationReads, 'get' | 'depth'> & OperationLists) | null;
+  /** The licenses that an agent has stored; null on an authority and a holder. */
+  readonly storedLicenses: StoredLicenses | null;
   /** Explains the state of an operation of the outbox. */
   explain(operation: Operation): Explanation;
   readonly writer: Writer;

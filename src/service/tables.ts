@@ -279,6 +279,8 @@ export type LicenseFilter = TenantFilter & {
   enabled?: boolean | undefined;
   /** Ignores case. */
   buyerEmail?: string | undefined;
+  /** The beginning of the license key or, ignoring case, of the e-mail address. */
+  search?: string | undefined;
 };
 export interface LicenseReads {
   get(licenseKey: string): License | null;
@@ -366,5 +368,6 @@ export type OperationLists = AwaitableTable<Pick<OperationReads, 'list' | 'openO
 /** The lists of a local store, which may be an agent's. */
 export type LocalLists = Lists & {
   readonly mirror: AwaitableTable<Pick<MirrorReads, Listed>>;
+  readonly snapshots: AwaitableTable<Pick<SnapshotReads, Listed>>;
   readonly operations: OperationLists;
 };

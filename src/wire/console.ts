@@ -1,9 +1,19 @@
 import { z } from 'zod';
+import { localLicense } from '../domain/agent/license-snapshot.ts';
+import type { Purchase } from '../domain/catalogue.ts';
+import type { SoldLicense } from '../domain/license.ts';
 import type { Series } from '../domain/series.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { Overview } from '../service/status.ts';
-import { licenseObject } from './license.ts';
-import { explainedOperation } from './operation.ts';
+import {
+  licenseObject,
+  licenseState,
+  serializeLicense,
+  stateOfSnapshot,
+  stateOfSold,
+  type KnownSnapshot,
+} from './license.ts';
+import { explainedOperation, type ExplainedOperation } from './operation.ts';
 import { boolean, instant, oneOf, parameters, text } from './parameters.ts';
 import {
   issuerObject,
@@ -76,6 +86,7 @@ const licenseFreshness = z
     ),
     confirmed: z
       .object({ uses: z.int(), enabled: z.boolean() })
+      .meta({ id: 'ConfirmedLicense' })
       .describe('What the upstream said. The license itself contains the changes that are not sent yet.'),
   })
   .meta({ id: 'LicenseFreshness' });
@@ -84,11 +95,7 @@ const licenseFreshness = z
 export const licenseDetail = z
   .object({
     license: licenseObject,
-    state: z
-      .enum(['enabled', 'disabled', 'refunded', 'expired', 'gone'])
-      .describe(
-        'What a verify answers now. `expired`: the upstream confirmed it too long ago. `gone`: the upstream no longer knows it.',
-      ),
+    state: licenseState,
     product: z
       .object({
         product_key: z.string(),
@@ -112,6 +119,64 @@ export const licenseDetail = z
   .meta({ id: 'LicenseDetail' });
 
 export type LicenseDetail = z.infer<typeof licenseDetail>;
+
+type DetailFacts = {
+  product: { productKey: string; name: string | null; seats: number | null };
+  activations: number;
+  seatsTaken: number;
+};
+
+/** A license of an authority. */
+export function serializeSoldDetail(
+  sold: SoldLicense,
+  { purchase, ...facts }: DetailFacts & { purchase: Purchase | null },
+): LicenseDetail {
+  return {
+    license: serializeLicense(sold),
+    state: stateOfSold(sold),
+    ...serializeFacts(facts),
+    purchase: purchase && {
+      purchase_id: purchase.purchaseId,
+      date: formatDatetime(purchase.createdAt),
+      refunded_at: purchase.refundedAt === null ? null : formatDatetime(purchase.refundedAt),
+    },
+    freshness: null,
+    operations: [],
+    operations_total: 0,
+  };
+}
+
+function serializeFacts({ product, activations, seatsTaken }: DetailFacts) {
+  const { productKey, name, seats } = product;
+  return { product: { product_key: productKey, name, seats }, activations, seats_taken: seatsTaken };
+}
+
+/** A license that an agent has stored. `graceUntil`: epoch ms. */
+export function serializeSnapshotDetail(
+  known: KnownSnapshot,
+  {
+    graceUntil,
+    operations,
+    operationsTotal,
+    ...facts
+  }: DetailFacts & { graceUntil: number; operations: ExplainedOperation[]; operationsTotal: number },
+): LicenseDetail {
+  const { license, freshness, confirmedAt } = known;
+  return {
+    license: serializeLicense(localLicense(known)),
+    state: stateOfSnapshot(known),
+    ...serializeFacts(facts),
+    purchase: null,
+    freshness: {
+      state: freshness,
+      confirmed_at: formatDatetime(confirmedAt),
+      grace_until: formatDatetime(graceUntil),
+      confirmed: { uses: license.uses, enabled: license.enabled },
+    },
+    operations,
+    operations_total: operationsTotal,
+  };
+}
 
 export function serializeOverview(overview: Overview): OverviewObject {
   const { startedAt, oldestAt, attention, listeners } = overview;
@@ -186,7 +251,9 @@ export const doctorObject = z
   .object({
     ok: z.boolean().describe('No finding has the level `fail`.'),
     findings: z.array(
-      z.object({ level: z.enum(['ok', 'warn', 'fail']), what: z.string(), advice: z.string().nullable() }),
+      z
+        .object({ level: z.enum(['ok', 'warn', 'fail']), what: z.string(), advice: z.string().nullable() })
+        .meta({ id: 'Finding' }),
     ),
   })
   .meta({ id: 'Doctor' });

@@ -7,6 +7,7 @@ import {
   type SoldLicense,
   type HistoryEntry,
 } from '../domain/license.ts';
+import { localLicense, type LicenseSnapshot } from '../domain/agent/license-snapshot.ts';
 import { boolean, identifier, emailFilter, text, texts, instant, parameters } from './parameters.ts';
 import { pageShape } from './page.ts';
 
@@ -55,12 +56,22 @@ export function serializeSoldLicense(license: SoldLicense): SoldLicenseObject {
   };
 }
 
+/** How a license stands for a person. */
+export const licenseState = z
+  .enum(['enabled', 'disabled', 'refunded', 'expired', 'gone'])
+  .describe(
+    'What a verify answers now. `expired`: the upstream confirmed it too long ago. `gone`: the upstream no longer knows it.',
+  );
+
+export type LicenseStateName = z.infer<typeof licenseState>;
+
 /**
  * A license in the list of an authority or an agent. An agent knows no purchases: `purchase_id` and `refunded_at` are
  * null there. The other members are null on an authority.
  */
 export const listedLicenseObject = soldLicenseObject
   .extend({
+    state: licenseState,
     freshness: z.enum(['fresh', 'stale', 'grace', 'expired']).nullable(),
     confirmed_at: instant.nullable().describe('When the upstream confirmed the license.'),
     pending: z.int().nullable().describe('Changes that have not reached the upstream.'),
@@ -68,6 +79,46 @@ export const listedLicenseObject = soldLicenseObject
   .meta({ id: 'ListedLicense' });
 
 export type ListedLicenseObject = z.infer<typeof listedLicenseObject>;
+
+export function stateOfSold({ enabled, refundedAt }: SoldLicense): LicenseStateName {
+  if (enabled) return 'enabled';
+  return refundedAt === null ? 'disabled' : 'refunded';
+}
+
+/** What a person sees of a license of an agent. Times are epoch ms. */
+export type KnownSnapshot = Pick<LicenseSnapshot, 'license' | 'local' | 'confirmedAt' | 'gone'> & {
+  freshness: 'fresh' | 'stale' | 'grace' | 'expired';
+};
+
+export function stateOfSnapshot({ local, gone, freshness }: KnownSnapshot): LicenseStateName {
+  if (gone) return 'gone';
+  if (!local.enabled) return 'disabled';
+  return freshness === 'expired' ? 'expired' : 'enabled';
+}
+
+/** A license in the list of an authority. */
+export function serializeListed(license: SoldLicense): ListedLicenseObject {
+  return {
+    ...serializeSoldLicense(license),
+    state: stateOfSold(license),
+    freshness: null,
+    confirmed_at: null,
+    pending: null,
+  };
+}
+
+/** A license in the list of an agent. */
+export function serializeSnapshot(known: KnownSnapshot): ListedLicenseObject {
+  return {
+    ...serializeLicense(localLicense(known)),
+    purchase_id: null,
+    refunded_at: null,
+    state: stateOfSnapshot(known),
+    freshness: known.freshness,
+    confirmed_at: formatDatetime(known.confirmedAt),
+    pending: known.local.pending,
+  };
+}
 
 /** A license in the dialect of a store that adds the name of the product, and perhaps more. */
 export const namedLicenseObject = z
@@ -129,12 +180,18 @@ export const licenseQuery = parameters({
   license_key: licenseKeyFilter.optional(),
   enabled: boolean.optional(),
   buyer_email: emailFilter.optional(),
+  search: text(320)
+    .trim()
+    .normalize('NFC')
+    .refine((input) => input !== '', 'required: must not be empty')
+    .optional()
+    .describe('The beginning of a license key or, in any letter case, of the e-mail address of a buyer.'),
   ...pageShape('licenses'),
 });
 
 export const licenseList = z
   .object({
-    licenses: z.array(soldLicenseObject),
+    licenses: z.array(listedLicenseObject),
   })
   .meta({ id: 'LicenseList' });
 

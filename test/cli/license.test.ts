@@ -150,7 +150,15 @@ const purchase = {
   refunded_at: null,
   license,
 };
-const soldLicense = { ...license, purchase_id: 'p1', refunded_at: null };
+const soldLicense = {
+  ...license,
+  purchase_id: 'p1',
+  refunded_at: null,
+  state: 'enabled',
+  freshness: null,
+  confirmed_at: null,
+  pending: null,
+};
 
 test('license issue records a purchase', async () => {
   await using daemon = await startFakeDaemon();
@@ -199,8 +207,8 @@ test('license list distinguishes refunded keys from disabled keys', async () => 
   const refunded_at = '2026-02-01T00:00:00+00:00';
   const licenses = [
     { ...soldLicense, license_key: 'A' },
-    { ...soldLicense, license_key: 'B', enabled: false },
-    { ...soldLicense, license_key: 'C', enabled: false, refunded_at },
+    { ...soldLicense, license_key: 'B', enabled: false, state: 'disabled' },
+    { ...soldLicense, license_key: 'C', enabled: false, state: 'refunded', refunded_at },
     { ...soldLicense, license_key: 'D', refunded_at },
   ];
   daemon.answer({ body: { data: { licenses } } });
@@ -210,14 +218,49 @@ test('license list distinguishes refunded keys from disabled keys', async () => 
 });
 
 test.each([
-  ['not_the_authority', ['/admin/v1/licenses', '/api/v2/license/verify']],
+  ['not_offered_by_holder', ['/admin/v1/licenses', '/api/v2/license/verify']],
   ['scope_missing', ['/admin/v1/licenses']],
-])('license show uses verify on an agent: %s', async (code, asked) => {
+])('license show uses verify on a holder: %s', async (code, asked) => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 403, body: { title: 'No', code } });
   const shown = await latchkey('license', 'show', 'K', '--state-dir', daemon.stateDir);
   expect(shown).toMatchObject({ code: 1, out: '', err: expect.stringContaining(code) as string });
   expect(daemon.received.map(({ line }) => line)).toEqual(asked.map((path) => `GET ${path}?license_key=K`));
+});
+
+test('license show uses verify on an agent, which asks the upstream', async () => {
+  await using daemon = await startFakeDaemon();
+  const stored = {
+    ...soldLicense,
+    purchase_id: null,
+    freshness: 'stale',
+    confirmed_at: license['date'],
+    pending: 0,
+  };
+  daemon.answer({ body: { data: { ...license, licenses: [stored] } } });
+  const shown = await latchkey('license', 'show', 'K', '--state-dir', daemon.stateDir);
+  expect(shown).toMatchObject({ code: 0, err: '' });
+  expect(daemon.received.map(({ line }) => line)).toEqual([
+    'GET /admin/v1/licenses?license_key=K',
+    'GET /api/v2/license/verify?license_key=K',
+  ]);
+});
+
+test('license list shows the state and the freshness of the licenses that an agent has stored', async () => {
+  await using daemon = await startFakeDaemon();
+  const stored = {
+    ...soldLicense,
+    state: 'gone',
+    freshness: 'grace',
+    confirmed_at: license['date'],
+    pending: 0,
+  };
+  daemon.answer({ body: { data: { licenses: [stored] } } });
+  const { out } = await latchkey('license', 'list', '--search', 'AB', '--state-dir', daemon.stateDir);
+  const [head = '', row = ''] = out.split('\n').map((line) => line.split(/ {2,}/).join(' | '));
+  expect(head).toMatch(/CREATED \| FRESHNESS$/);
+  expect(row).toMatch(/^ABCDE-FGHJK-LMNPQ-RSTUV \| gone \|.* \| grace$/);
+  expect(daemon.received[0]?.line).toBe('GET /admin/v1/licenses?search=AB&limit=100&offset=0');
 });
 
 test('license list passes its filters on and says how to continue', async () => {

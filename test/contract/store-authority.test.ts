@@ -5,6 +5,7 @@ import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { engines, type AuthorityStore, type Engine } from '../support/app/authority-store.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { movesWithinMs, type Activation } from '../../src/domain/lease.ts';
+import type { LicenseFilter } from '../../src/service/tables.ts';
 import type { ActivationFilter } from '../../src/service/lease/tables.ts';
 import {
   account,
@@ -508,6 +509,62 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
       'moved',
       'seated',
     ]);
+  });
+
+  test('a license is found by the beginning of its key or of its buyer, and page by page', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const { licenses } = store.reader;
+    const sold = (licenseKey: string, buyerEmail: string, productKey = 'press'): License =>
+      buildLicense({ licenseKey, buyerEmail, productKey });
+    await add(
+      store,
+      sold('ABCDE-1', 'x@example.com'),
+      sold('ABCDE-2', 'Abc@example.com'),
+      sold('ABX', 'y@example.com', 'abc'),
+      sold('abcd', 'z@example.com'),
+      sold('ZZZ', 'ABCDEF@example.com', 'abc'),
+      sold('ZZ%_', 'äb@example.com'),
+    );
+    const found = async (search: string, filter: LicenseFilter = {}): Promise<string> => {
+      const listed = await licenses.list({ ...filter, search }, page);
+      expect(await licenses.count({ ...filter, search })).toBe(listed.length);
+      return listed.map(({ licenseKey }) => licenseKey).join(' ');
+    };
+    expect(await found('abc')).toBe('ABCDE-1 ABCDE-2 ZZZ abcd');
+    expect(await found('ABC')).toBe('ABCDE-1 ABCDE-2 ZZZ');
+    expect(await found('ABCDE-1')).toBe('ABCDE-1');
+    expect(await found('abc@EXAMPLE.com')).toBe('ABCDE-2');
+    expect(await found('ZZ')).toBe('ZZ%_ ZZZ');
+    expect(await found('ZZ%')).toBe('ZZ%_');
+    expect(await found('%')).toBe('');
+    expect(await found('äb')).toBe('ZZ%_');
+    expect(await found('abc', { productKey: 'abc' })).toBe('ZZZ');
+    expect(await found('abc', { licenseKey: 'abcd' })).toBe('abcd');
+    expect(await found('abc', { enabled: false })).toBe('');
+    expect(await found('abc', { tenant: { accountId: 'other', productKey: null } })).toBe('');
+    const second = { limit: 2, offset: 0, cursor: ['ABCDE-2'] as [string] };
+    const rest = await licenses.list({ search: 'abc' }, second);
+    expect(rest.map(({ licenseKey }) => licenseKey)).toEqual(['ZZZ', 'abcd']);
+    const skipped = await licenses.list({ search: 'abc' }, { limit: 1, offset: 2 });
+    expect(skipped.map(({ licenseKey }) => licenseKey)).toEqual(['ZZZ']);
+  });
+
+  test('a search that finds thousands of buyers lists them in the order of keys', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const keys = Array.from(
+      { length: 2_100 },
+      (_, number) => `K-${String((number * 11) % 2_100).padStart(4, '0')}`,
+    );
+    await add(
+      store,
+      ...keys.map((licenseKey) => buildLicense({ licenseKey, buyerEmail: 'many@example.com' })),
+    );
+    const { licenses } = store.reader;
+    expect(await licenses.count({ search: 'many' })).toBe(2_100);
+    const listed = await licenses.list({ search: 'many' }, { limit: 3, offset: 0, cursor: ['K-0010'] });
+    expect(listed.map(({ licenseKey }) => licenseKey)).toEqual(['K-0011', 'K-0012', 'K-0013']);
   });
 
   test('a step of the series adds its counts, keeps its last values, and is pruned by its start', async () => {

@@ -45,6 +45,7 @@ export class ReadingThread implements AsyncDisposable {
     tokens: this.#table('tokens', ['list', 'count']),
     audit: this.#table('audit', ['list', 'count']),
     mirror: this.#table('mirror', ['list', 'count']),
+    snapshots: this.#table('snapshots', ['list', 'count']),
     activations: this.#table('activations', ['list', 'count']),
     operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
   };

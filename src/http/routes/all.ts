@@ -13,6 +13,7 @@ import { firstVersionRoutes } from './api/first-version.ts';
 import { importRoutes } from './admin/import.ts';
 import { agentLeaseRoutes } from './agent-lease.ts';
 import { leaseRoutes } from './lease.ts';
+import { licenseAdminRoutes } from './admin/license.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
 import { overviewRoutes } from './admin/overview.ts';
@@ -29,6 +30,7 @@ export function routesOf({ license, hasFirstVersion }: Dialect): readonly Route[
 }
 
 const sameEverywhere: readonly Route[] = [
+  ...licenseAdminRoutes,
   ...historyRoutes,
   ...couponRoutes,
   ...couponChangeRoutes,

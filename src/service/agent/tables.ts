@@ -38,9 +38,22 @@ export interface MirrorTable extends MirrorReads {
   ageShown(confirmedAt: number): void;
 }
 
+export type SnapshotFilter = {
+  productId?: string | undefined;
+  licenseKey?: string | undefined;
+  /** As callers see it. */
+  enabled?: boolean | undefined;
+  /** Ignores case. */
+  buyerEmail?: string | undefined;
+  /** The beginning of the license key or, ignoring case, of the e-mail address. */
+  search?: string | undefined;
+};
+
 export interface SnapshotReads {
   /** Also finds a key by its aliases; the snapshot has the upstream's spelling. */
   get(licenseKey: string): LicenseSnapshot | null;
+  list(filter: SnapshotFilter, page: Page): LicenseSnapshot[];
+  count(filter: SnapshotFilter): number;
   aliasCount(licenseKey: string): number;
   /** License keys of a product, last confirmed first. */
   latest(productKey: string, limit: number): string[];

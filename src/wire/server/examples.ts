@@ -114,7 +114,19 @@ export const examples: Readonly<Record<string, Example>> = {
     query: { product_key: 'RGsF' },
     status: 200,
     response: {
-      data: { licenses: [{ ...license, purchase_id: purchase.purchase_id, refunded_at: null }] },
+      data: {
+        licenses: [
+          {
+            ...license,
+            purchase_id: purchase.purchase_id,
+            refunded_at: null,
+            state: 'enabled',
+            freshness: null,
+            confirmed_at: null,
+            pending: null,
+          },
+        ],
+      },
     },
   },
   verifyLicense: { query: byKey, status: 200, response: { data: license } },

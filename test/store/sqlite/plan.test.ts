@@ -76,6 +76,9 @@ const bounded: ReadonlySet<string> = new Set([
   // The moves of one activation, at most three.
   'SCAN moved VIRTUAL TABLE INDEX 1:',
   'SCAN preload_count',
+  // What a search finds, and up to so many rows of it.
+  'SCAN found',
+  'SCAN (subquery-1)',
   // Those that change every waiting queue, or every queue that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',
   'SCAN outbox USING INDEX outbox_outage',
@@ -174,7 +177,7 @@ test('what is open of a key that has a million changes is walked in their order,
   );
 });
 
-test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold and exported of few products, the devices of one key, and what is in doubt elsewhere, is sorted after it was read', async () => {
+test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold and exported of few products, the devices of one key, what a search finds, and what is in doubt elsewhere, is sorted after it was read', async () => {
   await using store = createTestStore();
   const sorting = statementsOf(store).filter((sql) =>
     planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
@@ -192,5 +195,7 @@ test('only what one key shows, the coupons with one code, what one buyer or key 
     expect.stringContaining('FROM activation WHERE license_key = ?1'),
     expect.stringContaining('FROM license CROSS JOIN purchase'),
     expect.stringContaining('UNION ALL'),
+    expect.stringContaining('FROM found CROSS JOIN license_snapshot'),
+    expect.stringContaining('FROM found CROSS JOIN license '),
   ]);
 });

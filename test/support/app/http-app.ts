@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { defaultFreshnessPolicy } from '../../../src/domain/agent/license-snapshot.ts';
 import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
@@ -70,6 +71,10 @@ export async function openApp(
     lists: reader,
     exportPage: (order) => exportPage(reader, order),
     operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
+    storedLicenses:
+      role === 'agent' && local !== null
+        ? { ...local.reader.snapshots, freshness: () => defaultFreshnessPolicy, seatsOf: () => 3 }
+        : null,
     explain: (operation) =>
       explainOperation(localOf(store).reader, operation, { blocker: null, monotonic: Date.now() }),
     writer,

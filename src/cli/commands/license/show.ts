@@ -24,8 +24,9 @@ export const command = defineCommand({
     const key = readLicenseKey(args.key);
     const found = await findLicense(args, key);
     const license = found?.data.licenses[0];
-    // An authority does not list an unknown key, which verify reports with the usual error.
-    if (found === null || license === undefined) {
+    // An authority does not list an unknown key, which verify reports with the usual error. Verify also asks the upstream.
+    const isOfAgent = (license?.freshness ?? null) !== null;
+    if (found === null || license === undefined || isOfAgent) {
       const verify = { path: '/api/v2/license/verify', query: { license_key: key } };
       return await requestAndShow(args, output, verify, licenseView);
     }
@@ -47,9 +48,7 @@ export const command = defineCommand({
   },
 });
 
-const withoutList: ReadonlySet<string | undefined> = new Set(['not_the_authority', 'not_offered_by_holder']);
-
-/** Null: the daemon is an agent or a holder, which has no list. */
+/** Null: the daemon is a holder, which has no list. */
 async function findLicense(
   options: GlobalOptions,
   key: string,
@@ -57,7 +56,7 @@ async function findLicense(
   try {
     return await request(options, { path: licensesPath, query: { license_key: key } }, licenseList);
   } catch (error) {
-    if (error instanceof CommandError && withoutList.has(error.refusal?.code)) return null;
+    if (error instanceof CommandError && error.refusal?.code === 'not_offered_by_holder') return null;
     throw error;
   }
 }

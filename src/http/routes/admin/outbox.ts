@@ -48,7 +48,7 @@ const list = route({
       : await operations.list(state, withNext(query));
     const read = pageOf({ list: 'operations', rows, total, keyOf: ({ seq }) => [seq] }, query, sentTo);
     const items = read.items.map((each) =>
-      explain ? present(app, each) : serializeOperation(each, products),
+      explain ? serializeExplained(app, each) : serializeOperation(each, products),
     );
     return ok({ operations: items }, read.headers);
   },
@@ -84,7 +84,7 @@ const show = route({
   handle({ app, path: { id } }) {
     const operation = app.operations?.get(id);
     if (operation === undefined || operation === null) return notFound();
-    return ok(present(app, operation));
+    return ok(serializeExplained(app, operation));
   },
 });
 
@@ -92,7 +92,8 @@ function notFound(): ReturnType<typeof failWith> {
   return failWith('operation_not_found', 'There is no operation with this id.');
 }
 
-function present(app: App, operation: Operation): ExplainedOperation {
+/** An operation with its explanation. */
+export function serializeExplained(app: App, operation: Operation): ExplainedOperation {
   const explanation = serializeExplanation(app.explain(operation), app.now());
   return { ...serializeOperation(operation, app.products), explanation };
 }
@@ -113,7 +114,11 @@ function decisionRoute(decision: Decision, operationId: string, summary: string)
       const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);
       if (!decided.ok) return decided;
       app.sync?.wake();
-      const response = await afterCommit(app.log, () => present(app, decided.value.operation), null);
+      const response = await afterCommit(
+        app.log,
+        () => serializeExplained(app, decided.value.operation),
+        null,
+      );
       return response === null ? responseUnreadable() : ok(response);
     },
   });

@@ -1,21 +1,15 @@
-import { withNext } from '../../../domain/page.ts';
 import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
 import { type LicenseTrigger, parseLicenseKey } from '../../../domain/license.ts';
 import { notFound, done, type Result } from '../../../domain/problem/problem.ts';
-import { type LicenseResponse, withStoredLicenseKey } from '../../../service/services.ts';
+import type { LicenseResponse } from '../../../service/services.ts';
 import { afterCommit } from '../../../service/writer.ts';
 import type { Awaitable } from '../../../service/tables.ts';
-import { type RouteResponse, emptyList, ok, pageOf, provenanceHeaders } from '../../response.ts';
+import { type RouteResponse, ok, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm, ProductName } from '../../dialects.ts';
-import {
-  foreignAccountFaults,
-  isUnknownProduct,
-  tenantForLicense,
-  tenantFilter,
-} from '../../entry/admission.ts';
+import { tenantForLicense } from '../../entry/admission.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
-import { licenseList, licenseParameters, licenseQuery, serializeSoldLicense } from '../../../wire/license.ts';
+import { licenseParameters } from '../../../wire/license.ts';
 import { enveloped } from '../../../wire/response.ts';
 
 /** A license key with its tenant; null: the text cannot be a license key. */
@@ -117,34 +111,7 @@ function verifyNow(app: App, tenant: Tenant, target: string, form: LicenseForm):
   return response instanceof Promise ? null : (response ?? null);
 }
 
-const list = route({
-  method: 'GET',
-  path: '/admin/v1/licenses',
-  operationId: 'listLicenses',
-  tag: 'Licenses',
-  summary: 'List licenses',
-  access: { credential: 'any', scope: 'admin' },
-  authorityOnly: true,
-  query: licenseQuery,
-  answers: { 200: enveloped(licenseList) },
-  faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
-  async handle({ app, principal, query, sentTo }) {
-    const scoped = { ...query, ...tenantFilter(principal, query.accountId) };
-    if (await isUnknownProduct(app, scoped)) return emptyList('licenses');
-    const filter = await withStoredLicenseKey(app, scoped);
-    const { lists } = app;
-    const rows = await lists.licenses.list(filter, withNext(query));
-    const total = await lists.licenses.count(filter);
-    const read = pageOf(
-      { list: 'licenses', rows, total, keyOf: ({ licenseKey }) => [licenseKey] },
-      query,
-      sentTo,
-    );
-    return ok({ licenses: read.items.map(serializeSoldLicense) }, read.headers);
-  },
-});
-
-/** Licenses in the form of a dialect: specification 4.4, and the list of an authority. */
+/** Licenses in the form of a dialect: specification 4.4. */
 export function licenseRoutes(form: LicenseForm): readonly Route[] {
   const answers = { 200: enveloped(form.schema) };
   const verify = route({
@@ -178,5 +145,5 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
         changeLicense(request, { ...(await targetOf(request, request.body)), trigger }, form),
     }),
   );
-  return [verify, ...changes, list];
+  return [verify, ...changes];
 }

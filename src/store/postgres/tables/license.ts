@@ -17,6 +17,7 @@ import type {
   HistoryTable,
   ListedChange,
 } from '../../../service/tables.ts';
+import { endOfPrefix } from '../../../domain/text.ts';
 import type { Names } from '../names.ts';
 import {
   statementOf,
@@ -43,6 +44,24 @@ export function ofBuyer({ license }: Names, buyerEmail: string | undefined): Con
   return [(place) => `lower(${license}.buyer_email) = lower(${place}::text COLLATE "C")`, buyerEmail];
 }
 
+/**
+ * The licenses whose key or buyer begins with a text. Keys have letter case; a text in lower case also finds keys in
+ * capitals.
+ */
+function found({ license }: Names, search: string | undefined): Condition {
+  const range = (column: string, change: string, [from, to]: readonly string[]): string => {
+    const changed = (place = ''): string => `${change}(${place}::text COLLATE "C")`;
+    return `${column} >= ${changed(from)} AND ${column} < ${changed(to)}`;
+  };
+  const key = `${license}.license_key`;
+  return [
+    (...places) =>
+      `(${range(key, '', places)} OR ${range(key, 'upper', places)} OR ${range(`lower(${license}.buyer_email)`, 'lower', places)})`,
+    search,
+    search === undefined ? undefined : endOfPrefix(search),
+  ];
+}
+
 /** The conditions of an export. */
 export function exported(names: Names, { productKey, tenant }: ExportFilter): Condition[] {
   return [[(place) => `${names.license}.product_key = ${place}`, productKey], ...ofTenant(names, tenant)];
@@ -54,6 +73,7 @@ function conditionsOf(names: Names, filter: LicenseFilter): Condition[] {
     [(place) => `${license}.license_key = ${place}`, filter.licenseKey],
     [(place) => `${license}.enabled = ${place}`, filter.enabled],
     ofBuyer(names, filter.buyerEmail),
+    found(names, filter.search),
     ...exported(names, filter),
   ];
 }

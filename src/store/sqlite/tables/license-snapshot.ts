@@ -1,12 +1,14 @@
 import type { LicenseExtra } from '../../../domain/license.ts';
 import type { LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
 import type {
+  SnapshotFilter,
   SnapshotReads,
   SnapshotTable,
   PreloadReads,
   PreloadTable,
 } from '../../../service/agent/tables.ts';
-import type { Bit, Prepare } from '../statements.ts';
+import { afterText, bit, type Bit, type Prepare } from '../statements.ts';
+import { hasManyIn, searchIn, searchParameters } from './search.ts';
 import type { PreloadKey, PreloadProgress } from '../../../domain/agent/preload.ts';
 
 type Row = {
@@ -47,6 +49,7 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
   );
   return {
     get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
+    ...snapshotLists(prepare),
     aliasCount: prepare.count('SELECT count(*) AS count FROM license_alias WHERE license_key = ?'),
     latest: prepare.column<string>(`SELECT license_key FROM license_snapshot WHERE product_key = ?
      ORDER BY confirmed_at DESC LIMIT ?`).all,
@@ -56,6 +59,72 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
     ).all,
     counts: freshnessCountsRead(prepare),
   };
+}
+
+/** The parameters are product, enabled, buyer, key and cursor, then limit and offset or those of the search. */
+function snapshotLists(prepare: Prepare): Pick<SnapshotReads, 'list' | 'count'> {
+  // An agent has few products: a scan in the order of keys soon finds enough of each.
+  const ofProduct = '(?1 IS NULL OR product_key = ?1)';
+  const rest = `(?2 IS NULL OR local_enabled = ?2) AND license_key > ?5`;
+  const ofBuyer = '(?3 IS NULL OR lower(buyer_email) = lower(?3))';
+  const conditions = {
+    byKey: `license_key = ?4 AND ${ofBuyer} AND ${ofProduct} AND ${rest}`,
+    byBuyer: `lower(buyer_email) = lower(?3) AND ?4 IS NULL AND ${ofProduct} AND ${rest}`,
+    any: `?3 IS NULL AND ?4 IS NULL AND ${ofProduct} AND ${rest}`,
+  };
+  const listedAndCounted = (condition: string) => ({
+    list: prepare.query(`${select} WHERE ${condition} ORDER BY license_key LIMIT ?6 OFFSET ?7`, fromRow),
+    count: prepare.count(`SELECT count(*) AS count FROM license_snapshot WHERE ${condition}`),
+  });
+  const byKey = listedAndCounted(conditions.byKey);
+  const byBuyer = listedAndCounted(conditions.byBuyer);
+  const any = listedAndCounted(conditions.any);
+  const { sorted, isMatch, parts } = searchIn('license_snapshot', 6);
+  const others = `(?4 IS NULL OR license_key = ?4) AND ${ofBuyer} AND ${ofProduct} AND ${rest}`;
+  const page = 'ORDER BY license_key LIMIT ?8 OFFSET ?9';
+  const scan = prepare.query(`${select} WHERE ${isMatch} AND ${others} ${page}`, fromRow);
+  const few = prepare.query(
+    `${sorted.tables} ${select.replace(/ license_snapshot$/, ` ${sorted.from}`)}
+     WHERE ${others.replace('license_key > ?5', 'found_key > ?5')} ${page.replace('license_key', 'found_key')}`,
+    fromRow,
+  );
+  const [ofBuyers, ofKeys] = parts.map(
+    (part) => `(SELECT count(*) FROM license_snapshot WHERE ${part} AND ${others})`,
+  );
+  const countFound = prepare.count(`SELECT ${ofBuyers} + ${ofKeys} AS count`);
+  const hasMany = hasManyIn(prepare, 'license_snapshot');
+  const statementsFor = ({ licenseKey, buyerEmail }: SnapshotFilter) => {
+    if (licenseKey !== undefined) return byKey;
+    return buyerEmail === undefined ? any : byBuyer;
+  };
+  return {
+    list(filter, { limit, offset, cursor }) {
+      const parameters = [...snapshotParameters(filter), afterText({ limit, offset, cursor })];
+      if (filter.search === undefined) return statementsFor(filter).list.all(...parameters, limit, offset);
+      const searched = [...parameters, ...searchParameters(filter.search), limit, offset];
+      return (hasMany(filter.search) ? scan : few).all(...searched);
+    },
+    count(filter) {
+      const parameters = [...snapshotParameters(filter), ''];
+      return filter.search === undefined
+        ? statementsFor(filter).count(...parameters)
+        : countFound(...parameters, ...searchParameters(filter.search));
+    },
+  };
+}
+
+function snapshotParameters({
+  productId,
+  enabled,
+  buyerEmail,
+  licenseKey,
+}: SnapshotFilter): (string | number | null)[] {
+  return [
+    productId ?? null,
+    enabled === undefined ? null : bit(enabled),
+    buyerEmail ?? null,
+    licenseKey ?? null,
+  ];
 }
 
 const hourMs = 3_600_000;

@@ -14,6 +14,8 @@ import type {
   LicenseReads,
   LicenseTable,
 } from '../../../service/tables.ts';
+import { hasManyIn, searchIn, searchParameters } from './search.ts';
+import type { Page } from '../../../domain/page.ts';
 import { bit, type Bit, type Prepare, afterText, ofTenant, soldBy } from '../statements.ts';
 
 type LicenseRow = Omit<License, 'enabled'> & { enabled: Bit };
@@ -91,6 +93,7 @@ export function licenseReads(prepare: Prepare): LicenseReads {
   const any = { list: listed(conditions.any), count };
   const hasFew = (tenant: LicenseFilter['tenant']): boolean =>
     (tenant ?? null) !== null && count(...filterParameters({ tenant })) <= maxScanned;
+  const search = searchReads(prepare);
   const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled, tenant }: LicenseFilter) => {
     if (licenseKey !== undefined) return byKey;
     if (buyerEmail !== undefined) return byBuyer;
@@ -115,8 +118,50 @@ export function licenseReads(prepare: Prepare): LicenseReads {
     after: (filter, licenseKey, limit) =>
       exportFor(filter).all(...exportParameters(filter), licenseKey, limit),
     list: (filter, page) =>
-      statementsFor(filter).list.all(...filterParameters(filter), afterText(page), page.limit, page.offset),
-    count: (filter) => statementsFor(filter).count(...filterParameters(filter)),
+      filter.search === undefined
+        ? statementsFor(filter).list.all(
+            ...filterParameters(filter),
+            afterText(page),
+            page.limit,
+            page.offset,
+          )
+        : search.list(filter, filter.search, page),
+    count: (filter) =>
+      filter.search === undefined
+        ? statementsFor(filter).count(...filterParameters(filter))
+        : search.count(filter, filter.search),
+  };
+}
+
+/** The same parameters, then those of the search. */
+function searchReads(prepare: Prepare): {
+  list: (filter: LicenseFilter, search: string, page: Page) => SoldLicense[];
+  count: (filter: LicenseFilter, search: string) => number;
+} {
+  const { sorted, isMatch, parts } = searchIn('license', 7);
+  const others = `(?6 IS NULL OR license_key = ?6) AND ${optional.product} AND ${optional.buyer} AND ${rest}`;
+  const page = 'AND license_key > ?9 ORDER BY license_key LIMIT ?10 OFFSET ?11';
+  const scan = prepare.query(`${selectSold} WHERE ${isMatch} AND ${others} ${page}`, soldFromRow);
+  const few = prepare.query(
+    `${sorted.tables} ${selectSold.replace(/ license$/, ` ${sorted.from}`)}
+     WHERE ${others} ${page.replaceAll('license_key', 'found_key')}`,
+    soldFromRow,
+  );
+  const [ofBuyers, ofKeys] = parts.map(
+    (part) => `(SELECT count(*) FROM license WHERE ${part} AND ${others})`,
+  );
+  const count = prepare.count(`SELECT ${ofBuyers} + ${ofKeys} AS count`);
+  const hasMany = hasManyIn(prepare, 'license');
+  return {
+    list: (filter, search, { limit, offset, cursor }) =>
+      (hasMany(search) ? scan : few).all(
+        ...filterParameters(filter),
+        ...searchParameters(search),
+        afterText({ limit, offset, cursor }),
+        limit,
+        offset,
+      ),
+    count: (filter, search) => count(...filterParameters(filter), ...searchParameters(search)),
   };
 }
 

@@ -1,0 +1,210 @@
+import type { Principal } from '../../../domain/access/principal.ts';
+import { freshnessAt, type LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
+import { parseLicenseKey, parsePlainLicenseKey } from '../../../domain/license.ts';
+import { withNext, type Page } from '../../../domain/page.ts';
+import { failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
+import type { SnapshotFilter } from '../../../service/agent/tables.ts';
+import { storedLicenseKey, withStoredLicenseKey } from '../../../service/services.ts';
+import type { LicenseFilter } from '../../../service/tables.ts';
+import {
+  licenseDetail,
+  serializeSnapshotDetail,
+  serializeSoldDetail,
+  type LicenseDetail,
+} from '../../../wire/console.ts';
+import {
+  licenseList,
+  licenseQuery,
+  serializeListed,
+  serializeSnapshot,
+  type KnownSnapshot,
+  type ListedLicenseObject,
+} from '../../../wire/license.ts';
+import { enveloped } from '../../../wire/response.ts';
+import type { App, StoredLicenses } from '../../app.ts';
+import { foreignAccountFaults, isUnknownProduct, tenantFilter } from '../../entry/admission.ts';
+import { emptyList, ok, pageOf } from '../../response.ts';
+import { route, type Route } from '../../route.ts';
+import { serializeExplained } from './outbox.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const path = '/admin/v1/licenses';
+
+type Found = { licenses: readonly ListedLicenseObject[]; total: number };
+type Filter = Omit<LicenseFilter, 'tenant'>;
+
+const list = route({
+  method: 'GET',
+  path,
+  operationId: 'listLicenses',
+  tag: 'Licenses',
+  summary: 'List licenses: those of an authority, or those that an agent has stored',
+  access,
+  query: licenseQuery,
+  answers: { 200: enveloped(licenseList) },
+  faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
+  async handle({ app, principal, query, sentTo }) {
+    if (app.role === 'holder') return notOffered();
+    const { accountId, ...filter } = query;
+    const page = withNext(query);
+    const read =
+      app.storedLicenses === null
+        ? await soldLicenses(app, { ...filter, ...tenantFilter(principal, accountId) }, page)
+        : await storedLicenses(app, app.storedLicenses, { principal, filter, accountId }, page);
+    if (read === null) return emptyList('licenses');
+    const { licenses: rows, total } = read;
+    const keyOf = (license: ListedLicenseObject): [string] => [license.license_key];
+    const shown = pageOf({ list: 'licenses', rows, total, keyOf }, query, sentTo);
+    return ok({ licenses: shown.items }, shown.headers);
+  },
+});
+
+function notOffered(): Result<never> {
+  return failWith(
+    'not_offered_by_holder',
+    'A holder has leases of license keys, and nothing else of the store.',
+  );
+}
+
+/** Null: the product does not exist, or the credential cannot access it. */
+async function soldLicenses(app: App, sent: LicenseFilter, page: Page): Promise<Found | null> {
+  if (await isUnknownProduct(app, sent)) return null;
+  const { licenses } = app.lists;
+  const { filter, total } = await inStoredSpelling(await withStoredLicenseKey(app, sent), (each) =>
+    licenses.count(each),
+  );
+  return { licenses: (await licenses.list(filter, page)).map(serializeListed), total };
+}
+
+/** Searches for the text as sent, or else for the license key that was most likely issued. */
+async function inStoredSpelling<Sent extends { search?: string | undefined }>(
+  filter: Sent,
+  count: (filter: Sent) => number | Promise<number>,
+): Promise<{ filter: Sent; total: number }> {
+  const total = await count(filter);
+  const { search } = filter;
+  const plain = search === undefined ? null : parsePlainLicenseKey(search);
+  if (total > 0 || plain === null || plain === search) return { filter, total };
+  const plainFilter = { ...filter, search: plain };
+  return { filter: plainFilter, total: await count(plainFilter) };
+}
+
+type AgentQuery = { principal: Principal; filter: Filter; accountId: string | undefined };
+
+/** Null: the product is not configured, or the credential cannot access it. */
+async function storedLicenses(
+  app: App,
+  stored: StoredLicenses,
+  { principal, filter: { productKey, ...others }, accountId }: AgentQuery,
+  page: Page,
+): Promise<Found | null> {
+  const { tenant, isOperator } = principal;
+  // All products of an agent belong to one account.
+  if (isOperator && accountId !== undefined && accountId !== tenant.accountId) return null;
+  const named = productKey === undefined ? undefined : app.products?.idOf(productKey);
+  if (named === null) return null;
+  if (tenant.productKey !== null && named !== undefined && named !== tenant.productKey) return null;
+  const sent: SnapshotFilter = {
+    ...others,
+    productId: named ?? tenant.productKey ?? undefined,
+    // Under another spelling, the upstream's is stored.
+    ...(others.licenseKey !== undefined && { licenseKey: spellingIn(stored, others.licenseKey) }),
+  };
+  const { filter, total } = await inStoredSpelling(sent, (each) => stored.count(each));
+  const alias = total > 0 || sent.search === undefined ? null : snapshotOf(stored, sent.search);
+  const rows = alias === null ? await stored.list(filter, page) : [alias];
+  const now = app.now();
+  const licenses = rows.map((each) => serializeSnapshot(knownAt(each, stored, now)));
+  return { licenses, total: alias === null ? total : 1 };
+}
+
+function knownAt(snapshot: LicenseSnapshot, stored: StoredLicenses, now: number): KnownSnapshot {
+  return { ...snapshot, freshness: freshnessAt(snapshot.confirmedAt, stored.freshness(), now) };
+}
+
+function spellingIn(stored: StoredLicenses, licenseKey: string): string {
+  return snapshotOf(stored, licenseKey)?.license.licenseKey ?? licenseKey;
+}
+
+/** Also finds a key by another spelling. */
+function snapshotOf(stored: StoredLicenses, licenseKey: string): LicenseSnapshot | null {
+  const plain = parsePlainLicenseKey(licenseKey);
+  return stored.get(licenseKey) ?? (plain === null ? null : stored.get(plain));
+}
+
+const show = route({
+  method: 'GET',
+  path: `${path}/:key`,
+  operationId: 'getLicense',
+  tag: 'Licenses',
+  summary: 'Show all that is known about a license',
+  refusals: ['license_not_found'],
+  access,
+  answers: { 200: enveloped(licenseDetail) },
+  async handle({ app, principal, path: { key } }) {
+    if (app.role === 'holder') return notOffered();
+    const licenseKey = parseLicenseKey(key);
+    if (licenseKey === null) return notFound('license');
+    const detail =
+      app.storedLicenses === null
+        ? await soldDetail(app, principal, licenseKey)
+        : await storedDetail(app, app.storedLicenses, { principal, licenseKey });
+    return detail === null ? notFound('license') : ok(detail);
+  },
+});
+
+async function soldDetail(app: App, principal: Principal, licenseKey: string): Promise<LicenseDetail | null> {
+  const { reader } = app;
+  const filter = { licenseKey: await storedLicenseKey(reader, licenseKey), ...tenantFilter(principal) };
+  const [license] = await reader.licenses.list(filter, { limit: 1, offset: 0 });
+  if (license === undefined) return null;
+  const product = await reader.products.get(license.productKey);
+  const { purchaseId } = license;
+  return serializeSoldDetail(license, {
+    product: {
+      productKey: license.productKey,
+      name: product?.name ?? null,
+      seats: product?.leaseTerms.seats ?? null,
+    },
+    purchase: purchaseId === null ? null : await reader.purchases.get(purchaseId),
+    ...(await seatsOf(app, license.licenseKey)),
+  });
+}
+
+async function seatsOf(app: App, licenseKey: string): Promise<{ activations: number; seatsTaken: number }> {
+  const { activations } = app.reader;
+  return {
+    activations: await activations.count({ licenseKey }),
+    seatsTaken: await activations.seatsTaken(licenseKey, app.now(), ''),
+  };
+}
+
+const maxOperations = 100;
+
+async function storedDetail(
+  app: App,
+  stored: StoredLicenses,
+  { principal: { tenant }, licenseKey: sent }: { principal: Principal; licenseKey: string },
+): Promise<LicenseDetail | null> {
+  const snapshot = snapshotOf(stored, sent);
+  if (snapshot === null) return null;
+  const { productId } = snapshot;
+  if (tenant.productKey !== null && tenant.productKey !== productId) return null;
+  const { licenseKey } = snapshot.license;
+  const page = { limit: maxOperations, offset: 0 };
+  const operations = (await app.operations?.openOf(licenseKey, null, page)) ?? [];
+  return serializeSnapshotDetail(knownAt(snapshot, stored, app.now()), {
+    product: {
+      productKey: app.products?.keyOf(productId) ?? productId,
+      name: await app.productName(productId),
+      seats: stored.seatsOf(productId),
+    },
+    graceUntil: snapshot.confirmedAt + stored.freshness().graceMs,
+    operations: operations.map((each) => serializeExplained(app, each)),
+    operationsTotal: (await app.operations?.countOpenOf(licenseKey, null)) ?? 0,
+    ...(await seatsOf(app, licenseKey)),
+  });
+}
+
+/** Licenses for people (src/http/README.md, Admin routes). */
+export const licenseAdminRoutes: readonly Route[] = [list, show];

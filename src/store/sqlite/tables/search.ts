@@ -1,0 +1,43 @@
+import { endOfPrefix } from '../../../domain/text.ts';
+import type { Prepare } from '../statements.ts';
+
+/** Up to this number of licenses of a buyer are sorted. Beyond it, a scan in the order of keys soon finds enough. */
+const maxSorted = 2_000;
+
+export function searchParameters(search: string): [from: string, to: string] {
+  return [search, endOfPrefix(search)];
+}
+
+/**
+ * Finds licenses by the beginning of their key or of the e-mail address of their buyer, with the two parameters of
+ * `searchParameters` from the number `first`. Keys have letter case; a text in lower case also finds keys in capitals.
+ */
+export function searchIn(table: 'license' | 'license_snapshot', first: number) {
+  const [from, to] = [`?${first}`, `?${first + 1}`];
+  const key = `license_key >= ${from} AND license_key < ${to}`;
+  const capitals = `license_key >= upper(${from}) AND license_key < upper(${to})`;
+  const buyer = `lower(buyer_email) >= lower(${from}) AND lower(buyer_email) < lower(${to})`;
+  const found = [key, capitals, buyer].map((range) => `SELECT license_key FROM ${table} WHERE ${range}`);
+  return {
+    /** A table `found` with the keys in order, and the rows of the table. */
+    sorted: {
+      tables: `WITH found (found_key) AS (${found.join(' UNION ')})`,
+      from: `found CROSS JOIN ${table} ON license_key = found_key`,
+    },
+    isMatch: `(${key} OR ${capitals} OR ${buyer})`,
+    /** The matching rows, in two parts of which each can use an index. */
+    parts: [buyer, `(${key} OR ${capitals}) AND NOT (${buyer})`],
+  };
+}
+
+/** Whether so many licenses are of matching buyers that a scan is faster. */
+export function hasManyIn(
+  prepare: Prepare,
+  table: 'license' | 'license_snapshot',
+): (search: string) => boolean {
+  const [buyer = ''] = searchIn(table, 1).parts;
+  const count = prepare.count(
+    `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE ${buyer} LIMIT ${maxSorted + 1})`,
+  );
+  return (search) => count(...searchParameters(search)) > maxSorted;
+}
