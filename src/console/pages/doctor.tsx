@@ -3,6 +3,7 @@ import { counted } from '../format.ts';
 import { SameCommand } from '../parts/command.tsx';
 import { Badge, Notice } from '../parts/notice.tsx';
 import { Heading, Section } from '../parts/page.tsx';
+import { Sentence } from '../parts/time.tsx';
 import { useData } from '../use-data.ts';
 
 type Finding = DoctorObject['findings'][number];
@@ -66,7 +67,9 @@ function FindingList({ level, findings }: { level: Level; findings: readonly Fin
           <li key={what}>
             <Badge tone={level}>{level}</Badge>
             <div>
-              <p>{what}</p>
+              <p>
+                <Sentence text={what} />
+              </p>
               {advice !== null && (
                 <p class="quiet">
                   What to do: <strong>{advice}</strong>

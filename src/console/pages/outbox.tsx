@@ -29,12 +29,9 @@ function ChangeList({ query, outbox }: { query: URLSearchParams; outbox: OutboxC
   const filter: Filter = { state: query.get('state') ?? '', licenseKey: query.get('key') ?? '' };
   const pages = usePages<ExplainedOperation>(filterPath(filter, pageSize), 'operations');
   const isOutdated = useOutdated(outbox, pages);
-  const [said, setSaid] = useState('');
-  const status = useRef<HTMLParagraphElement>(null);
+  const [said, setSaid] = useState({ text: '' });
   const onDecided = (operation: ExplainedOperation, decision: Decision): void => {
-    setSaid(`${changeText(operation)}: ${results[decision]}.`);
-    // The change may leave the list, and with it the button that had the focus.
-    status.current?.focus();
+    setSaid({ text: `${changeText(operation)}: ${results[decision]}.` });
     pages.reload();
   };
   return (
@@ -59,9 +56,7 @@ function ChangeList({ query, outbox }: { query: URLSearchParams; outbox: OutboxC
           Only changes of <code>{shownKey(filter.licenseKey)}</code>.
         </p>
       )}
-      <p ref={status} tabIndex={-1} role="status" class="said">
-        {said}
-      </p>
+      <Said said={said} />
       {isOutdated && (
         <Notice tone="quiet">
           The outbox has changed.{' '}
@@ -73,6 +68,19 @@ function ChangeList({ query, outbox }: { query: URLSearchParams; outbox: OutboxC
       <Changes pages={pages} filter={filter} onDecided={onDecided} />
       <SameCommand line={`latchkey outbox list${filterOptions(filter)}`} />
     </>
+  );
+}
+
+/** What was done. It gets the focus: the change may leave the list, and with it the button that had the focus. */
+function Said({ said }: { said: { text: string } }) {
+  const status = useRef<HTMLParagraphElement>(null);
+  useEffect(() => {
+    if (said.text !== '') status.current?.focus();
+  }, [said]);
+  return (
+    <p ref={status} tabIndex={-1} role="status" class="said">
+      {said.text}
+    </p>
   );
 }
 

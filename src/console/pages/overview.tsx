@@ -3,6 +3,7 @@ import type { PageProps } from '../page-props.ts';
 import { Command } from '../parts/command.tsx';
 import { Badge, Notice } from '../parts/notice.tsx';
 import { Heading } from '../parts/page.tsx';
+import { Sentence } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
 import { useData } from '../use-data.ts';
 import { Daemon, Issuer, Leases, Licenses } from './overview-cards.tsx';
@@ -77,7 +78,10 @@ function AttentionItem({
     <li class="notice" data-tone={level}>
       <div class="attention-text">
         <p>
-          <Badge tone={level}>{levels[level]}</Badge> <strong>{text}</strong>
+          <Badge tone={level}>{levels[level]}</Badge>{' '}
+          <strong>
+            <Sentence text={text} />
+          </strong>
         </p>
         <p>{advice}</p>
       </div>

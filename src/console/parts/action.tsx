@@ -21,7 +21,7 @@ type ActionProps = {
   readonly isDangerous?: boolean;
   /** Does it. What it returns is shown instead of closing the dialog, such as a new secret. */
   readonly run: (form: FormData) => Promise<ComponentChildren | void>;
-  /** Called after it is done. */
+  /** Called when it is done and the dialog is closed. */
   readonly onDone?: () => void;
 };
 
@@ -29,9 +29,21 @@ type ActionProps = {
 export function Action(props: ActionProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isOpen, setOpen] = useState(false);
+  const isDone = useRef(false);
   const open = (): void => {
+    isDone.current = false;
     setOpen(true);
     dialog.current?.showModal();
+  };
+  // Only now: what `onDone` reads again may remove this button from the page, with its dialog.
+  const onClose = (): void => {
+    setOpen(false);
+    if (isDone.current) props.onDone?.();
+  };
+  const run = async (form: FormData): Promise<ComponentChildren | void> => {
+    const result = await props.run(form);
+    isDone.current = true;
+    return result;
   };
   return (
     <>
@@ -43,8 +55,8 @@ export function Action(props: ActionProps) {
       >
         {props.label}
       </button>
-      <dialog ref={dialog} onClose={() => setOpen(false)} aria-label={props.title}>
-        {isOpen && <ActionForm {...props} close={() => dialog.current?.close()} />}
+      <dialog ref={dialog} onClose={onClose} aria-label={props.title}>
+        {isOpen && <ActionForm {...props} run={run} close={() => dialog.current?.close()} />}
       </dialog>
     </>
   );
@@ -53,17 +65,13 @@ export function Action(props: ActionProps) {
 type RunState = { isRunning: boolean; error: ApiError | null; result: ComponentChildren };
 
 /** Runs an action once at a time; closes the dialog unless there is a result to show. */
-function useRun(
-  { run, onDone }: ActionProps,
-  close: () => void,
-): [RunState, (form: FormData) => Promise<void>] {
+function useRun({ run }: ActionProps, close: () => void): [RunState, (form: FormData) => Promise<void>] {
   const [state, setState] = useState<RunState>({ isRunning: false, error: null, result: null });
   const start = async (form: FormData): Promise<void> => {
     if (state.isRunning) return;
     setState({ isRunning: true, error: null, result: null });
     try {
       const result = (await run(form)) ?? null;
-      onDone?.();
       if (result === null) close();
       else setState({ isRunning: false, error: null, result });
     } catch (caught) {

@@ -1,5 +1,15 @@
 import { fromNow, longTime } from '../format.ts';
 
+const instantInText = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2}))/;
+
+/** A sentence of the daemon, with its instants as people say them. */
+export function Sentence({ text }: { text: string }) {
+  // The parts with an odd index are what the group of the pattern matched.
+  return text
+    .split(instantInText)
+    .map((part, index) => (index % 2 === 1 ? <Time key={index} at={part} /> : part));
+}
+
 /** An instant as people say it; the title has the date. */
 export function Time({ at }: { at: string }) {
   return (
