@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import { isValidElement, type ComponentChildren, type VNode } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../api.ts';
 import { useSession } from '../session.ts';
@@ -19,8 +19,8 @@ type ActionProps = {
   /** The fields of a form. */
   readonly children?: ComponentChildren;
   readonly isDangerous?: boolean;
-  /** Does it. What it returns is shown instead of closing the dialog, such as a new secret. */
-  readonly run: (form: FormData) => Promise<ComponentChildren | void>;
+  /** Does it. An element that it returns, such as one with a new secret, is shown instead of closing the dialog. */
+  readonly run: (form: FormData) => Promise<unknown>;
   /** Called when it is done and the dialog is closed. */
   readonly onDone?: () => void;
 };
@@ -40,7 +40,7 @@ export function Action(props: ActionProps) {
     setOpen(false);
     if (isDone.current) props.onDone?.();
   };
-  const run = async (form: FormData): Promise<ComponentChildren | void> => {
+  const run = async (form: FormData): Promise<unknown> => {
     const result = await props.run(form);
     isDone.current = true;
     return result;
@@ -62,7 +62,7 @@ export function Action(props: ActionProps) {
   );
 }
 
-type RunState = { isRunning: boolean; error: ApiError | null; result: ComponentChildren };
+type RunState = { isRunning: boolean; error: ApiError | null; result: VNode | null };
 
 /** Runs an action once at a time; closes the dialog unless there is a result to show. */
 function useRun({ run }: ActionProps, close: () => void): [RunState, (form: FormData) => Promise<void>] {
@@ -71,7 +71,9 @@ function useRun({ run }: ActionProps, close: () => void): [RunState, (form: Form
     if (state.isRunning) return;
     setState({ isRunning: true, error: null, result: null });
     try {
-      const result = (await run(form)) ?? null;
+      const returned = await run(form);
+      // Most actions return the answer of the daemon, which is not for people.
+      const result = isValidElement(returned) ? returned : null;
       if (result === null) close();
       else setState({ isRunning: false, error: null, result });
     } catch (caught) {

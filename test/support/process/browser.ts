@@ -13,6 +13,13 @@ export interface Page {
   /** Runs a script in the page. */
   readonly evaluate: <Value>(script: string) => Promise<Value>;
   readonly waitForEvent: (name: 'framenavigated') => Promise<unknown>;
+  readonly reload: () => Promise<unknown>;
+  readonly keyboard: {
+    readonly press: (key: string) => Promise<void>;
+    readonly type: (text: string) => Promise<void>;
+  };
+  readonly emulateMedia: (media: { colorScheme: 'light' | 'dark' }) => Promise<void>;
+  readonly setViewportSize: (size: { width: number; height: number }) => Promise<void>;
   readonly on: {
     (name: 'console', hear: (message: { type: () => string; text: () => string }) => void): unknown;
     (name: 'pageerror', hear: (error: Error) => void): unknown;

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  eventually,
+  startHarness,
+  type Agent,
+  type AgentHarness,
+} from '../../support/harness/agent-harness.ts';
+import {
+  every,
+  firstFew,
+  loseResponse,
+  movesCounter,
+  refusal,
+} from '../../support/harness/plain-upstream.ts';
+import { isBrowserInstalled, startBrowser, type Browser } from '../../support/process/browser.ts';
+import { ConsolePage } from '../../support/process/console-page.ts';
+
+const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+
+const markup = '<img src=x onerror=document.title=1>';
+const held = 'HELD-5H2K-9Q3W';
+const refused = ['DROPPED', 'RETRIED', 'BULK', 'BULK', 'READ', 'KEPT', markup];
+const keys = [held, ...new Set(refused)];
+
+describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser${missing}`, () => {
+  const opened = new AsyncDisposableStack();
+  let harness: AgentHarness;
+  let agent: Agent;
+  let browser: Browser;
+  let page: ConsolePage;
+
+  beforeAll(async () => {
+    const sync = { writers: 'many', on_uncertain: 'hold' };
+    harness = opened.use(await startHarness({ licenses: keys, configuration: { sync } }));
+    agent = await harness.startAgent();
+    await agent.learn(keys);
+    harness.upstream.fault = firstFew(1, loseResponse, movesCounter);
+    await agent.change('usage', held);
+    await eventually(async () => (await agent.status()).outbox.held === 1);
+    harness.upstream.fault = every(refusal(422, `Closed ${markup}`), movesCounter);
+    for (const key of refused) await agent.change('usage', key);
+    await eventually(async () => (await agent.status()).outbox.dead === refused.length);
+    browser = opened.use(await startBrowser());
+    page = await newPage();
+    await page.signIn({ admin: true });
+  });
+  afterAll(() => opened.disposeAsync());
+
+  async function newPage(): Promise<ConsolePage> {
+    return new ConsolePage(await browser.newPage(), { tcp: agent.process.tcp, admin: agent.admin });
+  }
+
+  async function statesOf(key: string): Promise<string[]> {
+    const states = ['dead', 'dropped', 'delivered', 'uncertain'];
+    const lists = await Promise.all(states.map((state) => agent.operations(state)));
+    return lists
+      .flat()
+      .filter(({ license_key: subject }) => subject === key)
+      .map(({ state }) => state);
+  }
+
+  test('the menu leads to each page by keyboard alone, and axe-core finds nothing serious in any', async () => {
+    await page.open('', 'Overview');
+    for (const [link, title] of [
+      [/^Outbox \d+$/, 'Outbox'],
+      ['Doctor', 'Doctor'],
+      ['Audit', 'Audit'],
+      ['Settings', 'Settings'],
+      ['Overview', 'Overview'],
+    ] as const) {
+      await page.press(link);
+      await page.headed(title);
+      await page.settled();
+      expect(await page.focused()).toBe(title);
+      expect(await page.seriousProblems(), title).toEqual([]);
+    }
+    expect(page.errors).toEqual([]);
+  });
+
+  test('the overview shows first what needs a person, with the page and the command for it', async () => {
+    await page.open('', 'Overview');
+    await page.shows('latchkey outbox list --state dead');
+    const text = await page.text();
+    expect(text.indexOf('things need you')).toBeLessThan(text.indexOf('Upstream'));
+    await page.press('Look at it');
+    await page.headed('Outbox');
+    expect(await page.page.evaluate<string>('location.hash')).toMatch(/^#\/outbox\?state=/);
+  });
+
+  test('a person pauses and resumes sending by keyboard alone', async () => {
+    await page.open('', 'Overview');
+    await page.press('Pause');
+    await page.shows('latchkey sync pause');
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.press('Pause');
+    await page.shows('paused since');
+    expect((await agent.status()).upstream.state).toBe('paused');
+    await page.press('Resume');
+    await page.shows('latchkey sync resume');
+    await page.press('Resume');
+    await eventually(async () => (await agent.status()).upstream.state !== 'paused');
+  });
+
+  test('a person drops a refused change by keyboard alone, and the audit log says who did it', async () => {
+    await page.open('outbox?state=dead', 'Outbox');
+    await page.press('Drop: One use of DROPPED');
+    await page.shows('the store never counts this use');
+    await page.shows('latchkey outbox drop ');
+    await page.press('Drop');
+    await page.shows('One use of DROPPED: given up.');
+    expect(await page.focused()).toBe('One use of DROPPED: given up.');
+    expect(await statesOf('DROPPED')).toEqual(['dropped']);
+    await page.open('audit?act=outbox.drop', 'Audit');
+    await page.shows('console:');
+  });
+
+  test('an uncertain change shows the count before it, the count after it, and the count in the store', async () => {
+    await page.open('outbox?state=uncertain', 'Outbox');
+    await page.press(`One use of ${held}`);
+    await page.headed(`One use of ${held}`);
+    await page.shows('If it alone was applied\n1 use');
+    const text = await page.text();
+    expect(text).toContain('Before the change\n0 uses');
+    expect(text).toMatch(/The store showed .*\n1 use, enabled/);
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.press(`Confirm: One use of ${held}`);
+    await page.shows('Was this change applied at the upstream?');
+    await page.press('Confirm');
+    await page.shows('Done: the store applied it');
+    expect(await statesOf(held)).toEqual(['delivered']);
+  });
+
+  test('a decision about a whole filter leaves the other changes as they are', async () => {
+    await page.open('outbox?state=dead&key=BULK', 'Outbox');
+    await page.press('Drop all');
+    await page.shows('This is about 2 changes');
+    await page.shows('latchkey outbox decide drop --state dead --key BULK');
+    await page.press('Drop all');
+    await page.shows('2 changes decided.');
+    await page.press('Close');
+    await page.shows('No change fits this filter.');
+    expect(await statesOf('BULK')).toEqual(['dropped', 'dropped']);
+    expect(await statesOf('KEPT')).toEqual(['dead']);
+  });
+
+  test('a change that the outbox sends meanwhile leaves the open list by itself', async () => {
+    await page.open('outbox?state=dead', 'Outbox');
+    await page.shows('One use of RETRIED');
+    harness.upstream.fault = () => undefined;
+    const operation = (await agent.operations('dead')).find(({ license_key: key }) => key === 'RETRIED');
+    await agent.ask(`/admin/v1/outbox/${operation?.id ?? ''}/retry`, 'post');
+    await expect.poll(() => page.text()).not.toContain('One use of RETRIED');
+    await page.shows('One use of KEPT');
+    await eventually(async () => (await statesOf('RETRIED')).includes('delivered'));
+  });
+
+  test('the filters of the pages are in the address and survive a reload', async () => {
+    await page.open('outbox', 'Outbox');
+    await page.press(/^dead \d+$/);
+    await page.fill('License key', 'KEPT');
+    await page.page.keyboard.press('Enter');
+    await page.shows('1 of 1');
+    await page.page.reload();
+    await page.shows('1 of 1');
+    expect(await page.text()).toContain('latchkey outbox list --state dead --key KEPT');
+
+    await page.open('audit', 'Audit');
+    await page.fill('Act', 'outbox.drop');
+    await page.fill('Subject', 'nothing');
+    await page.page.keyboard.press('Enter');
+    await page.shows('Nothing fits this filter.');
+    await page.page.reload();
+    await page.shows('Nothing fits this filter.');
+    expect(await page.text()).toContain('latchkey audit list --act outbox.drop --subject nothing');
+    expect(page.errors).toEqual([]);
+  });
+
+  test('markup in a license key and in an error of the upstream is shown as text', async () => {
+    await page.open('outbox?state=dead', 'Outbox');
+    await page.shows(`HTTP 422: Closed ${markup}`);
+    await page.press(`One use of ${markup}`);
+    await page.headed(`One use of ${markup}`);
+    expect(await page.page.evaluate('document.querySelector("img")')).toBeNull();
+    expect(await page.page.evaluate('document.title')).toBe(`One use of ${markup} – Latchkey`);
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a page that is open while the daemon is stopped and started recovers after a new sign-in', async () => {
+    await page.open('outbox?state=dead', 'Outbox');
+    await page.shows('One use of KEPT');
+    const { tcp } = agent.process;
+    await agent.kill();
+    await page.shows('The daemon does not answer. The page shows what it said last');
+    expect(await page.text()).toContain('One use of KEPT');
+    agent = await harness.startAgent({ listen: { tcp: new URL(tcp).host } });
+    expect(agent.process.tcp).toBe(tcp);
+    await page.confirm({ admin: true });
+    await page.headed('Outbox');
+    await page.shows('One use of KEPT');
+    expect(await page.text()).not.toContain('does not answer');
+  });
+});
