@@ -81,7 +81,8 @@ export function licenseAfter(license: License, trigger: LicenseTrigger): License
 
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
-const containsGenerated = /[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}/i;
+/** Matches a key in the generated format within a text. */
+export const containsGenerated: RegExp = /[A-HJ-NP-Za-hj-np-z2-9]{5}(?:-[A-HJ-NP-Za-hj-np-z2-9]{5}){3}/;
 export const maxLicenseKeyLength = 100;
 
 /** The number of random bytes for one license key. */

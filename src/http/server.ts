@@ -22,7 +22,7 @@ import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
 import { credentialNames, requestIdOf, stateOf, logResponse } from './entry/request-state.ts';
 import { sendError, sendProblem } from './problem-response.ts';
-import { addConsolePage } from './console/page.ts';
+import { addConsole } from './console/page.ts';
 import { addReferencePage } from './reference-page.ts';
 import type { Route } from './route.ts';
 import { routesOf } from './routes/all.ts';
@@ -81,7 +81,7 @@ export function buildServer(
   if (!isPublic) attachResponseCache(server, { app, pipeline });
   for (const route of routes) addRoute(server, { app, settings, routes, connections, broken }, route);
   if (!isPublic) addReferencePage(server, unknownRoute);
-  if (settings.servesConsole === true) addConsolePage(server, unknownRoute);
+  if (settings.servesConsole === true) addConsole(server, unknownRoute);
   origins.answerPreflights(server, routes, {
     credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
     unknownRoute,

@@ -345,3 +345,12 @@ export function serializeWaiting(
   }));
   return { url, sign_ins: signIns };
 }
+
+/** The license keys that are members of a response, wherever they are. */
+export function keysOfResponse(body: unknown): readonly string[] {
+  if (Array.isArray(body)) return body.flatMap(keysOfResponse);
+  if (typeof body !== 'object' || body === null) return [];
+  const { license_key: licenseKey } = body as { license_key?: unknown };
+  const own = typeof licenseKey === 'string' ? [licenseKey] : [];
+  return [...own, ...Object.values(body).flatMap(keysOfResponse)];
+}

@@ -26,8 +26,16 @@ const types: Readonly<Record<string, string>> = {
 
 const pageName = 'index.html';
 
-/** Adds the page of the console and its files (src/http/README.md, The console). */
-export function addConsolePage(server: FastifyInstance, unknownRoute: UnknownRoute): void {
+/** Adds the page of the console, and masks license keys for its read-only sessions (src/http/README.md, The console). */
+export function addConsole(server: FastifyInstance, unknownRoute: UnknownRoute): void {
+  addPage(server, unknownRoute);
+  server.addHook('onSend', async (request, reply, payload) => {
+    const mask = request.state?.session?.mask ?? null;
+    return mask === null ? payload : mask.maskReply(reply, payload);
+  });
+}
+
+function addPage(server: FastifyInstance, unknownRoute: UnknownRoute): void {
   let files: Promise<() => Promise<ConsoleFiles>> | null = null;
   const read = async (name: string): Promise<string | undefined> => {
     // Loaded at the first request: most processes serve no page.

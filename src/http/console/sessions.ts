@@ -2,13 +2,16 @@ import { defaultAccountId, type Principal } from '../../domain/access/principal.
 import { licenseKeyFrom } from '../../domain/license.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { newSecret } from '../../service/access/credential.ts';
+import { LicenseKeyMask } from './masking.ts';
 import type { Clock, Digest, Random } from '../../service/ports.ts';
 
 /** What a page of the console may do. */
 export type ConsoleSession = {
   readonly principal: Principal;
-  /** False: the session only reads, and license keys are masked for it. */
+  /** False: the session only reads. */
   readonly isAdmin: boolean;
+  /** Masks the license keys in the responses to the session; null: the session gets them whole. */
+  readonly mask: LicenseKeyMask | null;
 };
 
 /** A sign-in that begins. `expiresAt`: epoch ms. */
@@ -54,11 +57,13 @@ type Parts = { clock: Pick<Clock, 'now' | 'monotonic'>; random: Random; digest: 
 /** The sign-ins and sessions of the console. They are in memory only, and so end with the process. */
 export class ConsoleSessions {
   readonly #parts: Parts;
+  readonly #mask: LicenseKeyMask;
   #pending: readonly Pending[] = [];
   #sessions: readonly Session[] = [];
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#mask = new LicenseKeyMask(parts.random);
   }
 
   /** Begins a sign-in: the page shows the code, and keeps the secret. */
@@ -127,7 +132,8 @@ export class ConsoleSessions {
     const { clock, random, digest } = this.#parts;
     const token = newSecret('lks', random);
     const endsAt = clock.monotonic() + sessionMs;
-    const session = { code, principal: principalOf(code), isAdmin, tokenDigest: digest(token), endsAt };
+    const mask = isAdmin ? null : this.#mask;
+    const session = { code, mask, principal: principalOf(code), isAdmin, tokenDigest: digest(token), endsAt };
     this.#sessions = [...this.#open(), session].slice(-maxSessions);
     return { token, isAdmin, expiresAt: clock.now() + sessionMs };
   }

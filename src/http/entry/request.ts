@@ -45,8 +45,10 @@ export async function readRequest(
 ): Promise<Result<AnyRequest>> {
   const { request } = reply;
   const state = stateOf(request);
-  const named = namesIn(request.params as Readonly<Record<string, string>>);
-  const query = read(route.query, state.query);
+  const mask = state.session?.mask ?? null;
+  const sentPath = namesIn(request.params as Readonly<Record<string, string>>);
+  const named = mask?.unmaskPath(sentPath) ?? sentPath;
+  const query = read(route.query, mask?.unmaskQuery(state.query) ?? state.query);
   const body = read(route.body, bodyOf(route, request));
   nameByLicense(app, state, [body.values, query.values, { licenseKey: named['key'] }]);
   const { principal } = state;
