@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { collectErrors, describeIssue } from './schema.ts';
 import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
-import { type Raw, readSources, type Sources, type NamedBy } from './source.ts';
-import { type ConfigError, formatKey } from './errors.ts';
+import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
+import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
 import { type Environment, homeDirectory } from './defaults.ts';
 import { checkLocalFile, checkWindowsFile, type LocalFile, localFileName } from './file/file.ts';
@@ -43,7 +43,15 @@ export interface LoadedConfiguration {
   readonly fileWithSecrets: string | null;
   /** Valid settings that could disclose secrets, in the form of errors. */
   readonly warnings: readonly ConfigError[];
+  /** Says where the value of a setting comes from. */
+  readonly sourceOf: (path: KeyPath) => ValueSource;
 }
+
+/** Where a configuration comes from. */
+export type ConfigurationSource = Pick<
+  LoadedConfiguration,
+  'file' | 'secretFiles' | 'fileWithSecrets' | 'sourceOf'
+>;
 
 export type ConfigurationResult =
   LoadedConfiguration | { readonly ok: false; readonly errors: readonly ConfigError[] };
@@ -104,6 +112,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     configuration,
     file: raw.file.path,
     searchedPaths: raw.file.searchedPaths,
+    sourceOf: raw.sourceOf,
     secretFiles: secretFiles.map(({ path }) => path),
     fileWithSecrets,
     warnings: [

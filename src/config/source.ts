@@ -14,6 +14,12 @@ export interface Sources extends FileSources {
 
 export type NamedBy = 'flag' | 'environment' | 'file' | 'default';
 
+/** `origin`: the line of the file or the variable; null: there is none. */
+export interface ValueSource {
+  readonly source: 'default' | 'file' | 'environment' | 'option';
+  readonly origin: string | null;
+}
+
 /** The values of all sources, before they are parsed. */
 export interface Raw {
   /** With the defaults that depend on the machine, without nulls, lists as lists. */
@@ -21,6 +27,8 @@ export interface Raw {
   readonly file: FileValues;
   /** Says which source sets the value at a path. */
   readonly originOf: (path: KeyPath) => string;
+  /** Says which source sets exactly the value at a path. */
+  readonly sourceOf: (path: KeyPath) => ValueSource;
   readonly stateNamedBy: NamedBy;
   /** The errors of the file and of the environment. */
   readonly errors: readonly ConfigError[];
@@ -53,6 +61,7 @@ export function readSources(sources: Sources): Raw {
     file,
     stateNamedBy: layers.find(namesState)?.name ?? 'default',
     originOf: (path) => findOrigin(layers, path),
+    sourceOf: (path) => sourceIn(layers, path),
     errors: [...file.errors, ...environment.errors],
   };
 }
@@ -69,6 +78,19 @@ function findOrigin(layers: readonly Layer[], path: KeyPath): string {
     if (layer !== undefined) return layer.originOf(around);
   }
   return 'default';
+}
+
+/** A secret that comes from a file is set by its `…_file`, and an item of a list by the whole list. */
+function sourceIn(layers: readonly Layer[], path: KeyPath): ValueSource {
+  const setting = path.slice(0, 1 + path.findLastIndex((step) => typeof step === 'string'));
+  const places = [path, setting, [...setting.slice(0, -1), `${setting.at(-1)}_file`]];
+  for (const { name, tree, originOf } of layers) {
+    const place = places.find((each) => (valueAt(tree, each) ?? null) !== null);
+    if (place === undefined) continue;
+    if (name === 'flag') return { source: 'option', origin: null };
+    return { source: name, origin: originOf(place).replace(/^environment /, '') };
+  }
+  return { source: 'default', origin: null };
 }
 
 interface EnvironmentValues {

@@ -1,6 +1,7 @@
 import { promises as files } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { signingDirectoryOf } from '../config/configuration.ts';
+import type { ConfigurationSource } from '../config/load.ts';
 import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
 import type { CacheableResponse, LicenseService } from '../service/services.ts';
@@ -34,6 +35,8 @@ export type ComposeOptions = {
   prepare?: ((server: FastifyInstance) => void) | undefined;
   /** Ends and reloads the process; absent in a program that embeds the daemon. */
   control?: ProcessControl | null;
+  /** Where the configuration was read from; absent in a program that embeds the daemon. */
+  source?: ConfigurationSource | undefined;
 };
 
 /**
@@ -42,10 +45,11 @@ export type ComposeOptions = {
  */
 export async function compose(
   store: OpenedStore,
-  { prepare, control = null }: ComposeOptions,
+  { prepare, control = null, source }: ComposeOptions,
   resources: AsyncDisposableStack,
 ): Promise<Daemon> {
   const { current, clock, writer, local, metrics, log } = store;
+  current.source = source ?? null;
   const { configuration } = current;
   const tokenUses = new TokenUses();
   const lifetime = new AbortController();
@@ -214,12 +218,25 @@ function appOf(
 }
 
 /** What only the console asks for. Its code is loaded at the first use. */
-function consoleOf(store: OpenedStore, daemon: Daemon): Pick<App, 'overview'> {
+function consoleOf(store: OpenedStore, daemon: Daemon): Pick<App, 'overview' | 'examine' | 'settings'> {
   const startedAt = store.clock.now();
+  let examining: ReturnType<App['examine']> | null = null;
   return {
     async overview() {
       const { overviewOf } = await import('./console/overview.ts');
       return overviewOf(store, await daemon.status(), startedAt);
+    },
+    async examine() {
+      const { examineSelf } = await import('./console/examination.ts');
+      // One at a time: requests that arrive meanwhile get the same findings.
+      examining ??= examineSelf(store, daemon).finally(() => {
+        examining = null;
+      });
+      return await examining;
+    },
+    async settings() {
+      const { settingsOf } = await import('./console/settings.ts');
+      return settingsOf(store.current);
     },
   };
 }

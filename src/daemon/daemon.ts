@@ -1,4 +1,5 @@
 import type { Configuration } from '../config/configuration.ts';
+import type { ConfigurationSource } from '../config/load.ts';
 import { changedKeys } from '../config/show.ts';
 import type { Status, StorageState, RecordCounts, UpstreamStatus } from '../service/status.ts';
 import { persist } from '../sync/waiting.ts';
@@ -130,11 +131,12 @@ export class Daemon {
   }
 
   /** Applies another configuration: secrets, products, rates, freshness. */
-  reload(requested: Configuration): Reloaded {
+  reload(requested: Configuration, source: ConfigurationSource | null = null): Reloaded {
     const { current, changes, role } = this.#parts;
     const { configuration: previous } = current;
     const configuration = reloadedConfiguration(previous, requested);
     current.replace(configuration);
+    current.source = source;
     changes.announce(['anything']);
     // A file of the same name may have another certificate.
     const isRenewed = this.#listeners?.renewCertificate(configuration.listen.tls) ?? false;

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { type Configuration, type UpstreamSettings, settings } from '../config/configuration.ts';
 import type { Tree } from '../config/file/tree.ts';
+import type { ConfigurationSource } from '../config/load.ts';
 import { keysOf, metaOf } from '../config/schema.ts';
 import type { SettingMeta } from '../config/types.ts';
 import { defaultLeaseTerms, type LeaseTerms } from '../domain/lease.ts';
@@ -20,6 +21,8 @@ export type Reloaded = { changed: readonly string[]; restart: readonly string[] 
 export class LiveConfiguration {
   /** The products of an agent. */
   readonly products: AgentProducts;
+  /** Where the configuration was last read from; null: the program that embeds the daemon gave it. */
+  source: ConfigurationSource | null = null;
   #configuration: Configuration;
   #credentials: UpstreamCredentials;
   /** Cached, because the loops read it several times per request. */

@@ -40,9 +40,10 @@ const closeMs = 15_000;
  * an exit code only if the start failed (1, or 78 for a wrong configuration) or the storage failed (74).
  */
 export async function serve(
-  { configuration, file, warnings }: LoadedConfiguration,
+  loaded: LoadedConfiguration,
   reload: () => Promise<ConfigurationResult>,
 ): Promise<number> {
+  const { configuration, file, warnings } = loaded;
   limitYoungObjects();
   const root = await makeLog(configuration.log);
   const log = logOf(root, 'daemon');
@@ -66,7 +67,8 @@ export async function serve(
     // The migration blocks the event loop, which would write this line.
     root.flush();
   };
-  started.resolve(startDaemon(configuration, { log: root, signal: ended.signal, onMigration, control }));
+  const options = { log: root, signal: ended.signal, onMigration, control, source: loaded };
+  started.resolve(startDaemon(configuration, options));
   let daemon: Daemon;
   try {
     daemon = await started.promise;
@@ -224,7 +226,7 @@ function apply(
 ): ReloadResult {
   const log = logOf(root, 'daemon');
   if (result.ok) {
-    const { changed, restart } = daemon.reload(result.configuration);
+    const { changed, restart } = daemon.reload(result.configuration, result);
     root.level = result.configuration.log.level;
     log.info({ changed }, 'the configuration was reloaded');
     if (restart.length > 0) log.warn({ restart }, 'some changes take effect only after a restart');

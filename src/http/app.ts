@@ -19,6 +19,7 @@ import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
 import type { ConsoleDesk } from './console/desk.ts';
 import type { Proxies } from './entry/client-address.ts';
+import type { ConfigObject, DoctorObject } from '../wire/console.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 
 /**
@@ -124,6 +125,10 @@ export interface App {
   status(): Awaitable<Status>;
   /** What the first page of the console shows. */
   overview(): Awaitable<Overview>;
+  /** Examines this process as the command `doctor` does. */
+  examine(): Promise<DoctorObject>;
+  /** The effective configuration, with the source of each value. */
+  settings(): Awaitable<ConfigObject>;
   readiness(): Readiness;
   /** Why this process is broken and must be restarted; empty: it works. */
   liveness(): readonly string[];

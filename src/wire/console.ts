@@ -265,12 +265,14 @@ export const configObject = z
   .object({
     file: z.string().nullable().describe('The configuration file; null: there is none.'),
     settings: z.array(
-      z.object({
-        key: z.string().describe('As in the configuration file, such as `upstream.timeout`.'),
-        value: z.string().describe('In the notation of the file; secrets are `***`.'),
-        source: z.enum(['default', 'file', 'environment', 'option']),
-        origin: z.string().nullable().describe('The line of the file, the variable or the option.'),
-      }),
+      z
+        .object({
+          key: z.string().describe('As in the configuration file, such as `upstream.timeout`.'),
+          value: z.string().describe('In the notation of the file; secrets are `***`.'),
+          source: z.enum(['default', 'file', 'environment', 'option']),
+          origin: z.string().nullable().describe('The line of the file, the variable or the option.'),
+        })
+        .meta({ id: 'Setting' }),
     ),
   })
   .meta({ id: 'Config' });

@@ -7,8 +7,7 @@ import { instanceOf, otherVersion } from '../client/endpoint.ts';
 import { callDaemon, type Failure } from '../client/daemon.ts';
 import { formatFindings } from '../format.ts';
 import { formatSource, toLoadOptions } from '../configuration.ts';
-import { type Hint, hintFor, startCommand } from '../hint.ts';
-import { counted } from '../../domain/text.ts';
+import { hintFor, startCommand } from '../hint.ts';
 import { healthObject, statusObject } from '../../wire/status.ts';
 
 export const command = defineCommand({
@@ -70,13 +69,11 @@ async function examineDaemon(
   }
   const running = { presence: 'running' } as const;
   const { status: state, reasons } = healthObject.parse(ready.answer.body);
-  const finding =
-    state === 'ok'
-      ? ok('the daemon is ready')
-      : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons, hintFor(options)));
+  const { examineReadiness } = await import('../../daemon/doctor/status.ts');
+  const finding = examineReadiness({ isReady: state === 'ok', reasons }, hintFor(options));
   // The status would be read from the damaged store.
   if (reasons.includes('store_damaged')) return { ...running, findings: [finding], shownUntil: null };
-  const { findings, shownUntil } = await examineStatus(options);
+  const { findings, shownUntil } = await readStatus(options);
   return { ...running, findings: [finding, ...findings], shownUntil };
 }
 
@@ -108,15 +105,7 @@ function joinLines(lines: readonly string[]): string {
   return sentences.join(' ').replace(/\.$/, '');
 }
 
-function adviceFor(reasons: readonly string[], hint: Hint): string {
-  if (reasons.includes('store_damaged'))
-    return `stop it, restore a backup with ${hint('restore FILE')}, and start it again`;
-  return reasons.some((reason) => reason.startsWith('storage_'))
-    ? 'see the findings on the database below, and the log of the daemon'
-    : 'wait, or check its log';
-}
-
-async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
+async function readStatus(options: GlobalOptions): Promise<DaemonFindings> {
   const hint = hintFor(options);
   const called = await callDaemon(options, { path: '/statusz' }, true);
   const unknown = (what: string, advice: string): DaemonFindings => ({
@@ -132,34 +121,8 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   }
   const read = statusObject.safeParse(called.answer.body);
   if (!read.success) return unknown('its status could not be read', otherVersion);
-  const { listeners, upstream, outbox, clock, storage } = read.data;
-  const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
-  const findings = [
-    ...(storage === 'full'
-      ? [fail('the disk of the store is full: changes are refused', 'free some space on it')]
-      : []),
-    ...(storage === 'read_only'
-      ? [fail('the database is read-only: changes are refused', 'see the findings on it below')]
-      : []),
-    ...listeners.lost.map((path) =>
-      fail(
-        `the socket ${path} was removed and cannot be created again: connections to it fail`,
-        'create its directory again, or restart the daemon; see its log',
-      ),
-    ),
-    ...(clock.suspect ? [fail('the daemon does not trust the clock', 'synchronize it by NTP')] : []),
-    ...(waiting > 0
-      ? [
-          warn(
-            `${counted(waiting, 'change waits', 'changes wait')} for a person`,
-            `see: ${hint('outbox list')}`,
-          ),
-        ]
-      : []),
-    ...(upstream?.state === 'down'
-      ? [warn(`the upstream has been unavailable since ${upstream.since}`, 'see the findings on it below')]
-      : []),
-    ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
-  ];
+  const { listeners } = read.data;
+  const { examineStatus } = await import('../../daemon/doctor/status.ts');
+  const findings = examineStatus(read.data, hint);
   return { findings, shownUntil: listeners.tls?.not_after ?? null };
 }

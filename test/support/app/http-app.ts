@@ -107,6 +107,8 @@ export async function openApp(
     control: null,
     status: () => authorityStatus,
     overview: () => ({ ...authorityStatus, startedAt: Date.UTC(2026, 0, 1), oldestAt: null, attention: [] }),
+    examine: () => Promise.resolve({ ok: true, findings: [] }),
+    settings: () => ({ file: null, settings: [] }),
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],
     metrics: silentMetrics,

@@ -1,5 +1,7 @@
 import { readSeries } from '../../../service/series.ts';
 import {
+  configObject,
+  doctorObject,
   overviewObject,
   seriesObject,
   seriesQuery,
@@ -40,5 +42,29 @@ const series = route({
   },
 });
 
+const doctor = route({
+  method: 'GET',
+  path: '/admin/v1/doctor',
+  operationId: 'examineProcess',
+  tag: 'Server',
+  summary: 'Examine the files, the database and the upstream of this process, as the command doctor does',
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  answers: { 200: enveloped(doctorObject) },
+  handle: async ({ app }) => ok(await app.examine()),
+});
+
+const config = route({
+  method: 'GET',
+  path: '/admin/v1/config',
+  operationId: 'getConfiguration',
+  tag: 'Server',
+  summary: 'The effective configuration, with secrets masked, and where each value comes from',
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  answers: { 200: enveloped(configObject) },
+  handle: async ({ app }) => ok(await app.settings()),
+});
+
 /** How this process is, for the console (src/http/README.md, Admin routes). */
-export const overviewRoutes: readonly Route[] = [overview, series];
+export const overviewRoutes: readonly Route[] = [overview, series, doctor, config];

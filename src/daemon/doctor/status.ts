@@ -1,0 +1,56 @@
+import { fail, type Finding, ok, warn } from '../../config/finding.ts';
+import { counted } from '../../domain/text.ts';
+import type { StatusObject } from '../../wire/status.ts';
+
+type Hint = (words: string) => string;
+
+/** `reasons`: those of `/readyz`. */
+export function examineReadiness(
+  { isReady, reasons }: { isReady: boolean; reasons: readonly string[] },
+  hint: Hint,
+): Finding {
+  return isReady
+    ? ok('the daemon is ready')
+    : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons, hint));
+}
+
+function adviceFor(reasons: readonly string[], hint: Hint): string {
+  if (reasons.includes('store_damaged'))
+    return `stop it, restore a backup with ${hint('restore FILE')}, and start it again`;
+  return reasons.some((reason) => reason.startsWith('storage_'))
+    ? 'see the findings on the database below, and the log of the daemon'
+    : 'wait, or check its log';
+}
+
+/** What the status of a running daemon says. */
+export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
+  const { listeners, upstream, outbox, clock, storage } = status;
+  const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
+  return [
+    ...(storage === 'full'
+      ? [fail('the disk of the store is full: changes are refused', 'free some space on it')]
+      : []),
+    ...(storage === 'read_only'
+      ? [fail('the database is read-only: changes are refused', 'see the findings on it below')]
+      : []),
+    ...listeners.lost.map((path) =>
+      fail(
+        `the socket ${path} was removed and cannot be created again: connections to it fail`,
+        'create its directory again, or restart the daemon; see its log',
+      ),
+    ),
+    ...(clock.suspect ? [fail('the daemon does not trust the clock', 'synchronize it by NTP')] : []),
+    ...(waiting > 0
+      ? [
+          warn(
+            `${counted(waiting, 'change waits', 'changes wait')} for a person`,
+            `see: ${hint('outbox list')}`,
+          ),
+        ]
+      : []),
+    ...(upstream?.state === 'down'
+      ? [warn(`the upstream has been unavailable since ${upstream.since}`, 'see the findings on it below')]
+      : []),
+    ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
+  ];
+}

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { z } from 'zod';
+import { embeddedConfiguration } from '../../../src/daemon/sandbox/server.ts';
+import { startDaemon } from '../../../src/daemon/start.ts';
+import { configObject, doctorObject, overviewObject } from '../../../src/wire/console.ts';
+import { freePort } from '../../support/network/free-port.ts';
+import { silent } from '../../support/silent-log.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+/** An agent in front of an address where nothing listens. */
+async function startAgent() {
+  const opened = new AsyncDisposableStack();
+  const directory = opened.use(temporaryDirectory()).path;
+  const stateDir = join(directory, 'state');
+  const configuration = embeddedConfiguration({
+    state_dir: stateDir,
+    listen: { tcp: '127.0.0.1:0', socket: false },
+    upstream: { base_url: `http://127.0.0.1:${await freePort()}`, api_key: 'an-api-key-of-the-store' },
+    products: [{ key: 'press', secret: 'the-secret-of-press' }],
+  });
+  const daemon = opened.adopt(await startDaemon(configuration, { log: silent }), (each) => each.stop());
+  const token = readFileSync(join(stateDir, 'admin.token'), 'utf8').trim();
+  const get = async <Value>(path: string, schema: z.ZodType<Value>, headers: object = {}) => {
+    const url = `${daemon.addresses.tcp}/admin/v1/${path}`;
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}`, ...headers } });
+    const text = await answer.text();
+    const data = text === '' ? null : schema.parse((JSON.parse(text) as { data: unknown }).data);
+    return { status: answer.status, etag: answer.headers.get('etag'), data, text };
+  };
+  return { daemon, get, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+test('A running agent answers its overview with the same ETag, until something happens.', async () => {
+  await using agent = await startAgent();
+  const first = await agent.get('overview', overviewObject);
+  expect(first.data).toMatchObject({ role: 'agent', storage: 'ok', outbox: { pending: 0, oldest_at: null } });
+  const again = await agent.get('overview', overviewObject);
+  expect(again.data).toEqual(first.data);
+  const same = await agent.get('overview', overviewObject, { 'if-none-match': first.etag });
+  expect([same.status, same.text, same.etag]).toEqual([304, '', first.etag]);
+});
+
+test('A running agent examines itself, once for requests that arrive together, and finds that its upstream is away.', async () => {
+  await using agent = await startAgent();
+  const [one, other] = await Promise.all([
+    agent.get('doctor', doctorObject),
+    agent.get('doctor', doctorObject),
+  ]);
+  expect(one.data).toEqual(other.data);
+  expect(one.data?.ok).toBe(false);
+  const found = one.data?.findings ?? [];
+  expect(found).toContainEqual({ level: 'ok', what: 'the daemon is ready', advice: null });
+  expect(found.filter(({ level }) => level === 'fail')).toEqual([
+    {
+      level: 'fail',
+      what: expect.stringContaining('connection refused') as string,
+      advice: expect.any(String) as string,
+    },
+  ]);
+});
+
+test('A running agent shows its configuration, and no secret of it.', async () => {
+  await using agent = await startAgent();
+  const { data, text } = await agent.get('config', configObject);
+  const values = Object.fromEntries((data?.settings ?? []).map(({ key, value }) => [key, value]));
+  expect(values).toMatchObject({
+    'products[0].key': 'press',
+    'products[0].secret': '***',
+    'upstream.api_key': '***',
+  });
+  expect(text).not.toMatch(/the-secret-of-press|an-api-key/);
+});
