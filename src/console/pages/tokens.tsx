@@ -72,6 +72,7 @@ function Revoke({ token: { token_id: id, label }, onDone }: { token: TokenObject
   return (
     <Action
       label="Revoke"
+      about={label ?? id}
       title={`Revoke the token ${label ?? id}?`}
       consequence="Software that uses it is refused at once. This cannot be undone: issue another token instead."
       command={`latchkey token revoke ${quoted(id)}`}

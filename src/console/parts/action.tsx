@@ -1,5 +1,5 @@
 import { isValidElement, type ComponentChildren, type VNode } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../api.ts';
 import { useSession } from '../session.ts';
 import { Command } from './command.tsx';
@@ -10,7 +10,7 @@ type ActionProps = {
   /** The text of the button. */
   readonly label: string;
   /** What the button is about, for a screen reader, if the page has several such buttons. */
-  readonly about?: string;
+  readonly about?: string | undefined;
   readonly title: string;
   /** What happens, and whether it can be undone. */
   readonly consequence: ComponentChildren;
@@ -28,8 +28,16 @@ type ActionProps = {
 /** A button that opens a dialog with the consequence, the command that does the same, and a form if needed. */
 export function Action(props: ActionProps) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
   const [isOpen, setOpen] = useState(false);
   const isDone = useRef(false);
+  // An action may remove its own button, which has the focus then.
+  useLayoutEffect(
+    () => () => {
+      if (button.current === document.activeElement) document.querySelector<HTMLElement>('h1')?.focus();
+    },
+    [],
+  );
   const open = (): void => {
     isDone.current = false;
     setOpen(true);
@@ -48,6 +56,7 @@ export function Action(props: ActionProps) {
   return (
     <>
       <button
+        ref={button}
         type="button"
         data-dangerous={props.isDangerous}
         aria-label={props.about === undefined ? undefined : `${props.label}: ${props.about}`}

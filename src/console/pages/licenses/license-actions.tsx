@@ -110,16 +110,20 @@ export function Refund({
   purchaseId,
   licenseKey,
   customer,
+  isInList = false,
   onDone,
 }: {
   purchaseId: string;
   licenseKey: string;
   customer: string;
+  /** The page has several such buttons. */
+  isInList?: boolean;
   onDone: () => void;
 }) {
   return (
     <Action
       label="Refund"
+      about={isInList ? `${customer}, ${shownKey(licenseKey)}` : undefined}
       title={`Refund the purchase of ${customer}?`}
       consequence={
         <>

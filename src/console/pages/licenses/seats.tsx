@@ -130,6 +130,7 @@ export function SeatActions({ activation, onDone }: { activation: ActivationObje
       {hasSeat && state === 'active' && (
         <Action
           label="Free the seat"
+          about={name}
           title={`Free the seat of ${name}?`}
           consequence={freeing}
           command={`latchkey activation end ${quoted(id)}`}
@@ -140,6 +141,7 @@ export function SeatActions({ activation, onDone }: { activation: ActivationObje
       {state !== 'blocked' && (
         <Action
           label="Block"
+          about={name}
           title={`Block ${name}?`}
           consequence={blocking}
           command={`latchkey activation block ${quoted(id)}`}

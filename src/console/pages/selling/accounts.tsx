@@ -62,6 +62,7 @@ function RollKey({ account: { account_id: id, name } }: { account: AccountObject
   return (
     <Action
       label="New API key"
+      about={name}
       title={`Create a new API key of ${name}?`}
       consequence="Software with the old key is refused as soon as the old key ends. The new key is shown once."
       command={(form) =>

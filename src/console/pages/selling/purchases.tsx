@@ -125,6 +125,7 @@ function columnsOf(productNames: ProductNames, onDone: () => void): readonly Col
             purchaseId={purchaseId}
             licenseKey={license.license_key}
             customer={license.buyer_email}
+            isInList
             onDone={onDone}
           />
         ) : (
