@@ -37,7 +37,7 @@ const everywhere = ['authority', 'agent', 'holder'] as const;
 /** The pages in the order of the menu. */
 export const pages: readonly PageEntry[] = [
   { path: '', title: 'Overview', group: '', roles: everywhere, Page: Overview },
-  { path: 'licenses', title: 'Licenses', group: '', roles: everywhere, Page: Licenses },
+  { path: 'licenses', title: 'Licenses', group: '', roles: issuers, Page: Licenses },
   { path: 'devices', title: 'Devices', group: '', roles: issuers, Page: Devices },
   { path: 'outbox', title: 'Outbox', group: '', roles: ['agent'], Page: Outbox, needs: undecided },
   { path: 'products', title: 'Products', group: 'Selling', roles: ['authority'], Page: Products },

@@ -32,7 +32,7 @@ export function ListTable<Item>({
       <Table caption={caption} rows={items} columns={columns} keyOf={keyOf} />
       {error !== null && <Notice tone="fail">{error.message}</Notice>}
       <p class="quiet">
-        {count(items.length)} of {count(total ?? items.length)}
+        {count(items.length)} of {count(total ?? items.length)}{' '}
         {more !== null && (
           <button type="button" onClick={more}>
             Show more

@@ -24,7 +24,7 @@ type AgentParts = SandboxParts & {
   configuration: Readonly<Record<string, unknown>>;
 };
 
-/** The configuration of an agent of a sandbox. Its products come after the product of the store. */
+/** The configuration of an agent of a sandbox. Its products are added to the product of the store, or replace it. */
 export function agentTree(
   { configuration, directory, store }: Pick<AgentParts, 'configuration' | 'directory' | 'store'>,
   addresses: { tcp: string; socket: string | false },
@@ -33,12 +33,14 @@ export function agentTree(
   const { listen, upstream, products, ...rest } = configuration as {
     listen?: object;
     upstream?: object;
-    products?: readonly object[];
+    products?: readonly { key?: string }[];
   };
+  const isReplaced = ({ key }: { key?: string }): boolean =>
+    products?.some((product) => product.key === key) === true;
   return {
     ...rest,
     ...base,
-    products: [...base.products, ...(products ?? [])],
+    products: [...base.products.filter((product) => !isReplaced(product)), ...(products ?? [])],
     listen: { ...base.listen, ...listen, ...addresses },
     upstream: { ...base.upstream, ...upstream, base_url: store.url, api_key: store.credentials.apiKey },
   };

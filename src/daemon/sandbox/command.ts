@@ -271,11 +271,10 @@ function newConfigurationFile(folder: string): string {
 /** Writes the configuration of an agent in front of a store. Throws `SandboxError`. */
 function writeAgentConfiguration(store: SandboxStore, file: string, settings: Tree = {}): void {
   const folder = dirname(file);
-  const { products, ...base } = agentConfiguration(store, join(folder, 'state'));
-  const { products: more = [], ...rest } = settings as { products?: object[] };
+  const base = agentConfiguration(store, join(folder, 'state'));
   write('--write-config', file, () => {
     makeDirectory(folder, 0o700);
-    replaceFile(file, stringify({ ...base, products: [...products, ...more], ...rest }));
+    replaceFile(file, stringify({ ...base, ...settings }));
   });
 }
 

@@ -1,5 +1,7 @@
 import type { LicenseDetail } from '../../../wire/console.ts';
+import { shownKey } from '../../format.ts';
 import { Badge, type Tone } from '../../parts/notice.tsx';
+import { hrefTo } from '../../router.ts';
 
 type State = LicenseDetail['state'];
 
@@ -26,4 +28,16 @@ const freshnessTones: Readonly<Record<Freshness, Tone>> = {
 
 export function FreshnessBadge({ freshness }: { freshness: Freshness }) {
   return <Badge tone={freshnessTones[freshness]}>{freshness}</Badge>;
+}
+
+/** A license key, which leads to its page, over the e-mail address of its customer. */
+export function KeyOfCustomer({ licenseKey, customer }: { licenseKey: string; customer: string }) {
+  return (
+    <>
+      <a class="key" href={hrefTo(['licenses', licenseKey])}>
+        {shownKey(licenseKey)}
+      </a>
+      <span class="customer">{customer}</span>
+    </>
+  );
 }

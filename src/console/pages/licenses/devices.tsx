@@ -84,8 +84,14 @@ function columnsOf(names: ProductNames, onDone: () => void): readonly Column<Act
       ),
     },
     { name: 'Product', cell: ({ product_key: key }) => names.get(key) ?? key },
-    { name: 'State', cell: (activation) => <DeviceState activation={activation} /> },
-    { name: 'Seat', cell: ({ has_seat: hasSeat }) => (hasSeat ? 'taken' : '') },
+    {
+      name: 'Seat',
+      cell: (activation) => (
+        <>
+          {activation.has_seat ? 'taken' : 'none'} <DeviceState activation={activation} />
+        </>
+      ),
+    },
     { name: 'Last seen', cell: ({ renewed_at: at }) => (at === null ? 'never' : <Time at={at} />) },
     { name: 'Actions', cell: (activation) => <SeatActions activation={activation} onDone={onDone} /> },
   ];

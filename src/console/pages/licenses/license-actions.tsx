@@ -49,9 +49,7 @@ export function LicenseActions({
           onDone={onDone}
         />
       )}
-      {role !== 'holder' && state !== 'refunded' && (
-        <Switch detail={detail} later={later} command={command} onDone={onDone} />
-      )}
+      {state !== 'refunded' && <Switch detail={detail} later={later} command={command} onDone={onDone} />}
       {role === 'authority' && purchase !== null && purchase.refunded_at === null && (
         <Refund
           purchaseId={purchase.purchase_id}

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import type { LicenseDetail, OverviewObject } from '../../../wire/console.ts';
 import { count, counted, shownKey } from '../../format.ts';
 import { quoted, SameCommand } from '../../parts/command.tsx';
@@ -56,7 +55,7 @@ function Details({ detail, role, licenseKey }: { detail: LicenseDetail; role: Ro
         <BuyerCard detail={detail} role={role} />
       </div>
       {detail.operations_total > 0 && <Waiting detail={detail} />}
-      {role !== 'holder' && <Seats detail={detail} licenseKey={licenseKey} version={version} />}
+      <Seats detail={detail} licenseKey={licenseKey} version={version} />
       <History licenseKey={licenseKey} version={version} role={role} />
     </>
   );
@@ -105,19 +104,18 @@ function FreshnessCard({
 
 function BuyerCard({ detail, role }: { detail: LicenseDetail; role: Role }) {
   const { license, product, purchase } = detail;
-  const email: ComponentChildren =
-    role === 'holder' ? (
-      license.buyer_email
-    ) : (
-      <a href={hrefTo(['licenses'], { search: license.buyer_email })}>{license.buyer_email}</a>
-    );
   const name = product.name ?? product.product_key;
   const refundedAt = purchase?.refunded_at ?? null;
   return (
-    <Card title="Purchase">
+    <Card title="Sale">
       <Fields
         entries={{
-          Customer: license.buyer_email === '' ? 'not known here' : email,
+          Customer:
+            license.buyer_email === '' ? (
+              'not known here'
+            ) : (
+              <a href={hrefTo(['licenses'], { search: license.buyer_email })}>{license.buyer_email}</a>
+            ),
           Product:
             role === 'authority' ? <a href={hrefTo(['products', product.product_key])}>{name}</a> : name,
           Sold: <Time at={license.date} />,

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { OverviewObject } from '../../../wire/console.ts';
 import type { ListedLicenseObject } from '../../../wire/license.ts';
 import { withQuery } from '../../api.ts';
-import { count, shownKey } from '../../format.ts';
+import { count } from '../../format.ts';
 import type { PageProps } from '../../page-props.ts';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Badge } from '../../parts/notice.tsx';
@@ -12,7 +12,7 @@ import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { usePages } from '../../use-data.ts';
 import { ProductChoice, useProductNames, type ProductNames } from '../products.tsx';
-import { FreshnessBadge, StateBadge } from './badges.tsx';
+import { FreshnessBadge, KeyOfCustomer, StateBadge } from './badges.tsx';
 import { License } from './license.tsx';
 
 /** Licenses: the search, and with a key in the path one license. */
@@ -20,20 +20,12 @@ export function Licenses({ route, overview }: PageProps) {
   const [, licenseKey] = route.path;
   const role = overview.data?.role ?? 'authority';
   if (licenseKey !== undefined) return <License licenseKey={licenseKey} role={role} />;
-  return <Search query={route.query} role={role} overview={overview.data} />;
+  return <Search query={route.query} role={role} />;
 }
 
 type Role = OverviewObject['role'];
 
-function Search({
-  query,
-  role,
-  overview,
-}: {
-  query: URLSearchParams;
-  role: Role;
-  overview: OverviewObject | null;
-}) {
+function Search({ query, role }: { query: URLSearchParams; role: Role }) {
   const search = query.get('search') ?? '';
   const filter = { search, enabled: query.get('enabled') ?? '', product: query.get('product') ?? '' };
   const path = withQuery('/admin/v1/licenses', {
@@ -68,9 +60,9 @@ function Search({
         pages={pages}
         columns={role === 'authority' ? soldColumns(names) : cachedColumns}
         keyOf={(license) => license.license_key}
-        empty={isFiltered ? nothingFound(role, search) : nothingYet(role, overview)}
+        empty={isFiltered ? nothingFound(role, search) : nothingYet(role)}
       />
-      <SameCommand line={commandOf(role, filter)} />
+      <SameCommand line={commandOf(filter)} />
     </>
   );
 }
@@ -137,59 +129,39 @@ function nothingFound(role: Role, search: string) {
   );
 }
 
-function nothingYet(role: Role, overview: OverviewObject | null) {
-  if (role === 'authority') {
-    return (
-      <>
-        Nothing was sold yet. <a href={hrefTo(['products'])}>Add a product</a>, then{' '}
-        <a href={hrefTo(['purchases'])}>sell the first license</a>.
-      </>
-    );
-  }
-  const source = overview?.role === 'holder' ? 'a lease' : 'a first request of your software';
-  return `No license is known here yet. A license appears with ${source}.`;
+function nothingYet(role: Role) {
+  if (role !== 'authority')
+    return 'No license is known here yet. A license appears when your software asks for it.';
+  return (
+    <>
+      Nothing was sold yet. <a href={hrefTo(['products'])}>Add a product</a>, then{' '}
+      <a href={hrefTo(['purchases'])}>sell the first license</a>.
+    </>
+  );
 }
 
-function commandOf(role: Role, filter: { search: string; enabled: string; product: string }): string {
-  const { search, enabled, product } = filter;
-  if (role !== 'authority')
-    return search === '' ? 'latchkey status' : `latchkey license show ${quoted(search)}`;
-  const options = [
-    ...(search.includes('@') ? [`--email ${quoted(search)}`] : []),
-    ...(search !== '' && !search.includes('@') ? [`--key ${quoted(search)}`] : []),
-    ...(product === '' ? [] : [`--product ${quoted(product)}`]),
-    ...(enabled === '' ? [] : [`--enabled ${enabled}`]),
-  ];
+function commandOf(filter: { search: string; enabled: string; product: string }): string {
+  const options = Object.entries(filter)
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => `--${name} ${quoted(value)}`);
   return ['latchkey license list', ...options].join(' ');
 }
 
 type Listed = ListedLicenseObject;
 
 const keyColumn: Column<Listed> = {
-  name: 'License key',
-  cell: ({ license_key: key }) => (
-    <a class="key" href={hrefTo(['licenses', key])}>
-      {shownKey(key)}
-    </a>
-  ),
+  name: 'License',
+  cell: ({ license_key: key, buyer_email: email }) => <KeyOfCustomer licenseKey={key} customer={email} />,
 };
 
-const buyerColumn: Column<Listed> = { name: 'Customer', cell: ({ buyer_email: email }) => email };
+const stateColumn: Column<Listed> = { name: 'State', cell: ({ state }) => <StateBadge state={state} /> };
 const usesColumn: Column<Listed> = { name: 'Uses', kind: 'number', cell: ({ uses }) => count(uses) };
 
 function soldColumns(names: ProductNames): readonly Column<Listed>[] {
   return [
     keyColumn,
-    buyerColumn,
     { name: 'Product', cell: ({ product_link: key }) => names.get(key) ?? key },
-    {
-      name: 'State',
-      cell: (license) => (
-        <StateBadge
-          state={license.refunded_at === null ? (license.enabled ? 'enabled' : 'disabled') : 'refunded'}
-        />
-      ),
-    },
+    stateColumn,
     usesColumn,
     { name: 'Sold', cell: ({ date }) => <Time at={date} /> },
   ];
@@ -197,21 +169,35 @@ function soldColumns(names: ProductNames): readonly Column<Listed>[] {
 
 const cachedColumns: readonly Column<Listed>[] = [
   keyColumn,
-  buyerColumn,
   { name: 'Product', cell: ({ product_link: product }) => product },
-  { name: 'State', cell: ({ enabled }) => <StateBadge state={enabled ? 'enabled' : 'disabled'} /> },
+  stateColumn,
   {
     name: 'Freshness',
-    cell: ({ freshness }) => freshness !== null && <FreshnessBadge freshness={freshness} />,
+    cell: ({ freshness, confirmed_at: at }) => (
+      <>
+        {freshness !== null && <FreshnessBadge freshness={freshness} />}
+        <br />
+        {at !== null && (
+          <span class="quiet">
+            <Time at={at} />
+          </span>
+        )}
+      </>
+    ),
   },
   {
-    name: 'Confirmed',
-    cell: ({ confirmed_at: at }) => (at === null ? 'never' : <Time at={at} />),
-  },
-  usesColumn,
-  {
-    name: 'Waiting',
+    name: 'Uses',
     kind: 'number',
-    cell: ({ pending }) => (pending === null || pending === 0 ? '' : <Badge tone="warn">{pending}</Badge>),
+    cell: ({ uses, pending }) => (
+      <>
+        {count(uses)}
+        {pending !== null && pending > 0 && (
+          <>
+            <br />
+            <Badge tone="warn">{count(pending)} waiting</Badge>
+          </>
+        )}
+      </>
+    ),
   },
 ];

@@ -88,7 +88,7 @@ export function DeviceState({
 }) {
   return (
     <>
-      <Badge tone={tones[state]}>{state}</Badge>
+      {state !== 'active' && <Badge tone={tones[state]}>{state}</Badge>}
       {copiedAt !== null && (
         <>
           {' '}
@@ -105,8 +105,14 @@ function columnsOf(
 ): readonly Column<ActivationObject>[] {
   return [
     { name: 'Seat', kind: 'number', cell: ({ activation_id: id }) => seats.get(id) ?? '–' },
-    { name: 'Device', cell: (activation) => deviceName(activation) },
-    { name: 'State', cell: (activation) => <DeviceState activation={activation} /> },
+    {
+      name: 'Device',
+      cell: (activation) => (
+        <>
+          {deviceName(activation)} <DeviceState activation={activation} />
+        </>
+      ),
+    },
     { name: 'Since', cell: ({ created_at: at }) => <Time at={at} /> },
     { name: 'Last seen', cell: ({ renewed_at: at }) => (at === null ? 'never' : <Time at={at} />) },
     { name: 'Free again', cell: ({ seat_until: at }) => at !== null && <Time at={at} /> },
@@ -129,7 +135,7 @@ export function SeatActions({ activation, onDone }: { activation: ActivationObje
     <div class="actions">
       {hasSeat && state === 'active' && (
         <Action
-          label="Free the seat"
+          label="Free seat"
           about={name}
           title={`Free the seat of ${name}?`}
           consequence={freeing}

@@ -1,6 +1,6 @@
 import type { PurchaseObject } from '../../../wire/purchase.ts';
 import { withQuery } from '../../api.ts';
-import { count, shownKey } from '../../format.ts';
+import { count } from '../../format.ts';
 import type { PageProps } from '../../page-props.ts';
 import { Field } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
@@ -11,6 +11,7 @@ import { ListTable, type Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { usePages } from '../../use-data.ts';
+import { KeyOfCustomer } from '../licenses/badges.tsx';
 import { Refund } from '../licenses/license-actions.tsx';
 import { ProductChoice, useProducts, type ProductNames } from '../products.tsx';
 import { Sell } from './sell.tsx';
@@ -104,18 +105,15 @@ function commandOf(filter: Readonly<Record<string, string>>): string {
 function columnsOf(productNames: ProductNames, onDone: () => void): readonly Column<PurchaseObject>[] {
   return [
     { name: 'Sold', cell: ({ date }) => <Time at={date} /> },
-    { name: 'Customer', cell: ({ license }) => license.buyer_email },
+    {
+      name: 'License',
+      cell: ({ license }) => (
+        <KeyOfCustomer licenseKey={license.license_key} customer={license.buyer_email} />
+      ),
+    },
     {
       name: 'Product',
       cell: ({ license: { product_link: key } }) => productNames.get(key) ?? key,
-    },
-    {
-      name: 'License key',
-      cell: ({ license: { license_key: key } }) => (
-        <a class="key" href={hrefTo(['licenses', key])}>
-          {shownKey(key)}
-        </a>
-      ),
     },
     {
       name: 'Refund',

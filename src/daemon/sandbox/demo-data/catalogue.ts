@@ -9,7 +9,7 @@ export type DemoProduct = { productKey: string; name: string; price: number; pop
 /** The shop after its first days: what is sold, and who sells. */
 export type DemoShop = {
   products: readonly [DemoProduct, ...DemoProduct[]];
-  /** The secrets of the products that the configuration of an agent needs as well, by the key of the product. */
+  /** The secrets of the products that the demo data adds, by the key of the product. */
   secrets: Map<string, string>;
   /** The credentials of the shop's server, of the support desk, and of the software. */
   actors: { shop: string; support: string; build: string };

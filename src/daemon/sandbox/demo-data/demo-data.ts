@@ -30,10 +30,14 @@ export async function addDemoYear(
 ): Promise<DemoData> {
   await store.goAway();
   time.advance(yearMs);
-  const { productKey } = store.credentials;
-  const { secrets, licenses } = await writeDemoYear(directory, { productKey, end: time.read().wall });
+  const { productKey, productSecret } = store.credentials;
+  const { shop, licenses } = await writeDemoYear(directory, { productKey, end: time.read().wall });
   await store.comeBack();
-  const products = [...secrets].map(([key, secret]) => ({ key, secret }));
+  const products = shop.products.map(({ productKey: key, name }) => ({
+    key,
+    name,
+    secret: shop.secrets.get(key) ?? productSecret,
+  }));
   return { configuration: { products, sync: { on_uncertain: 'hold' } }, licenses };
 }
 

@@ -8,7 +8,8 @@ import { Draws, fillStore, type DemoEvent, type MovedWriter } from './moved-writ
 import { buyers, demoBuyer } from './people.ts';
 
 /** What the demo data needs to know outside of the store. */
-export type DemoYear = Pick<DemoShop, 'secrets'> & {
+export type DemoYear = {
+  shop: Pick<DemoShop, 'products' | 'secrets'>;
   /** The licenses as the authority has them, the most recently sold first. */
   licenses: readonly License[];
 };
@@ -49,7 +50,7 @@ export async function writeDemoYear(
     const licenses = sales
       .toReversed()
       .flatMap(({ licenseKey }) => writer.reader.licenses.get(licenseKey) ?? []);
-    return { secrets: shop.secrets, licenses };
+    return { shop, licenses };
   });
 }
 
