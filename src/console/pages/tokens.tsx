@@ -45,27 +45,37 @@ function columnsOf(names: ProductNames, onDone: () => void): readonly Column<Tok
   return [
     {
       name: 'Token',
-      cell: ({ label, token_id: id, created_at: created }) => (
+      cell: ({ label, token_id: id }) => (
         <>
           {label ?? (id === 'admin.token' ? 'The file admin.token' : 'without a label')}
           <br />
           <code class="quiet id">{id}</code>
-          <br />
-          <span class="quiet">
-            issued <Time at={created} />
-          </span>
         </>
       ),
     },
     { name: 'May', cell: ({ scopes }) => scopes.join(', ') },
     { name: 'Product', cell: ({ product_key: key }) => (key === null ? 'all' : (names.get(key) ?? key)) },
-    { name: 'Last used', cell: ({ last_used_at: at }) => (at === null ? 'never' : <Time at={at} />) },
+    { name: 'Last used', cell: lastUse },
     { name: 'Ends', cell: ({ expires_at: at }) => (at === null ? 'never' : <Time at={at} />) },
     {
       name: 'Actions',
       cell: (token) => token.token_id !== 'admin.token' && <Revoke token={token} onDone={onDone} />,
     },
   ];
+}
+
+/** A token that was never used, and was issued long ago, is perhaps no longer needed. */
+function lastUse({ last_used_at: used, created_at: issued }: TokenObject) {
+  if (used !== null) return <Time at={used} />;
+  return (
+    <>
+      never
+      <br />
+      <span class="quiet">
+        issued <Time at={issued} />
+      </span>
+    </>
+  );
 }
 
 function Revoke({ token: { token_id: id, label }, onDone }: { token: TokenObject; onDone: () => void }) {

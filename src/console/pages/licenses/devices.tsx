@@ -88,7 +88,7 @@ function columnsOf(names: ProductNames, onDone: () => void): readonly Column<Act
       name: 'Seat',
       cell: (activation) => (
         <>
-          {activation.has_seat ? 'taken' : 'none'} <DeviceState activation={activation} />
+          {activation.has_seat ? 'taken' : 'free'} <DeviceState activation={activation} />
         </>
       ),
     },

@@ -8,7 +8,7 @@ import { Badge, Notice } from '../../parts/notice.tsx';
 import { Card, Fields, Heading } from '../../parts/page.tsx';
 import { Secret } from '../../parts/secret.tsx';
 import { ListTable, type Column } from '../../parts/table.tsx';
-import { goTo, hrefTo } from '../../router.ts';
+import { hrefTo } from '../../router.ts';
 import { useData, usePages } from '../../use-data.ts';
 import { Sell } from './sell.tsx';
 
@@ -26,7 +26,7 @@ function ProductList({ query }: { query: URLSearchParams }) {
   return (
     <>
       <Heading title="Products">
-        <AddProduct />
+        <AddProduct onDone={pages.reload} />
       </Heading>
       <nav class="choice" aria-label="State">
         {choices.map(([value, text]) => (
@@ -77,7 +77,7 @@ const columns: readonly Column<ProductObject>[] = [
   },
 ];
 
-function AddProduct() {
+function AddProduct({ onDone }: { onDone: () => void }) {
   return (
     <Action
       label="Add a product"
@@ -92,9 +92,16 @@ function AddProduct() {
           recurring: fieldText(form, 'recurring') === 'true',
           seats: fieldText(form, 'seats') || 'unlimited',
         });
-        goTo(['products', key]);
-        return <Secret name="secret of the product" secret={secret ?? ''} />;
+        return (
+          <>
+            <Secret name="secret of the product" secret={secret ?? ''} />
+            <p>
+              <a href={hrefTo(['products', key])}>Show the product</a>
+            </p>
+          </>
+        );
       }}
+      onDone={onDone}
     >
       <Field label="Name" name="name" isRequired />
       <PriceField />
