@@ -62,7 +62,11 @@ const floors: Readonly<Record<string, Allowance>> = {
   },
   // Scripts of their own, which build what is shipped.
   // What has to lie in the executable beside the program.
-  packaging: { folders: [], files: ['http/viewer-file.ts', 'store/schema-file.ts'], modules: true },
+  packaging: {
+    folders: [],
+    files: ['http/console/files.ts', 'http/viewer-file.ts', 'store/schema-file.ts'],
+    modules: true,
+  },
   '': { folders: [...belowDaemon, 'daemon'], modules: false },
 };
 

@@ -21,6 +21,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { includedModules } from './bundle.ts';
+import { buildConsole } from './console.ts';
 import { nodeNotice, thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -34,7 +35,7 @@ const { values: options } = parseArgs({
   },
 });
 
-const modules = await includedModules();
+const modules = [...(await includedModules()), ...(await buildConsole()).modules];
 
 /** A temporary directory with the files of the package, in their places on the machine. */
 const temporary = mkdtempSync(join(tmpdir(), 'latchkey-package-'));

