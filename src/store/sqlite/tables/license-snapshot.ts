@@ -79,7 +79,7 @@ function snapshotLists(prepare: Prepare): Pick<SnapshotReads, 'list' | 'count'> 
   const byKey = listedAndCounted(conditions.byKey);
   const byBuyer = listedAndCounted(conditions.byBuyer);
   const any = listedAndCounted(conditions.any);
-  const { sorted, isMatch, parts } = searchIn('license_snapshot', 6);
+  const { sorted, isMatch, ...counts } = searchIn('license_snapshot', 6);
   const others = `(?4 IS NULL OR license_key = ?4) AND ${ofBuyer} AND ${ofProduct} AND ${rest}`;
   const page = 'ORDER BY license_key LIMIT ?8 OFFSET ?9';
   const scan = prepare.query(`${select} WHERE ${isMatch} AND ${others} ${page}`, fromRow);
@@ -88,10 +88,8 @@ function snapshotLists(prepare: Prepare): Pick<SnapshotReads, 'list' | 'count'> 
      WHERE ${others.replace('license_key > ?5', 'found_key > ?5')} ${page.replace('license_key', 'found_key')}`,
     fromRow,
   );
-  const [ofBuyers, ofKeys] = parts.map(
-    (part) => `(SELECT count(*) FROM license_snapshot WHERE ${part} AND ${others})`,
-  );
-  const countFound = prepare.count(`SELECT ${ofBuyers} + ${ofKeys} AS count`);
+  const countFound = prepare.count(counts.count);
+  const countAmong = prepare.count(counts.countAmong(others));
   const hasMany = hasManyIn(prepare, 'license_snapshot');
   const statementsFor = ({ licenseKey, buyerEmail }: SnapshotFilter) => {
     if (licenseKey !== undefined) return byKey;
@@ -105,10 +103,11 @@ function snapshotLists(prepare: Prepare): Pick<SnapshotReads, 'list' | 'count'> 
       return (hasMany(filter.search) ? scan : few).all(...searched);
     },
     count(filter) {
-      const parameters = [...snapshotParameters(filter), ''];
-      return filter.search === undefined
-        ? statementsFor(filter).count(...parameters)
-        : countFound(...parameters, ...searchParameters(filter.search));
+      const parameters = snapshotParameters(filter);
+      if (filter.search === undefined) return statementsFor(filter).count(...parameters, '');
+      const isFiltered = parameters.some((value) => value !== null);
+      const countOf = isFiltered ? countAmong : countFound;
+      return countOf(...parameters, '', ...searchParameters(filter.search));
     },
   };
 }

@@ -138,7 +138,7 @@ function searchReads(prepare: Prepare): {
   list: (filter: LicenseFilter, search: string, page: Page) => SoldLicense[];
   count: (filter: LicenseFilter, search: string) => number;
 } {
-  const { sorted, isMatch, parts } = searchIn('license', 7);
+  const { sorted, isMatch, ...counts } = searchIn('license', 7);
   const others = `(?6 IS NULL OR license_key = ?6) AND ${optional.product} AND ${optional.buyer} AND ${rest}`;
   const page = 'AND license_key > ?9 ORDER BY license_key LIMIT ?10 OFFSET ?11';
   const scan = prepare.query(`${selectSold} WHERE ${isMatch} AND ${others} ${page}`, soldFromRow);
@@ -147,10 +147,8 @@ function searchReads(prepare: Prepare): {
      WHERE ${others} ${page.replaceAll('license_key', 'found_key')}`,
     soldFromRow,
   );
-  const [ofBuyers, ofKeys] = parts.map(
-    (part) => `(SELECT count(*) FROM license WHERE ${part} AND ${others})`,
-  );
-  const count = prepare.count(`SELECT ${ofBuyers} + ${ofKeys} AS count`);
+  const count = prepare.count(counts.count);
+  const countAmong = prepare.count(counts.countAmong(others));
   const hasMany = hasManyIn(prepare, 'license');
   return {
     list: (filter, search, { limit, offset, cursor }) =>
@@ -161,7 +159,11 @@ function searchReads(prepare: Prepare): {
         limit,
         offset,
       ),
-    count: (filter, search) => count(...filterParameters(filter), ...searchParameters(search)),
+    count(filter, search) {
+      const parameters = filterParameters(filter);
+      const isFiltered = parameters.some((value) => value !== null);
+      return (isFiltered ? countAmong : count)(...parameters, ...searchParameters(search));
+    },
   };
 }
 

@@ -17,6 +17,10 @@ export function searchIn(table: 'license' | 'license_snapshot', first: number) {
   const key = `license_key >= ${from} AND license_key < ${to}`;
   const capitals = `license_key >= upper(${from}) AND license_key < upper(${to})`;
   const buyer = `lower(buyer_email) >= lower(${from}) AND lower(buyer_email) < lower(${to})`;
+  // In two parts, of which each can use an index.
+  const parts = [buyer, `(${key} OR ${capitals}) AND NOT (${buyer})`];
+  const counted = (others: string): string =>
+    `SELECT ${parts.map((part) => `(SELECT count(*) FROM ${table} WHERE ${part}${others})`).join(' + ')} AS count`;
   const found = [key, capitals, buyer].map((range) => `SELECT license_key FROM ${table} WHERE ${range}`);
   return {
     /** A table `found` with the keys in order, and the rows of the table. */
@@ -25,8 +29,10 @@ export function searchIn(table: 'license' | 'license_snapshot', first: number) {
       from: `found CROSS JOIN ${table} ON license_key = found_key`,
     },
     isMatch: `(${key} OR ${capitals} OR ${buyer})`,
-    /** The matching rows, in two parts of which each can use an index. */
-    parts: [buyer, `(${key} OR ${capitals}) AND NOT (${buyer})`],
+    isBuyer: buyer,
+    /** Counts the matching rows. Without other conditions, an index counts the buyers. */
+    count: counted(''),
+    countAmong: (others: string): string => counted(` AND ${others}`),
   };
 }
 
@@ -35,9 +41,9 @@ export function hasManyIn(
   prepare: Prepare,
   table: 'license' | 'license_snapshot',
 ): (search: string) => boolean {
-  const [buyer = ''] = searchIn(table, 1).parts;
+  const { isBuyer } = searchIn(table, 1);
   const count = prepare.count(
-    `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE ${buyer} LIMIT ${maxSorted + 1})`,
+    `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE ${isBuyer} LIMIT ${maxSorted + 1})`,
   );
   return (search) => count(...searchParameters(search)) > maxSorted;
 }
