@@ -83,7 +83,7 @@ function AttentionItem({
             <Sentence text={text} />
           </strong>
         </p>
-        <p>{advice}</p>
+        <p class="quiet">{advice}</p>
       </div>
       <div class="attention-ways">
         {page !== null && (

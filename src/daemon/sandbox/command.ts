@@ -50,6 +50,7 @@ type SandboxFacts = FileCredentials & {
   dialect: DialectName;
   /** The address of the agent. */
   agent: string | null;
+  agent_state: string | null;
   /** The configuration that was written for an agent. */
   configuration: string | null;
   /** A holder of leases, and what its program has compiled in. */
@@ -106,7 +107,7 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
       await holder.start();
     }
     const held = issuer && holder && { address: holder.url, issuer: issuer.issuer, roots: issuer.roots };
-    print({ ...facts, agent: agent?.url ?? null, holder: held }, options.json);
+    print({ ...facts, ...factsOfAgent(agent), holder: held }, options.json);
   } catch (error) {
     await end();
     if (error instanceof ListenError) throw new SandboxError(`${error.message}; choose another: --port`);
@@ -151,7 +152,7 @@ async function goOffline(store: SandboxStore, afterMs: number, json: boolean): P
 function factsOf(
   store: SandboxStore,
   licenseKey: string,
-): Omit<SandboxFacts, 'state' | 'agent' | 'holder' | 'configuration'> {
+): Omit<SandboxFacts, 'state' | 'agent' | 'agent_state' | 'holder' | 'configuration'> {
   const { apiKey, productKey, productSecret } = store.credentials;
   return {
     address: store.url,
@@ -162,6 +163,10 @@ function factsOf(
     admin_token: store.adminToken,
     dialect: store.dialect,
   };
+}
+
+function factsOfAgent(agent: SandboxAgent | null): Pick<SandboxFacts, 'agent' | 'agent_state'> {
+  return { agent: agent?.url ?? null, agent_state: agent?.stateDir ?? null };
 }
 
 function credentialsOf({
@@ -193,6 +198,9 @@ Try it:
   curl -H '${credentialHeaders.productSecret}: ${credentials.product_secret}' \\
     '${agent ?? address}/api/v2/license/verify?license_key=${credentials.license_key}'
 
+Open its console:
+  latchkey console --admin --state-dir ${credentials.state}
+
 ${facts.holder === null ? adviseAgent(facts) : describeHolder(facts, facts.holder)}`;
 }
 
@@ -216,10 +224,14 @@ Try it:
 }
 
 function adviseAgent(facts: SandboxFacts): string {
-  const { address, agent, configuration, api_key, product_key, product_secret, dialect } = facts;
+  const { address, agent, agent_state, configuration, api_key, product_key, product_secret, dialect } = facts;
   if (configuration !== null)
     return `Put an agent in front of it:\n  latchkey serve --config ${configuration}\n`;
-  if (agent !== null) return `An agent in front of it answers on ${agent}\n`;
+  if (agent !== null)
+    return `An agent in front of it answers on ${agent}
+Open the console of the agent:
+  latchkey console --admin --state-dir ${agent_state}
+`;
   return `Put an agent in front of it:
   upstream: { base_url: '${address}', api_key: '${api_key}', dialect: ${dialect} }
   products: [{ key: '${product_key}', secret: '${product_secret}' }]
