@@ -19,7 +19,8 @@ const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed 
 
 const markup = '<img src=x onerror=document.title=1>';
 const held = 'HELD-5H2K-9Q3W';
-const refused = ['DROPPED', 'RETRIED', 'BULK', 'BULK', 'READ', 'KEPT', markup];
+const readKey = 'READ-5H2K-9Q3W-7XYZ';
+const refused = ['DROPPED', 'RETRIED', 'BULK', 'BULK', readKey, 'KEPT', markup];
 const keys = [held, ...new Set(refused)];
 
 describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser${missing}`, () => {
@@ -175,6 +176,31 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     expect(page.errors).toEqual([]);
   });
 
+  test('the filter of the settings is in the address and survives a reload', async () => {
+    await page.open('settings', 'Settings');
+    await page.fill('Contains', 'on_uncertain');
+    await page.page.keyboard.press('Enter');
+    await page.shows('1 setting');
+    await page.page.reload();
+    await page.shows('1 setting');
+    expect(await page.text()).toMatch(/sync\.on_uncertain\s+hold\s+file/);
+  });
+
+  test('a person examines the daemon again and reloads its settings by keyboard alone', async () => {
+    await page.open('doctor', 'Doctor');
+    await page.settled();
+    await page.press('Examine again');
+    await page.settled();
+    await page.shows('In order');
+    await page.open('settings', 'Settings');
+    await page.press('Reload');
+    await page.shows('latchkey reload');
+    await page.press('Reload');
+    await page.shows('Nothing changed.');
+    await page.press('Close');
+    expect(page.errors).toEqual([]);
+  });
+
   test('markup in a license key and in an error of the upstream is shown as text', async () => {
     await page.open('outbox?state=dead', 'Outbox');
     await page.shows(`HTTP 422: Closed ${markup}`);
@@ -183,6 +209,32 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     expect(await page.page.evaluate('document.querySelector("img")')).toBeNull();
     expect(await page.page.evaluate('document.title')).toBe(`One use of ${markup} – Latchkey`);
     expect(page.errors).toEqual([]);
+  });
+
+  test('a session that only reads shows the command of an action but cannot act, and sees no whole license key', async () => {
+    const reader = await newPage();
+    await reader.signIn({ admin: false });
+    await reader.open('outbox?state=dead', 'Outbox');
+    await reader.shows('One use of …7XYZ');
+    expect(await reader.text()).not.toContain('~');
+    await reader.press('Drop: One use of …7XYZ');
+    await reader.shows('latchkey outbox drop ');
+    await reader.shows('This session can only look.');
+    expect(await reader.page.evaluate('document.querySelector("dialog [type=submit]")')).toBeNull();
+    await reader.press('Close');
+    await reader.press('One use of …7XYZ');
+    await reader.headed('One use of …7XYZ');
+    const text = await reader.text();
+    expect([text.includes('~'), text.includes(readKey)]).toEqual([false, false]);
+    const code = await reader.page.evaluate<string>(`(async () => {
+      const { token } = JSON.parse(sessionStorage.getItem('latchkey-session'));
+      const id = location.hash.split('/').at(-1);
+      const headers = { Authorization: 'Bearer ' + token };
+      const answer = await fetch('/admin/v1/outbox/' + id + '/drop', { method: 'POST', headers });
+      return (await answer.json()).code;
+    })()`);
+    expect([code, await statesOf(readKey)]).toEqual(['session_read_only', ['dead']]);
+    expect(reader.errors).toEqual([]);
   });
 
   test('a page that is open while the daemon is stopped and started recovers after a new sign-in', async () => {

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { httpClient } from '../../support/network/raw-http.ts';
+import { isBrowserInstalled, startBrowser } from '../../support/process/browser.ts';
+import { ConsolePage } from '../../support/process/console-page.ts';
+import { startDaemonProcess } from '../../support/process/daemon-process.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+const markup = '<script>document.title=1</script><b>Editor</b>';
+
+describe.skipIf(!isBrowserInstalled)(
+  `the overview and the audit log of an authority in a real browser${missing}`,
+  () => {
+    const opened = new AsyncDisposableStack();
+    let page: ConsolePage;
+
+    beforeAll(async () => {
+      const directory = opened.use(temporaryDirectory());
+      const listen = { tcp: '127.0.0.1:0', socket: false };
+      const { tcp } = opened.use(await startDaemonProcess(directory.path, { listen }));
+      const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
+      const admin = { authorization: `Bearer ${token}` };
+      const http = opened.use(httpClient({ tcp }));
+      const browser = opened.use(await startBrowser());
+      page = new ConsolePage(await browser.newPage(), { tcp, admin });
+      await page.signIn({ admin: true });
+      await page.open('audit?act=product.add', 'Audit');
+      await page.shows('Nothing fits this filter.');
+      await http.post('/admin/v1/products', { headers: admin, json: { name: markup } });
+    });
+    afterAll(() => opened.disposeAsync());
+
+    test('an authority without an upstream and without sales has an overview, and no outbox', async () => {
+      await page.open('', 'Overview');
+      await page.shows('All is well. Nothing needs you.');
+      const text = await page.text();
+      expect(text).not.toMatch(/Upstream|Outbox|Changes waiting/);
+      expect(await page.seriousProblems()).toEqual([]);
+      await page.open('outbox', 'There is no such page');
+    });
+
+    test('markup in the name of a product is shown as text in the audit log', async () => {
+      await page.open('audit', 'Audit');
+      await page.shows(markup);
+      expect(await page.page.evaluate('document.title')).toBe('Audit – Latchkey');
+      expect(await page.seriousProblems()).toEqual([]);
+      expect(page.errors).toEqual([]);
+    });
+
+    test('a link in the audit log shows only the entries with the same act', async () => {
+      await page.open('audit', 'Audit');
+      await page.press('product.add');
+      await page.shows('latchkey audit list --act product.add');
+      await page.shows('1 of 1');
+      await page.press('Clear');
+      expect(await page.page.evaluate('location.hash')).toBe('#/audit');
+    });
+  },
+);
