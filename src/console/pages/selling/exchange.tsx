@@ -26,6 +26,7 @@ export function Exchange() {
   return (
     <>
       <Heading title="Import and export" />
+      {useSession()?.admin !== true && <ReadOnlyNotice />}
       <Import />
       <Export />
     </>
@@ -86,7 +87,6 @@ function Import() {
           Import
         </button>
       </div>
-      {!isAdmin && <ReadOnlyNotice />}
       <Result state={state} />
       <SameCommand
         line={`latchkey ${noun} import ${file === null ? 'FILE' : JSON.stringify(file.name)}${product === '' ? '' : ` --product ${product}`}`}
@@ -257,7 +257,6 @@ function Export() {
           {isRunning ? 'Exporting …' : 'Export'}
         </button>
       </div>
-      {!isAdmin && <ReadOnlyNotice />}
       {error !== null && <Refusal error={error} />}
       <SameCommand line={`latchkey ${noun} export ${noun}s.csv`} />
     </Section>

@@ -1,0 +1,468 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { httpClient, type HttpClient } from '../../support/network/raw-http.ts';
+import { isBrowserInstalled, startBrowser, type Browser } from '../../support/process/browser.ts';
+import { ConsolePage, type ConsoleDaemon } from '../../support/process/console-page.ts';
+import { startDaemonProcess } from '../../support/process/daemon-process.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+
+const markup = '<img src=x onerror=document.title=1>';
+/** Markup without white space, as a coupon code and a license key have none. */
+const tightMarkup = '<svg/onload=document.title=1>';
+const day = 86_400_000;
+
+describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real browser${missing}`, () => {
+  const opened = new AsyncDisposableStack();
+  const directory = opened.use(temporaryDirectory());
+  let daemon: ConsoleDaemon;
+  let http: HttpClient;
+  let browser: Browser;
+  let page: ConsolePage;
+
+  beforeAll(async () => {
+    const listen = { tcp: '127.0.0.1:0', socket: false };
+    const { tcp } = opened.use(await startDaemonProcess(directory.path, { listen }));
+    const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
+    daemon = { tcp, admin: { authorization: `Bearer ${token}` } };
+    http = opened.use(httpClient({ tcp }));
+    await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR', seats: '3' });
+    await post('/admin/v1/products', { name: `Pack ${markup}`, product_key: 'PACK' });
+    await post('/admin/v1/collections', {
+      name: 'Writing',
+      collection_id: 'writing',
+      product_keys: ['EDITOR'],
+    });
+    await sell('ines.moreau@example.com', 'INES-SEATS');
+    await sell('jonas@example.com', 'JONAS');
+    await sell('pack@example.com', tightMarkup, 'PACK');
+    const seats = ['Studio iMac', 'MacBook', 'ThinkPad of Léo'];
+    await post('/admin/v1/activations/import', {
+      activations: seats.map((name, index) => activation('INES-SEATS', `device-${index}`, name)),
+    });
+    await post('/admin/v1/activations/import', {
+      activations: [activation(tightMarkup, 'device-x', markup, 'PACK')],
+    });
+    const spring = { coupon_type: 'collection', collection_id: 'writing', percent_off: 20, code: 'SPRING' };
+    await post('/api/v2/coupons', {
+      ...spring,
+      minimum_purchase_amount: 6000,
+      usage_limit: 1,
+      notes: markup,
+    });
+    await post('/api/v2/coupons', { coupon_type: 'multi', amount_off: 500, code: tightMarkup });
+    await post('/admin/v1/tokens', { scopes: ['verify'], label: markup });
+    browser = opened.use(await startBrowser());
+    page = await newPage();
+    await page.signIn({ admin: true });
+  });
+  afterAll(() => opened.disposeAsync());
+
+  async function newPage(): Promise<ConsolePage> {
+    return new ConsolePage(await browser.newPage(), daemon);
+  }
+
+  async function post(path: string, json: object): Promise<Record<string, unknown>> {
+    const { status, body } = await http.post(path, { headers: daemon.admin, json });
+    if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
+    return (body as { data: Record<string, unknown> }).data;
+  }
+
+  async function read<Data>(path: string): Promise<Data> {
+    const { body } = await http.get(path, { headers: daemon.admin });
+    return (body as { data: Data }).data;
+  }
+
+  function sell(email: string, key: string, product = 'EDITOR'): Promise<unknown> {
+    return post('/admin/v1/purchases', { product_key: product, buyer_email: email, license_key: key });
+  }
+
+  async function license(
+    key: string,
+  ): Promise<{ uses: number; enabled: boolean; refunded_at: string | null }> {
+    const path = `/admin/v1/licenses?license_key=${encodeURIComponent(key)}`;
+    const { licenses } = await read<{
+      licenses: { uses: number; enabled: boolean; refunded_at: string | null }[];
+    }>(path);
+    const [found] = licenses;
+    if (found === undefined) throw new Error(`there is no license ${key}`);
+    return found;
+  }
+
+  test('the menu leads to each page of a seller by keyboard alone, and axe-core finds nothing serious in any', async () => {
+    await page.open('', 'Overview');
+    const titles = [
+      'Licenses',
+      'Devices',
+      'Products',
+      'Purchases',
+      'Coupons',
+      'Import and export',
+      'Tokens',
+      'Accounts',
+    ];
+    for (const title of titles) {
+      await page.press(title);
+      await page.headed(title);
+      await page.settled();
+      expect(await page.focused()).toBe(title);
+      expect(await page.seriousProblems(), title).toEqual([]);
+    }
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a person finds by the e-mail address who holds the third seat, and frees that seat', async () => {
+    await page.open('licenses', 'Licenses');
+    await page.fill(searchLabel, 'INES.');
+    await page.shows('ines.moreau@example.com');
+    await page.shows('latchkey license list --search INES.');
+    expect(await page.text()).not.toContain('jonas@example.com');
+    await page.press('INES-SEATS');
+    await page.headed('INES-SEATS');
+    await page.shows('Seats: 3 of 3 taken');
+    await page.shows('ThinkPad of Léo');
+    const cells = `[...document.querySelectorAll('tbody tr:nth-child(3) td')].map((cell) => cell.innerText)`;
+    expect((await page.page.evaluate<string[]>(cells)).slice(0, 2)).toEqual(['3', 'ThinkPad of Léo']);
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.press('Free seat: ThinkPad of Léo');
+    await page.shows('another device can take the seat');
+    await page.shows('latchkey activation end ');
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.press('Free seat');
+    await page.shows('Seats: 2 of 3 taken');
+    await page.press('Block: ThinkPad of Léo');
+    await page.shows('This cannot be undone.');
+    await page.shows('latchkey activation block ');
+    await page.press('Block');
+    await page.shows('blocked');
+    await page.open('devices?which=blocked', 'Devices');
+    await page.shows('ThinkPad of Léo');
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a person records, undoes, disables, enables and refunds by keyboard alone, and the history shows each', async () => {
+    await page.open('licenses/JONAS', 'JONAS');
+    await page.press('Record a use');
+    await page.shows('latchkey use JONAS');
+    await page.press('Record a use');
+    await page.shows('Used: 0 → 1 use');
+    expect(await license('JONAS')).toMatchObject({ uses: 1 });
+    await page.press('Undo a use');
+    await page.shows('latchkey unuse JONAS');
+    await page.press('Undo a use');
+    await page.shows('Use undone: 1 → 0 uses');
+    await page.press('Disable');
+    await page.shows('You can enable the key again.');
+    await page.shows('latchkey disable JONAS');
+    await page.press('Disable');
+    await page.shows('Your software gets the answer: disabled.');
+    expect(await license('JONAS')).toMatchObject({ enabled: false });
+    await page.press('Enable');
+    await page.shows('latchkey enable JONAS');
+    await page.press('Enable');
+    await page.shows('Your software gets the answer: valid.');
+    await page.press('Refund');
+    await page.shows('No money is moved');
+    await page.shows('latchkey purchase refund ');
+    await page.press('Refund');
+    await page.shows('The purchase was refunded, and the key is disabled.');
+    expect(await license('JONAS')).toMatchObject({ enabled: false, refunded_at: expect.any(String) });
+    await page.shows('by a person in the console');
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a cart shows whether the coupon SPRING still works, and why it does not', async () => {
+    await page.open('coupons?code=SPRING', 'Coupons');
+    await page.press('SPRING');
+    await page.headed('SPRING');
+    await page.fill('Price', '49');
+    await page.shows('SPRING does not work for this cart.');
+    await page.shows('The cart costs less than the minimum of the coupon.');
+    await page.fill('Pieces', '2');
+    await page.shows('SPRING works for this cart.');
+    await page.shows('98.00 − 19.60 = 78.40');
+    await page.shows('latchkey coupon quote SPRING EDITOR=4900x2');
+    expect(await page.seriousProblems()).toEqual([]);
+    const cart = { code: 'SPRING', items: [{ product_key: 'EDITOR', amount: 9900 }] };
+    await post('/agent/v1/redemptions', { ...cart, order: 'A-1' });
+    await page.fill('Pieces', '3');
+    await page.shows('The coupon was used as often as its limit allows.');
+    await page.open('coupons', 'Coupons');
+    await page.fill('Coupon code', 'NOTHING');
+    await page.fill('Price', '10,50');
+    await page.shows('There is no coupon with this code.');
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a person creates, changes, ends and deletes coupons by keyboard alone', async () => {
+    await page.open('coupons', 'Coupons');
+    await page.press('Create a coupon');
+    await page.fill('Code', 'AUTUMN');
+    await page.fill('Discount', '12.5%');
+    await page.fill('Limit', '7');
+    await page.shows('latchkey coupon create --code AUTUMN --type multi --percent-off 12.5 --usage-limit 7');
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.page.keyboard.press('Enter');
+    await page.headed('AUTUMN');
+    await page.shows('12.5 % off');
+    await page.press('Change');
+    await page.fill('Limit', '9');
+    await page.shows('--usage-limit 9');
+    await page.page.keyboard.press('Enter');
+    await page.shows('9 uses are left.');
+    await page.press('End');
+    await page.shows('latchkey coupon end ');
+    await page.press('End');
+    await page.shows('ended');
+    await page.press('Delete');
+    await page.shows('its code is free for another coupon');
+    await page.press('Delete');
+    await page.headed('Coupons');
+    expect(await read('/agent/v1/coupons?code=AUTUMN')).toEqual({ coupons: [] });
+    await page.press('Create a coupon');
+    await page.fill('Code', 'SPRING');
+    await page.fill('Discount', '5.00');
+    await page.page.keyboard.press('Enter');
+    await page.shows('The account already has a coupon with this code.');
+    await page.page.keyboard.press('Escape');
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a person adds a product, sees its secret once, sells it, changes its seats and archives it', async () => {
+    await page.open('products', 'Products');
+    await page.press('Add a product');
+    await page.fill('Name', 'Sketch & Draw');
+    await page.fill('Seats', '2');
+    await page.shows("latchkey product add 'Sketch & Draw' --seats 2");
+    await page.page.keyboard.press('Enter');
+    await page.shows('This is the only time that the secret of the product is shown.');
+    expect(await page.text()).toMatch(/lk_prod_[0-9a-f]+/);
+    expect(await page.focused()).toBe('Close');
+    await page.page.keyboard.press('Enter');
+    await page.press('Sketch & Draw');
+    await page.headed('Sketch & Draw');
+    expect(await page.text()).not.toContain('lk_prod_');
+    await page.press('Sell');
+    await page.fill('E-mail address of the customer', 'zoe@example.com');
+    await page.shows('--email zoe@example.com');
+    await page.page.keyboard.press('Enter');
+    await page.shows('The license key of zoe@example.com:');
+    await page.press('Close');
+    await page.press('Change');
+    await page.fill('Seats', '4');
+    await page.page.keyboard.press('Enter');
+    await page.shows('A license works on 4 devices at the same time.');
+    await page.press('New secret');
+    await page.shows('--keep-old 24h');
+    await page.page.keyboard.press('Escape');
+    await page.press('Archive');
+    await page.shows('No new license is issued');
+    await page.press('Archive');
+    await page.shows('archived');
+    await page.open('purchases?email=zoe@example.com', 'Purchases');
+    await page.shows('1 of 1');
+    await page.press(/^Refund: zoe@example\.com, /);
+    await page.press('Refund');
+    await page.shows('refunded');
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a person issues a token that is shown once, and revokes the token', async () => {
+    await page.open('tokens', 'Tokens');
+    await page.press('Issue a token');
+    await page.fill('Label', 'Web shop');
+    await page.focus(/^sell /);
+    await page.page.keyboard.press('Space');
+    await page.focus(/^coupons:read /);
+    await page.page.keyboard.press('Space');
+    await page.shows("latchkey token issue --scope coupons:read,sell --label 'Web shop'");
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.press('Issue a token');
+    await page.shows('This is the only time that the token is shown.');
+    expect(await page.text()).toMatch(/lk_tok_[0-9a-f]+/);
+    await page.press('Close');
+    await page.shows('Web shop');
+    expect(await page.text()).not.toContain('lk_tok_');
+    await page.press('Revoke: Web shop');
+    await page.shows('latchkey token revoke ');
+    await page.press('Revoke');
+    await expect.poll(() => page.text()).not.toContain('Web shop');
+    expect(await page.focused()).toBe('Tokens');
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a person adds an account and creates a new API key of an account', async () => {
+    await page.open('accounts', 'Accounts');
+    await page.press('Add an account');
+    await page.fill('Name', 'Studio Halm');
+    await page.shows("latchkey account add 'Studio Halm'");
+    await page.page.keyboard.press('Enter');
+    await page.shows('This is the only time that the API key is shown.');
+    await page.press('Close');
+    await page.press('New API key: Studio Halm');
+    await page.shows('--keep-old 24h');
+    await page.press('New API key');
+    await page.shows('This is the only time that the new API key is shown.');
+    expect(await page.text()).toMatch(/lk_api_[0-9a-f]+/);
+    await page.press('Close');
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a file is checked before it is imported, and rejected rows are shown with their lines', async () => {
+    await page.open('exchange', 'Import and export');
+    await choose(
+      'license_key,product_key,buyer_email\nNEW-1,EDITOR,new@example.com\nNEW-2,NOPRODUCT,new@example.com\n',
+    );
+    await page.press('Check the file');
+    await page.shows('1 row can be imported, 0 here already, 1 rejected.');
+    await page.shows('There is no such product.');
+    expect(await read('/admin/v1/licenses?license_key=NEW-1')).toEqual({ licenses: [] });
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.press('Import');
+    await page.shows('1 row imported, 0 here already, 1 rejected.');
+    expect(await license('NEW-1')).toMatchObject({ uses: 0 });
+    expect(page.errors).toEqual([]);
+  });
+
+  test('an export is saved as a file with whole license keys', async () => {
+    await page.open('exchange', 'Import and export');
+    await page.page.evaluate(
+      `(() => { const make = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob.text(); return make.call(URL, blob); }; })()`,
+    );
+    await page.press('Export');
+    await expect.poll(() => page.page.evaluate('window.saved === undefined')).toBe(false);
+    expect(await page.page.evaluate<string>('window.saved')).toContain(
+      '\nINES-SEATS,EDITOR,ines.moreau@example.com,',
+    );
+  });
+
+  async function choose(text: string): Promise<void> {
+    await page.page.evaluate(`(() => {
+      const input = document.querySelector('input[type=file]');
+      const chosen = new DataTransfer();
+      chosen.items.add(new File([${JSON.stringify(text)}], 'licenses.csv'));
+      input.files = chosen.files;
+      input.dispatchEvent(new Event('change', { bubbles: true }));
+    })()`);
+  }
+
+  test('markup in every stored field is shown as text', async () => {
+    for (const [hash, heading, text] of [
+      ['products', 'Products', `Pack ${markup}`],
+      ['products/PACK', `Pack ${markup}`, 'paid once'],
+      ['licenses', 'Licenses', tightMarkup],
+      [`licenses/${encodeURIComponent(tightMarkup)}`, tightMarkup, markup],
+      ['devices', 'Devices', markup],
+      ['purchases', 'Purchases', tightMarkup],
+      ['coupons', 'Coupons', tightMarkup],
+      ['coupons/1', 'SPRING', markup],
+      ['coupons/2', tightMarkup, '5.00 off'],
+      ['tokens', 'Tokens', markup],
+      ['audit', 'Audit', `Pack ${markup}`],
+    ] as const) {
+      await page.open(hash, heading);
+      await page.shows(text);
+      expect(await page.page.evaluate(`document.querySelector('img, svg[onload]')`), hash).toBeNull();
+      expect(await page.page.evaluate('document.title')).toBe(`${heading} – Latchkey`);
+    }
+    expect(page.errors).toEqual([]);
+  });
+
+  test('a search sends one request for a text that is typed at once, and reads one page of the list', async () => {
+    const asked: string[] = [];
+    const typing = await newPage();
+    typing.page.on('request', (request) => asked.push(request.url()));
+    await typing.signIn({ admin: true });
+    await typing.open('licenses', 'Licenses');
+    await typing.settled();
+    await typing.fill(searchLabel, 'jonas@example.com');
+    await typing.shows('1 of 1');
+    const searches = asked.filter((url) => url.includes('/admin/v1/licenses?search='));
+    // A slow machine may pause between two letters, but not at each.
+    expect(searches.length).toBeLessThan('jonas@example.com'.length);
+    expect(searches.at(-1)).toMatch(/search=jonas%40example\.com&limit=25$/);
+    expect(await typing.page.evaluate('history.length')).toBeLessThan(6);
+  });
+
+  test('a session that only reads sees no whole license key, and shows the commands but cannot act', async () => {
+    const reader = await newPage();
+    await reader.signIn({ admin: false });
+    await reader.open('licenses', 'Licenses');
+    await reader.fill(searchLabel, 'ines.moreau@example.com');
+    await reader.shows('…ATS');
+    expect(await reader.text()).not.toMatch(/~|INES-SEATS/);
+    await reader.press('…ATS');
+    await reader.headed('…ATS');
+    await reader.shows('ThinkPad of Léo');
+    await reader.press('Disable');
+    await reader.shows('latchkey disable LICENSE_KEY');
+    await reader.shows('This session can only look.');
+    expect(await reader.page.evaluate('document.querySelector("dialog [type=submit]")')).toBeNull();
+    await reader.press('Close');
+    await reader.open('exchange', 'Import and export');
+    await reader.shows('This session can only look.');
+    expect(
+      await reader.page.evaluate(
+        '[...document.querySelectorAll("main .section button:not(.command button)")].every((each) => each.disabled)',
+      ),
+    ).toBe(true);
+    await reader.open('coupons?code=SPRING', 'Coupons');
+    await reader.press('SPRING');
+    await reader.headed('SPRING');
+    await reader.fill('Price', '70');
+    await reader.shows('SPRING does not work for this cart.');
+    expect(await reader.page.evaluate('document.documentElement.outerHTML.includes("INES-SEATS")')).toBe(
+      false,
+    );
+    expect(reader.errors).toEqual([]);
+    expect(await license('INES-SEATS')).toMatchObject({ enabled: true });
+  });
+
+  test('no page is wider than a narrow screen', async () => {
+    const narrow = await newPage();
+    await narrow.page.setViewportSize({ width: 320, height: 700 });
+    await narrow.signIn({ admin: true });
+    for (const [hash, heading] of [
+      ['licenses', 'Licenses'],
+      ['licenses/INES-SEATS', 'INES-SEATS'],
+      ['devices', 'Devices'],
+      ['products', 'Products'],
+      ['products/EDITOR', 'Editor'],
+      ['purchases', 'Purchases'],
+      ['coupons', 'Coupons'],
+      ['coupons/1', 'SPRING'],
+      ['exchange', 'Import and export'],
+      ['tokens', 'Tokens'],
+      ['accounts', 'Accounts'],
+    ] as const) {
+      await narrow.open(hash, heading);
+      await narrow.settled();
+      expect(await narrow.page.evaluate('document.documentElement.scrollWidth'), hash).toBe(320);
+    }
+  });
+});
+
+const searchLabel = 'License key or e-mail address, or how it begins';
+
+/** A device with a seat, as another issuer exports it. */
+function activation(key: string, device: string, name: string, product = 'EDITOR'): object {
+  const at = (days: number): string => new Date(Date.now() + days * day).toISOString();
+  return {
+    activation_id: `${product}-${device}`,
+    license_key: key,
+    product_key: product,
+    device: device.padEnd(43, '0'),
+    device_name: name,
+    state: 'active',
+    seq: 2,
+    rev: Date.now(),
+    expires_at: at(20),
+    seat_until: at(110),
+    uses_recorded: 0,
+    uses_returned: 0,
+    created_at: at(-10),
+    renewed_at: at(-1),
+  };
+}
