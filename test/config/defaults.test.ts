@@ -8,6 +8,7 @@ test('without any configuration the process is an authority with the documented 
   expect(effective(configuration)).toEqual({
     state_dir: '/home/ada/.local/state/latchkey',
     store: { postgres: null },
+    console: { enabled: true },
     listen: {
       tcp: '127.0.0.1:8787',
       tls: null,
