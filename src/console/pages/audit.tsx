@@ -6,7 +6,7 @@ import { quoted, SameCommand } from '../parts/command.tsx';
 import { FilterForm } from '../parts/filter.tsx';
 import { Heading } from '../parts/page.tsx';
 import { ListTable, type Column } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
+import { ExactTime } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
 import { usePages } from '../use-data.ts';
 
@@ -84,10 +84,36 @@ function only(name: (typeof names)[number], value: string, text = value) {
   );
 }
 
+/** The first part of the path of the page about a subject, by the first part of its act. */
+const pagesOf: Readonly<Record<string, string>> = {
+  outbox: 'outbox',
+  product: 'products',
+  coupon: 'coupons',
+};
+
+function Subject({ act, subject }: AuditEntryObject) {
+  const page = pagesOf[act.split('.', 1)[0] ?? ''];
+  // An import is not about one coupon, and a deleted coupon has no page.
+  const hasPage = page !== undefined && !/\.(?:import|delete)$/.test(act);
+  return (
+    <>
+      {only('subject', subject)}
+      {hasPage && (
+        <>
+          {' '}
+          <a class="quiet" href={hrefTo([page, subject])} aria-label={`Open ${subject}`}>
+            open
+          </a>
+        </>
+      )}
+    </>
+  );
+}
+
 const columns: readonly Column<AuditEntryObject>[] = [
-  { name: 'When', cell: ({ at }) => <Time at={at} /> },
+  { name: 'When', cell: ({ at }) => <ExactTime at={at} /> },
   { name: 'Act', cell: ({ act }) => only('act', act) },
-  { name: 'Subject', cell: ({ subject }) => only('subject', subject) },
+  { name: 'Subject', cell: Subject },
   { name: 'Detail', cell: ({ detail }) => detail },
   { name: 'Actor', cell: ({ actor }) => only('actor', actor) },
 ];

@@ -48,7 +48,11 @@ function Findings({ findings }: { findings: readonly Finding[] }) {
         <Notice tone="ok">All is well: {counted(findings.length, 'examination')}, and no problem.</Notice>
       ) : (
         <Notice tone={failures > 0 ? 'fail' : 'warn'}>
-          {counted(failures, 'failure')}, {counted(warnings, 'warning')}.
+          {[
+            ...(failures > 0 ? [counted(failures, 'failure')] : []),
+            ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
+          ].join(' and ')}
+          .
         </Notice>
       )}
       {(['fail', 'warn', 'ok'] as const).map((level) => (
@@ -72,7 +76,7 @@ function FindingList({ level, findings }: { level: Level; findings: readonly Fin
               </p>
               {advice !== null && (
                 <p class="quiet">
-                  What to do: <strong>{advice}</strong>
+                  → <Sentence text={advice} />
                 </p>
               )}
             </div>

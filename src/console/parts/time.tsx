@@ -10,6 +10,15 @@ export function Sentence({ text }: { text: string }) {
     .map((part, index) => (index % 2 === 1 ? <Time key={index} at={part} /> : part));
 }
 
+/** An instant with its date, for a record. */
+export function ExactTime({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={fromNow(at)}>
+      {longTime(at)}
+    </time>
+  );
+}
+
 /** An instant as people say it; the title has the date. */
 export function Time({ at }: { at: string }) {
   return (
