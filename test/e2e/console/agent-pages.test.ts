@@ -186,6 +186,27 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     expect(await page.text()).toMatch(/sync\.on_uncertain\s+hold\s+file/);
   });
 
+  test('on a screen of 320 pixels the menu opens by keyboard, and no page scrolls sideways', async () => {
+    await page.page.setViewportSize({ width: 320, height: 640 });
+    for (const [hash, title] of [
+      ['', 'Overview'],
+      ['outbox', 'Outbox'],
+      ['doctor', 'Doctor'],
+      ['audit', 'Audit'],
+      ['settings', 'Settings'],
+    ] as const) {
+      await page.open(hash, title);
+      await page.settled();
+      const width = `Math.max(...[...document.querySelectorAll('html, .table')].map((each) => each.scrollWidth))`;
+      expect(await page.page.evaluate<number>(width), title).toBeLessThanOrEqual(320);
+    }
+    await page.press('Menu');
+    await page.press('Doctor');
+    await page.headed('Doctor');
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.page.setViewportSize({ width: 1280, height: 800 });
+  });
+
   test('a person examines the daemon again and reloads its settings by keyboard alone', async () => {
     await page.open('doctor', 'Doctor');
     await page.settled();
