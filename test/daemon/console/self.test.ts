@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
@@ -9,15 +12,15 @@ import { freePort } from '../../support/network/free-port.ts';
 import { silent } from '../../support/silent-log.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
-/** An agent in front of an address where nothing listens. */
-async function startAgent() {
+/** An agent in front of an address where nothing listens, or of another upstream. */
+async function startAgent(upstream: object = { api_key: 'an-api-key-of-the-store' }) {
   const opened = new AsyncDisposableStack();
   const directory = opened.use(temporaryDirectory()).path;
   const stateDir = join(directory, 'state');
   const configuration = embeddedConfiguration({
     state_dir: stateDir,
     listen: { tcp: '127.0.0.1:0', socket: false },
-    upstream: { base_url: `http://127.0.0.1:${await freePort()}`, api_key: 'an-api-key-of-the-store' },
+    upstream: { base_url: `http://127.0.0.1:${await freePort()}`, ...upstream },
     products: [{ key: 'press', secret: 'the-secret-of-press' }],
   });
   const daemon = opened.adopt(await startDaemon(configuration, { log: silent }), (each) => each.stop());
@@ -42,13 +45,9 @@ test('A running agent answers its overview with the same ETag, until something h
   expect([same.status, same.text, same.etag]).toEqual([304, '', first.etag]);
 });
 
-test('A running agent examines itself, once for requests that arrive together, and finds that its upstream is away.', async () => {
+test('A running agent examines itself, and finds that its upstream is away.', async () => {
   await using agent = await startAgent();
-  const [one, other] = await Promise.all([
-    agent.get('doctor', doctorObject),
-    agent.get('doctor', doctorObject),
-  ]);
-  expect(one.data).toEqual(other.data);
+  const one = await agent.get('doctor', doctorObject);
   expect(one.data?.ok).toBe(false);
   const found = one.data?.findings ?? [];
   expect(found).toContainEqual({ level: 'ok', what: 'the daemon is ready', advice: null });
@@ -71,4 +70,28 @@ test('A running agent shows its configuration, and no secret of it.', async () =
     'upstream.api_key': '***',
   });
   expect(text).not.toMatch(/the-secret-of-press|an-api-key/);
+});
+
+test('Requests for an examination that arrive together cause one examination of the upstream.', async () => {
+  let requests = 0;
+  const upstream = createServer((_, response) => {
+    requests += 1;
+    setImmediate(() => response.writeHead(404).end());
+  });
+  await once(upstream.listen(0, '127.0.0.1'), 'listening');
+  const { port } = upstream.address() as AddressInfo;
+  try {
+    await using agent = await startAgent({ base_url: `http://127.0.0.1:${port}` });
+    // The agent itself asks once after its start.
+    await expect.poll(() => requests).toBeGreaterThan(0);
+    const before = requests;
+    await agent.get('doctor', doctorObject);
+    const ofOne = requests - before;
+    expect(ofOne).toBeGreaterThan(0);
+    const both = await Promise.all([agent.get('doctor', doctorObject), agent.get('doctor', doctorObject)]);
+    expect(both[0].data).toEqual(both[1].data);
+    expect(requests - before).toBe(2 * ofOne);
+  } finally {
+    upstream.close();
+  }
 });
