@@ -67,7 +67,7 @@ async function makeScreenshots(folder: string): Promise<void> {
   const sandbox = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const [line] = (await once(createInterface({ input: sandbox.stdout }), 'line')) as [string];
-    const { agent, agent_state: state } = JSON.parse(line) as { agent: string; agent_state: string };
+    const { agent = '', ['agent_state']: state = '' } = JSON.parse(line) as Record<string, string>;
     const token = readFileSync(join(state, 'admin.token'), 'utf8').trim();
     mkdirSync(folder, { recursive: true });
     await takePictures(agent, token, folder);
