@@ -9,6 +9,7 @@ import { listen } from './settings/listen.ts';
 import { store } from './settings/store.ts';
 import { sync } from './settings/sync.ts';
 import { products, upstream } from './settings/upstream.ts';
+import { webhooks } from './settings/webhooks.ts';
 import { duration, path } from './types.ts';
 
 const history = section(
@@ -76,6 +77,7 @@ export const settings = section(
       upstream,
       products,
       leases: leases.prefault({}),
+      webhooks: webhooks.prefault({}),
       freshness: freshness.prefault({}),
       sync: sync.prefault({}),
       limits: limits.prefault({}),
@@ -110,6 +112,13 @@ export const settings = section(
       rule(
         ['products', 'upstream', 'leases'],
         'must have at least one product: a holder serves their license keys',
+      ),
+    )
+    .refine(
+      (input) => input.upstream !== null || Object.keys(input.webhooks.in).length === 0,
+      rule(
+        ['webhooks', 'upstream'],
+        'receives events of a store, which only an agent can use: set upstream.base_url, or remove webhooks.in',
       ),
     )
     .refine(

@@ -94,6 +94,15 @@ export function itemOf(type: z.ZodType): z.ZodType | null {
   return list instanceof z.ZodArray ? (list.element as z.ZodType) : null;
 }
 
+/** The type of the values of a mapping whose names the operator chooses; null if the type is no such mapping. */
+export function entryOf(type: z.ZodType): z.ZodType | null {
+  const mapping = unwrapped(type);
+  return mapping instanceof z.ZodRecord ? (mapping.valueType as z.ZodType) : null;
+}
+
+/** Stands in a path for a name that the operator chooses. */
+export const anyName = 'NAME';
+
 /** Lists every setting, including those of list items, with its path; `[]` in a path stands for any item of a list. */
 export function settingsOf(
   type: z.ZodType,
@@ -101,6 +110,8 @@ export function settingsOf(
 ): readonly { readonly path: readonly string[]; readonly type: z.ZodType }[] {
   const item = itemOf(type);
   if (item !== null) return settingsOf(item, [...path, '[]']);
+  const entry = entryOf(type);
+  if (entry !== null) return settingsOf(entry, [...path, anyName]);
   const keys = keysOf(type);
   if (keys === null) return [{ path, type }];
   return keys.flatMap((each) => settingsOf(each.type, [...path, each.key]));
@@ -115,6 +126,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string {
     const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
     return issue.keys.map((name) => describeUnknown(suggest(formatKey([name]), known))).join('\n');
   }
+  if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? 'is not a valid name';
   if (issue.input === undefined) return 'is missing';
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
   if (issue.code !== 'invalid_type') return 'is not valid';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Configuration, settings } from './configuration.ts';
 import { formatKey, type KeyPath } from './errors.ts';
 import type { Tree } from './file/tree.ts';
-import { itemOf, keysOf } from './schema.ts';
+import { entryOf, itemOf, keysOf } from './schema.ts';
 import { Secret } from './value/secret.ts';
 
 /**
@@ -25,9 +25,12 @@ function valuesOf(configuration: Configuration): ReadonlyMap<string, string> {
 
   function collect(type: z.ZodType, value: unknown, path: KeyPath): void {
     const item = itemOf(type);
+    const entry = entryOf(type);
     const keys = keysOf(type);
     if (item !== null && Array.isArray(value) && value.length > 0) {
       value.forEach((each, index) => collect(item, each, [...path, index]));
+    } else if (entry !== null) {
+      for (const [name, each] of Object.entries(value as Tree)) collect(entry, each, [...path, name]);
     } else if (keys !== null && value !== null) {
       for (const { key, name, type: each } of keys) collect(each, (value as Tree)[name], [...path, key]);
     } else values.set(formatKey(path), value instanceof Secret ? value.reveal() : JSON.stringify(value));

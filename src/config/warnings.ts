@@ -3,7 +3,7 @@ import { isPlainToOthers } from './value/address.ts';
 import { type Configuration, settings } from './configuration.ts';
 import { type ConfigError, formatKey } from './errors.ts';
 import type { SecretFile } from './file/secret-file.ts';
-import { itemOf, keysOf, metaOf } from './schema.ts';
+import { entryOf, itemOf, keysOf, metaOf } from './schema.ts';
 import type { Raw, Sources } from './source.ts';
 import { isTree, normalized, valueAt } from './file/tree.ts';
 
@@ -19,6 +19,8 @@ export function containsSecret(tree: unknown): boolean {
 function hasSecretKey(type: z.ZodType, value: unknown): boolean {
   const item = itemOf(type);
   if (item !== null) return Array.isArray(value) && value.some((each) => hasSecretKey(item, each));
+  const entry = entryOf(type);
+  if (entry !== null) return isTree(value) && Object.values(value).some((each) => hasSecretKey(entry, each));
   const keys = keysOf(type);
   if (keys !== null) return isTree(value) && keys.some((each) => hasSecretKey(each.type, value[each.key]));
   return metaOf(type).isSecret === true && (value ?? '') !== '';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { settings } from '../configuration.ts';
 import { type ConfigError, formatKey, formatReason, type KeyPath } from '../errors.ts';
-import { itemOf, keysOf, metaOf } from '../schema.ts';
+import { entryOf, itemOf, keysOf, metaOf } from '../schema.ts';
 import type { Raw } from '../source.ts';
 import { isHeaderValue } from '../types.ts';
 import { mask } from '../value/secret.ts';
@@ -29,6 +29,11 @@ export function readSecretFiles(
     const item = itemOf(type);
     if (item !== null && Array.isArray(value))
       return value.map((each, index) => readPart(item, each, [...at, index]));
+    const entry = entryOf(type);
+    if (entry !== null && isTree(value)) {
+      const entries = Object.entries(value);
+      return Object.fromEntries(entries.map(([name, each]) => [name, readPart(entry, each, [...at, name])]));
+    }
     const keys = keysOf(type);
     if (keys === null || !isTree(value)) return value;
     const tree: Record<string, unknown> = { ...value };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { settings } from '../../../src/config/configuration.ts';
+import { anyName } from '../../../src/config/schema.ts';
 import type { SettingMeta } from '../../../src/config/types.ts';
 
 /** The JSON Schema of a group of settings, with its `meta()` and its rules. */
@@ -8,6 +9,8 @@ type Part = SettingMeta & {
   properties?: Record<string, Part>;
   required?: string[];
   items?: Part;
+  /** The values of a mapping whose names the operator chooses. */
+  additionalProperties?: Part | boolean;
   anyOf?: Part[];
   enum?: string[];
   default?: string | number | boolean | null | readonly unknown[];
@@ -95,6 +98,8 @@ function rowsOf(path: Path, part: Part, inherited: string, isRequired = false): 
   const { properties, items, unit = '' } = { ...inner, ...part };
   const fallback = properties !== undefined && part.default !== null ? '' : defaultOf(part, isRequired);
   const row = { path, fallback, unit, values: valuesOf(part, isRequired), reload, description };
+  const entry = entryOf(inner);
+  if (entry !== null) return [row, ...rowsWithin([...path, anyName], entry, reload)];
   const item = items ?? {};
   if (item.properties !== undefined) return [row, ...rowsWithin([...path, '[]'], item, reload)];
   return [row, ...rowsWithin(path, part, reload)];
@@ -108,6 +113,11 @@ function rowsWithin(path: Path, part: Part, inherited: string): readonly Row[] {
   );
 }
 
+/** The values of a mapping whose names the operator chooses; null for any other part. */
+function entryOf({ additionalProperties: entry }: Part): Part | null {
+  return typeof entry === 'object' && entry.properties !== undefined ? entry : null;
+}
+
 /** The part itself, or its alternative to `null`. */
 function within(part: Part): Part {
   return part.anyOf?.some(({ type }) => type === 'null') === true ? (part.anyOf[0] ?? part) : part;
@@ -116,6 +126,7 @@ function within(part: Part): Part {
 function valuesOf(part: Part, isRequired = false): string {
   const inner = within(part);
   if (inner.properties !== undefined) return 'a mapping';
+  if (entryOf(inner) !== null) return 'a mapping of names to mappings';
   const { items } = inner;
   if (items !== undefined)
     return `a list: ${items.properties === undefined ? valuesOf(items, true) : 'mappings'}`;
@@ -132,15 +143,18 @@ function defaultOf(part: Part, isRequired: boolean): string {
   if (part.defaultText !== undefined) return part.defaultText;
   const { default: fallback = isRequired ? undefined : null } = part;
   if (fallback === undefined) return 'must be given';
+  if (entryOf(within(part)) !== null) return code('{}');
   return code(Array.isArray(fallback) ? '[]' : String(fallback));
 }
 
 /** The rules over several keys, as their error texts. */
 function rulesWithin(path: Path, part: Part): readonly string[] {
   const { properties = {}, items, rules = [] } = { ...within(part), ...part };
+  const entry = entryOf(within(part));
   return [
     ...rules.map((each) => formatRule([...path, ...each.path], each.text)),
     ...(items === undefined ? [] : rulesWithin([...path, '[]'], items)),
+    ...(entry === null ? [] : rulesWithin([...path, anyName], entry)),
     ...Object.entries(within(part).properties ?? properties).flatMap(([key, each]) =>
       rulesWithin([...path, key], each),
     ),

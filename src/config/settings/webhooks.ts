@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { rule, section } from '../schema.ts';
+import { secret, secretFile } from '../types.ts';
+import { mask, type Secret } from '../value/secret.ts';
+
+/** The senders of events. Each has its own form and its own proof (domain/store-event.ts). */
+export const senders = ['payhip', 'gumroad', 'lemonsqueezy', 'standard'] as const;
+
+const maxHooks = 32;
+
+const hook = section(
+  z
+    .strictObject({
+      from: z.enum(senders).meta({
+        description:
+          'Who sends the events: a store, or `standard` for every sender that follows Standard Webhooks, such as Polar or an authority of Latchkey.',
+      }),
+      secret: secret.meta({
+        description:
+          'What proves the sender: the API key (`payhip`), the signing secret (`lemonsqueezy`, `standard`), or the value of `secret` in the query of the URL that you give to the store (`gumroad`, which signs nothing).',
+      }),
+      secret_file: secretFile('secret'),
+    })
+    .refine(
+      (input) => input.from !== 'standard' || isStandardSecret(input.secret),
+      rule(['secret', 'from'], 'must be whsec_ and 24 to 64 bytes in base64'),
+    ),
+);
+
+/** The mask stands for a secret whose file could not be read. */
+function isStandardSecret(value: Secret): boolean {
+  const written = value.reveal();
+  if (written === mask) return true;
+  const { length } = standardKey(written);
+  return length >= 24 && length <= 64;
+}
+
+/** The key of a secret of Standard Webhooks; empty if the secret is not base64. */
+export function standardKey(written: string): Buffer {
+  const base64 = written.replace(/^whsec_/, '');
+  const isBase64 = base64.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(base64);
+  return Buffer.from(isBase64 ? base64 : '', 'base64');
+}
+
+const hookName = z
+  .string()
+  .regex(/^[a-z][a-z0-9_-]{0,39}$/, 'must be a name of 1 to 40 lower-case letters, digits, - and _');
+
+const hooks = z
+  .record(hookName, hook)
+  .refine((value) => Object.keys(value).length <= maxHooks, `must have at most ${maxHooks} names`)
+  .prefault({})
+  .meta({
+    description:
+      'The events that an agent accepts from stores at `POST /hooks/v1/NAME`, by name. An event changes nothing by itself: the agent reads the license keys that it is about from the upstream at once.',
+  });
+
+export const webhooks = section(z.strictObject({ in: hooks })).meta({
+  description: 'Events of stores that this process receives.',
+});
