@@ -214,6 +214,7 @@ const status: Status = {
     oldestAgeMs: 1,
   },
   preload: null,
+  storeEvents: null,
   leases: null,
   issuer: null,
   storage: 'ok',

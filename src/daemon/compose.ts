@@ -165,7 +165,7 @@ function consoleDeskOf({ current, clock }: OpenedStore, daemon: Daemon): App['co
 /** Builds the dependencies of the routes. */
 function appOf(
   store: OpenedStore,
-  { licenseService, couponService, checkout, credentials, productName, sync, upstream }: Role,
+  { licenseService, couponService, checkout, credentials, productName, sync, storeEvents, upstream }: Role,
   daemon: Daemon,
   ofProcess: Pick<
     App,
@@ -200,6 +200,7 @@ function appOf(
     },
     writer,
     sync,
+    storeEvents,
     ...ofProcess,
     console: consoleDeskOf(store, daemon),
     digest: sha256,

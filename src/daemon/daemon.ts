@@ -229,6 +229,7 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     upstream: agent === null ? null : upstreamStatus(agent, current),
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
+    storeEvents: storeEventStatus(parts),
     storage: state.storage,
     leases: holder?.leases ?? null,
     issuer: await issuerStatus(parts),
@@ -250,6 +251,12 @@ async function issuerStatus({ leaseIssuer, local, reader, clock }: DaemonParts):
     if (!(error instanceof StorageError)) throw error;
     return { ...status, activations: null, seatsTaken: null };
   }
+}
+
+/** Null without a configured store. */
+function storeEventStatus({ role: { storeEvents } }: DaemonParts): Status['storeEvents'] {
+  const status = storeEvents?.status() ?? null;
+  return status === null || status.senders.length === 0 ? null : status;
 }
 
 /** Counts the licenses of an authority. */

@@ -187,6 +187,15 @@ export const upstreamGauges: readonly GaugeDescription[] = [
   },
 ];
 
+/** The gauges of an agent that receives events of stores. */
+export const storeEventGauges: readonly GaugeDescription[] = [
+  {
+    name: 'webhook_reads_waiting',
+    help: 'License keys that wait to be read because of an event of a store.',
+    read: ({ status: { storeEvents } }) => (storeEvents === null ? [] : one(storeEvents.waitingReads)),
+  },
+];
+
 /** The gauges of a holder of leases. */
 export const holderGauges: readonly GaugeDescription[] = [
   {

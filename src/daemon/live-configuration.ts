@@ -11,6 +11,7 @@ import type { AgentCheckoutParts, AgentCouponParts } from '../service/agent/coup
 import type { AgentLicenseParts } from '../service/agent/license.ts';
 import { AgentProducts } from '../service/agent/products.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
+import type { Sender } from '../sync/store-events.ts';
 import type { SyncOptions } from '../sync/sync.ts';
 import { sha256 } from './system/machine.ts';
 
@@ -65,6 +66,12 @@ export class LiveConfiguration {
 
   productName(productId: string): string | null {
     return this.#settingsOf(productId)?.name ?? null;
+  }
+
+  /** The stores whose events are accepted, by name. */
+  senders(): ReadonlyMap<string, Sender> {
+    const senders = Object.entries(this.#configuration.webhooks.in);
+    return new Map(senders.map(([name, { from, secret }]) => [name, { from, secret: secret.reveal() }]));
   }
 
   /** The lease settings of a product of an agent that issues leases. */

@@ -13,6 +13,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
 import type { LicenseResponse } from '../service/services.ts';
+import type { EventResult } from '../service/store-event.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
 import {
@@ -21,6 +22,7 @@ import {
   issuerGauges,
   processGauges,
   holderGauges,
+  storeEventGauges,
   upstreamGauges,
   type GaugeDescription,
   type ProcessSnapshot,
@@ -71,6 +73,10 @@ export class Metrics implements UpstreamMeter, Disposable {
   readonly #leaseRequests = this.#counter('lease_requests_total', 'Requests of devices answered.', [
     'result',
   ]);
+  readonly #storeEvents = this.#counter('webhook_events_received_total', 'Events of stores received.', [
+    'webhook',
+    'result',
+  ]);
   readonly #totals = { verifies: 0, uses: 0 };
   readonly #unexpected = this.#counter('unexpected_delta_total', 'Counts that another writer changed.', []);
   readonly #commitDuration = this.#histogram(
@@ -94,7 +100,7 @@ export class Metrics implements UpstreamMeter, Disposable {
       ...(role === 'holder' ? [] : issuerGauges),
       lag,
       ...(isSecure ? certificateGauges : []),
-      ...(role === 'agent' ? upstreamGauges : []),
+      ...(role === 'agent' ? [...upstreamGauges, ...storeEventGauges] : []),
       ...(role === 'holder' ? holderGauges : []),
       ...(hasDatabase ? databaseGauges : []),
     ];
@@ -138,6 +144,11 @@ export class Metrics implements UpstreamMeter, Disposable {
   /** Counts a request for a lease: `lease`, `notice`, `unchanged` or the code of a problem. */
   countLeaseRequest(result: string): void {
     this.#leaseRequests.inc({ result });
+  }
+
+  /** Counts an event of a store. */
+  countStoreEvent(webhook: string, result: EventResult): void {
+    this.#storeEvents.inc({ webhook, result });
   }
 
   /** Counts a response without a route: to bytes that are not a request, or to a malformed path. */

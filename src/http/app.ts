@@ -12,6 +12,7 @@ import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { LeaseHolder, LeaseIssuer } from '../service/lease/ports.ts';
 import type { Overview, Status } from '../service/status.ts';
+import type { StoreEvents } from '../service/store-event.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
 import type { FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { Lists, LocalLists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
@@ -85,6 +86,8 @@ export interface App {
   readonly writer: Writer;
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;
+  /** Null unless this is an agent. */
+  readonly storeEvents: StoreEvents | null;
   /** Null on a holder. */
   readonly leaseIssuer: LeaseIssuer | null;
   /** Null on an authority or agent. */

@@ -105,6 +105,8 @@ type RouteFacts = {
   prefersNewLease?: boolean;
   /** The body is a signed document (`application/jwt`) and not a set of parameters. */
   takesDocument?: boolean;
+  /** The body is an event of a store, which is passed on byte by byte with its headers. */
+  takesEvent?: boolean;
   /** The route also works while the process starts and drains. */
   always?: boolean;
   /** The connection stays open after this request, although the route needs no credential. */
@@ -169,6 +171,7 @@ export const tags = {
   Sync: "An agent's traffic with its upstream.",
   Leases: 'Signed proofs that a license is valid on a device, and the devices that have a seat.',
   Console: 'How the page of the console gets its session.',
+  Webhooks: 'Events of stores that an agent receives.',
   Tokens: 'Credentials with limited scopes.',
   Audit: 'The permanent record of administrative changes.',
   Server: 'Health, status, metrics and backups of this process.',

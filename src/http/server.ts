@@ -16,7 +16,7 @@ import {
 } from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
 import { maxDocumentBytes } from '../wire/lease.ts';
-import { readDocuments } from './entry/signed-document.ts';
+import { readDocuments, receiveEvents } from './entry/raw-body.ts';
 import { readBodies, handleOnce, readRequest } from './entry/request.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
@@ -25,6 +25,7 @@ import { sendError, sendProblem } from './problem-response.ts';
 import { addConsole } from './console/page.ts';
 import { addReferencePage } from './reference-page.ts';
 import type { Route } from './route.ts';
+import { maxEventBytes } from './routes/store-event.ts';
 import { routesOf } from './routes/all.ts';
 
 /** Builds the server of one listener; it does not listen yet. */
@@ -152,14 +153,21 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const { path: url, csvMember } = route;
   // Not by a route of its own for HEAD, as fastify makes it: that takes a quarter of the time to make a server.
   const method = route.method === 'GET' ? ['GET', 'HEAD'] : route.method;
-  const bodyLimit =
-    route.takesDocument === true
-      ? maxDocumentBytes
-      : Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
+  const bodyLimit = bodyLimitOf(route, settings);
   const isCutOff = route.isVerdict === true && settings.unknown === 'reset';
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
   const config = { csvMember, route, ...(isCutOff && { hangUp }) };
-  server.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
+  const add = (scope: FastifyInstance): void => {
+    scope.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
+  };
+  if (route.takesEvent === true) receiveEvents(server, add);
+  else add(server);
+}
+
+function bodyLimitOf(route: Route, { limits }: ServerSettings): number {
+  if (route.takesDocument === true) return maxDocumentBytes;
+  if (route.takesEvent === true) return maxEventBytes;
+  return Math.max(limits.bodyBytes, route.bodyBytes ?? 0);
 }
 
 // An import statement would also load the WebSocket and fetch of Node, which takes 40 ms.

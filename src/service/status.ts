@@ -1,4 +1,5 @@
 import type { IssuerStatus } from './lease/ports.ts';
+import type { StoreEventStatus } from './store-event.ts';
 import type { OperationState } from '../domain/outbox/operation.ts';
 import type { PreloadProgress } from '../domain/agent/preload.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
@@ -90,6 +91,8 @@ export type Status = {
   leases: HolderStatus | null;
   /** Null on a holder, and until `lease setup` was run. */
   issuer: LeaseIssuerStatus | null;
+  /** Null unless this is an agent that is configured to receive events of stores. */
+  storeEvents: StoreEventStatus | null;
   storage: StorageState;
   /** Null: not read from the database since the start. */
   records: RecordCounts | null;

@@ -7,6 +7,7 @@ import type {
   Status,
   UpstreamStatus,
 } from '../service/status.ts';
+import type { StoreEventStatus } from '../service/store-event.ts';
 import { oneOf, instant, parameters } from './parameters.ts';
 import { proofObject } from './server/proof.ts';
 
@@ -96,6 +97,27 @@ export const issuerObject = z
   })
   .meta({ id: 'LeaseIssuer' });
 
+export const storeEventsObject = z
+  .object({
+    senders: z
+      .array(
+        z
+          .object({
+            name: z.string(),
+            from: z.string(),
+            last_event_at: instant.nullable().describe('When an event with a right signature came.'),
+            last_refused_at: instant.nullable(),
+            last_refusal: z.enum(['wrong_signature', 'not_understood']).nullable(),
+          })
+          .meta({ id: 'EventSender' }),
+      )
+      .readonly(),
+    waiting_reads: count.describe('License keys that wait to be read because of an event.'),
+  })
+  .meta({ id: 'StoreEvents' });
+
+export type StoreEventsObject = z.infer<typeof storeEventsObject>;
+
 export const preloadObject = z
   .object({ done: count, failed: count, left: count })
   .meta({ id: 'PreloadProgress' });
@@ -146,6 +168,9 @@ export const statusObject = z
       .describe('License keys to fetch in advance; `failed` are those that the upstream does not know.'),
     leases: leasesObject.nullable().describe('Null unless this is a holder.'),
     issuer: issuerObject.nullable().describe('Null on a holder, and until leases are set up.'),
+    store_events: storeEventsObject
+      .nullable()
+      .describe('Events of stores since the start; null if `webhooks.in` is empty.'),
     storage: storageState,
     records: recordsObject.nullable().describe('Null until the database has answered for the first time.'),
     clock: z.object({ now: instant, suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
@@ -167,6 +192,7 @@ export function serializeStatus(status: Status): StatusObject {
     preload: status.preload,
     leases: status.leases && serializeLeases(status.leases),
     issuer: status.issuer && serializeIssuer(status.issuer),
+    store_events: status.storeEvents && serializeStoreEvents(status.storeEvents),
     storage: status.storage,
     records: status.records,
     clock: {
@@ -184,6 +210,19 @@ function serializeIssuer({
   ...others
 }: LeaseIssuerStatus): NonNullable<StatusObject['issuer']> {
   return { ...others, not_after: formatDatetime(notAfter), seats_taken: seatsTaken };
+}
+
+function serializeStoreEvents({ senders, waitingReads }: StoreEventStatus): StoreEventsObject {
+  return {
+    senders: senders.map(({ name, from, lastEventAt, lastRefusedAt, lastRefusal }) => ({
+      name,
+      from,
+      last_event_at: lastEventAt === null ? null : formatDatetime(lastEventAt),
+      last_refused_at: lastRefusedAt === null ? null : formatDatetime(lastRefusedAt),
+      last_refusal: lastRefusal,
+    })),
+    waiting_reads: waitingReads,
+  };
 }
 
 function serializeLeases(leases: HolderStatus): LeasesObject {

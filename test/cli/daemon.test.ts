@@ -66,6 +66,7 @@ const status = {
     oldest_age_s: 61,
   },
   preload: { done: 2, failed: 1, left: 0 },
+  store_events: null,
   leases: null,
   issuer: null,
   storage: 'ok',

@@ -46,6 +46,7 @@ const status = {
     oldest_age_s: 9,
   },
   preload: null,
+  store_events: null,
   leases: null,
   issuer: null,
   storage: 'ok',

@@ -23,6 +23,7 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^GET \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:read'],
   [/^(?:POST|DELETE) \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:write'],
   [/^(?:POST \/lease\/v1|GET \/lease\/v1\/keys)$/, 'anyone'],
+  [/^POST \/hooks\/v1\/:name$/, 'anyone'],
   [/^GET \/agent\/v1\/lease$/, 'verify'],
   [/^(?:PUT \/agent\/v1\/lease|POST \/agent\/v1\/lease\/request)$/, 'use'],
   [/^(?:POST|DELETE) \/agent\/v1\/activations(?:\/:key)?$/, 'use'],

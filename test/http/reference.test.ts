@@ -54,6 +54,7 @@ test('the HTTP reference lists every route with its access, and no other route',
   const written = [
     ...routesIn('License and coupon routes'),
     ...routesIn('Leases'),
+    ...routesIn('Events of stores'),
     ...routesIn('Coupons at checkout'),
     ...routesIn('Health and status'),
     ...routesIn('The console'),

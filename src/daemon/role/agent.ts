@@ -19,6 +19,7 @@ import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';
 import { isSameDigest } from '../system/machine.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
+import { LazyStoreEvents } from './store-events.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and the services for callers. */
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
@@ -26,6 +27,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, mutex: new KeyedMutex(), settings: () => current.sync() });
   if (isPaused(reader)) sync.limiter.pause();
+  const storeEvents = new LazyStoreEvents({ ...parts, sync });
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
   const licenseService = agentLicenseService({
     ...parts,
@@ -56,6 +58,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
     upstream: sync.limiter,
     sync: syncControl(parts, sync),
+    storeEvents,
     leaseDesk: () => leaseDesk(parts, sync, licenseService),
     holder: null,
     async bind() {
@@ -71,7 +74,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       await setImmediate();
       // Before the first response, the state of the upstream is unknown.
       sync.limiter.probeNow();
-      await sync.run(signal);
+      await Promise.all([sync.run(signal), storeEvents.run(signal)]);
     },
   };
 }

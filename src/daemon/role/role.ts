@@ -22,6 +22,7 @@ import { type Log, type SyncControl, type Clock, StorageError } from '../../serv
 import type { LeaseDesk } from '../../service/lease/services.ts';
 import type { LeaseHolder } from '../../service/lease/ports.ts';
 import type { HolderStatus, RecordCounts, UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
+import type { EventResult, StoreEvents } from '../../service/store-event.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import { type PersistentClock, isSameDigest, sha256 } from '../system/machine.ts';
@@ -45,6 +46,8 @@ export type Role = {
   } | null;
   /** Null on an authority. */
   sync: SyncControl | null;
+  /** Receives events of stores; null unless this is an agent. */
+  storeEvents: StoreEvents | null;
   /** Loads what decides about requests for leases; null on a holder. */
   leaseDesk: (() => Promise<LeaseDesk>) | null;
   /** Null unless this is a holder. */
@@ -69,7 +72,7 @@ export type RoleParts = {
   writer: Writer;
   clock: PersistentClock;
   log: Log;
-  meter: UpstreamMeter;
+  meter: UpstreamMeter & { countStoreEvent(name: string, result: EventResult): void };
   tokenUses: TokenUses;
   /** Ends requests in flight. */
   lifetime: AbortSignal;
@@ -95,6 +98,7 @@ export function authorityRole({
     productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
     upstream: null,
     sync: null,
+    storeEvents: null,
     leaseDesk: async () => {
       const { authorityLeaseDesk } = await import('../../service/lease/services.ts');
       return authorityLeaseDesk(reader, writer, clock);

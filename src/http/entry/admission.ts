@@ -51,7 +51,7 @@ export async function admit(
   checkReadiness(app, route, reply);
   await checkAccess(app, settings, route, reply);
   checkConsole(settings, route, reply.request);
-  checkCoding(reply.request, broken);
+  checkCoding(reply.request, route, broken);
 }
 
 function checkReadiness(app: App, route: Route, reply: FastifyReply): void {
@@ -102,9 +102,10 @@ function notOffered(): ProblemError {
 }
 
 /** Refuses a body that was cut off, or that would have to be decoded first. */
-function checkCoding(request: FastifyRequest, broken: AdmissionParts['broken']): void {
+function checkCoding(request: FastifyRequest, route: Route, broken: AdmissionParts['broken']): void {
   const { contentEncoding, transferEncoding } = stateOf(request).head;
-  if (contentEncoding.length > 0) {
+  // An event is not decoded: its signature covers the bytes that were sent.
+  if (contentEncoding.length > 0 && route.takesEvent !== true) {
     throw new ProblemError('unsupported_media_type', 'Bodies are taken without Content-Encoding.');
   }
   const brokenOff = broken.refusalOf(request.raw);

@@ -48,6 +48,7 @@ const preferNewLease = z.string().optional().meta({
 });
 
 function writeHeaders(route: Route): z.ZodObject {
+  if (route.takesEvent === true) return z.object({});
   if (route.takesDocument === true) return z.object({ Prefer: preferChange });
   return z.object({
     [idempotencyKeyHeader]: keepsResponses(route) ? keptUnderKey : notKept,
@@ -55,10 +56,18 @@ function writeHeaders(route: Route): z.ZodObject {
   });
 }
 
+/** Each store has members of its own. */
+const anything = z.looseObject({}).meta({ id: 'StoreEvent' });
+
 function bodyOf(
-  { isBodyInQuery = false, csvMember, takesDocument }: Route,
+  { isBodyInQuery = false, csvMember, takesDocument, takesEvent }: Route,
   schema: z.ZodObject,
 ): ZodOpenApiRequestBodyObject {
+  if (takesEvent === true)
+    return {
+      required: true,
+      content: { 'application/json': { schema: anything }, [formType]: { schema: anything } },
+    };
   if (takesDocument === true)
     return { required: true, content: { 'application/jwt': { schema: z.string() } } };
   return {
@@ -103,6 +112,7 @@ const described: Readonly<Record<string, z.ZodType>> = {
   'outbox/:id': z.string().meta({ description: 'The id of an operation.' }),
   'sign-ins/:code': z.string().meta({ description: 'The code that a page of the console shows.' }),
   'tokens/:id': z.string().meta({ description: 'The id of a token.' }),
+  'v1/:name': z.string().meta({ description: 'The name of the sender in `webhooks.in`.' }),
   'audit/:id': z.int().min(0).meta({ description: 'The id of an event in the audit log.' }),
 };
 

@@ -21,6 +21,7 @@ import { syncRoutes } from './admin/sync.ts';
 import { productRoutes } from './admin/product.ts';
 import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
+import { storeEventRoutes } from './store-event.ts';
 import { tokenRoutes } from './admin/token.ts';
 
 /** The table of all routes in a dialect: the server, OpenAPI and the tests read it. */
@@ -46,6 +47,7 @@ const sameEverywhere: readonly Route[] = [
   ...leaseRoutes,
   ...agentLeaseRoutes,
   ...activationRoutes,
+  ...storeEventRoutes,
   ...tokenRoutes,
   ...auditRoutes,
   ...overviewRoutes,

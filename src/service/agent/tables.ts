@@ -55,6 +55,8 @@ export interface SnapshotReads {
   list(filter: SnapshotFilter, page: Page): LicenseSnapshot[];
   count(filter: SnapshotFilter): number;
   aliasCount(licenseKey: string): number;
+  /** Snapshots with this e-mail address of the buyer, in any letter case and order. */
+  ofBuyer(buyerEmail: string, limit: number): LicenseSnapshot[];
   /** License keys of a product, last confirmed first. */
   latest(productKey: string, limit: number): string[];
   /** Snapshots whose refresh is due, longest due first. */

@@ -124,11 +124,23 @@ test.each(named)('%s: the document describes the path, the query and the headers
       ? route.prefersNewLease === true
         ? [['Prefer', false]]
         : []
-      : [
-          ...(route.takesDocument === true ? [] : [['Idempotency-Key', false]]),
-          ...(route.isVerdict === true || route.takesDocument === true ? [['Prefer', false]] : []),
-        ],
+      : route.takesEvent === true
+        ? []
+        : [
+            ...(route.takesDocument === true ? [] : [['Idempotency-Key', false]]),
+            ...(route.isVerdict === true || route.takesDocument === true ? [['Prefer', false]] : []),
+          ],
   );
+});
+
+test('the body of an event of a store is a JSON object or a form, with the members of the store', () => {
+  const { requestBody } = operationOf({ method: 'POST', path: '/hooks/v1/:name' });
+  expect(Object.keys(requestBody?.content ?? {})).toEqual([
+    'application/json',
+    'application/x-www-form-urlencoded',
+  ]);
+  for (const { schema } of Object.values(requestBody?.content ?? {}))
+    expect(schema).toMatchObject({ type: 'object', properties: {} });
 });
 
 test('the body of a request for a lease is a signed document', () => {
@@ -137,28 +149,30 @@ test('the body of a request for a lease is a signed document', () => {
   expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/jwt']);
 });
 
-test.each(named.filter(([, { body, takesDocument }]) => body !== undefined && takesDocument !== true))(
-  '%s: an empty body is refused because of the members that the document requires',
-  (_, route) => {
-    const content = operationOf(route).requestBody?.content ?? {};
-    const { 'text/csv': csv, ...parsed } = content;
-    const required = Object.entries(parsed['application/json']?.schema.properties ?? {}).filter(([name]) =>
-      parsed['application/json']?.schema.required?.includes(name),
-    );
-    // A form has no lists.
-    const isForm = required.every(([, { type }]) => type !== 'array');
-    expect(Object.keys(parsed)).toEqual([
-      ...(isForm ? ['application/x-www-form-urlencoded'] : []),
-      'application/json',
-    ]);
-    expect(csv !== undefined).toBe(route.csvMember !== undefined);
-    const empty = route.body?.read(noParameters);
-    const missing = empty?.ok === false ? empty.faults.filter(({ code }) => code === 'required') : [];
-    // A coupon requires one of two discounts, which a list of names cannot express.
-    const names = missing.map(({ parameter }) => parameter).filter((name) => name !== 'percent_off');
-    for (const { schema } of Object.values(parsed)) expect(schema.required ?? []).toEqual(names);
-  },
-);
+test.each(
+  named.filter(
+    ([, { body, takesDocument, takesEvent }]) =>
+      body !== undefined && takesDocument !== true && takesEvent !== true,
+  ),
+)('%s: an empty body is refused because of the members that the document requires', (_, route) => {
+  const content = operationOf(route).requestBody?.content ?? {};
+  const { 'text/csv': csv, ...parsed } = content;
+  const required = Object.entries(parsed['application/json']?.schema.properties ?? {}).filter(([name]) =>
+    parsed['application/json']?.schema.required?.includes(name),
+  );
+  // A form has no lists.
+  const isForm = required.every(([, { type }]) => type !== 'array');
+  expect(Object.keys(parsed)).toEqual([
+    ...(isForm ? ['application/x-www-form-urlencoded'] : []),
+    'application/json',
+  ]);
+  expect(csv !== undefined).toBe(route.csvMember !== undefined);
+  const empty = route.body?.read(noParameters);
+  const missing = empty?.ok === false ? empty.faults.filter(({ code }) => code === 'required') : [];
+  // A coupon requires one of two discounts, which a list of names cannot express.
+  const names = missing.map(({ parameter }) => parameter).filter((name) => name !== 'percent_off');
+  for (const { schema } of Object.values(parsed)) expect(schema.required ?? []).toEqual(names);
+});
 
 test('the routes of the first version describe their parameters in the body and in the query', () => {
   const { paths } = dereferenced(
@@ -329,11 +343,12 @@ test('a license and a coupon have the members of the specification', () => {
   );
 });
 
-test('only the routes of devices, the sign-in of the console and three others need no credential', () => {
+test('only the routes of devices and stores, the sign-in of the console and three others need no credential', () => {
   const open = routes.filter(({ access }) => access === 'anyone').map(({ path }) => path);
   expect(open.toSorted((one, other) => one.localeCompare(other))).toEqual([
     '/console/v1/sessions',
     '/console/v1/sign-ins',
+    '/hooks/v1/:name',
     '/lease/v1',
     '/lease/v1/keys',
     '/livez',

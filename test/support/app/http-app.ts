@@ -84,6 +84,7 @@ export async function openApp(
     leaseHolder: null,
     licenseCredential: null,
     sync: null,
+    storeEvents: null,
     backup,
     credentials:
       changes.cachesResponses === true
@@ -198,6 +199,7 @@ export const authorityStatus: Status = {
   upstream: null,
   outbox: null,
   preload: null,
+  storeEvents: null,
   leases: null,
   issuer: null,
   storage: 'ok',

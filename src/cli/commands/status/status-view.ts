@@ -6,6 +6,7 @@ import {
   type LeasesObject,
   type OutboxObject,
   type StatusObject,
+  type StoreEventsObject,
   type UpstreamObject,
   statusObject,
 } from '../../../wire/status.ts';
@@ -33,6 +34,7 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     ...(upstream && upstreamFields(upstream, hint)),
     ...(outbox && outboxFields(outbox, hint)),
     ...(leases && leaseFields(leases, clock.now, hint)),
+    ...(status.store_events && storeEventFields(status.store_events)),
     preload: preload && formatCounts({ fetched: preload.done, unknown: preload.failed, left: preload.left }),
     records: records && formatCounts(records),
     ...(status.issuer && issuerFields(status.issuer)),
@@ -40,6 +42,24 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
       ? toned('SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP', 'bad')
       : null,
   };
+}
+
+function storeEventFields({ senders }: StoreEventsObject): Readonly<Record<string, Cell>> {
+  return Object.fromEntries(
+    senders.map(({ name, last_event_at: at, last_refused_at: refusedAt, last_refusal: refusal }) => [
+      `events of ${name}`,
+      [
+        ...(at === null ? ['none since the start'] : ['last ', brief(at)]),
+        ...(refusedAt === null
+          ? []
+          : [
+              ', ',
+              toned(refusal === 'wrong_signature' ? 'wrong signature ' : 'unreadable ', 'warning'),
+              brief(refusedAt),
+            ]),
+      ],
+    ]),
+  );
 }
 
 function issuerFields(issuer: NonNullable<StatusObject['issuer']>): Readonly<Record<string, Cell>> {

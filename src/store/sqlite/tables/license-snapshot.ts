@@ -51,6 +51,7 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
     get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
     ...snapshotLists(prepare),
     aliasCount: prepare.count('SELECT count(*) AS count FROM license_alias WHERE license_key = ?'),
+    ofBuyer: prepare.query(`${select} WHERE lower(buyer_email) = lower(?) LIMIT ?`, fromRow).all,
     latest: prepare.column<string>(`SELECT license_key FROM license_snapshot WHERE product_key = ?
      ORDER BY confirmed_at DESC LIMIT ?`).all,
     toRefresh: prepare.query(

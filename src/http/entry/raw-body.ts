@@ -15,3 +15,20 @@ export function readDocuments(server: FastifyInstance): void {
     }
   });
 }
+
+/** Adds a route that gets each body as it was sent, of whatever type, with its headers: as the parameter `event`. */
+export function receiveEvents(server: FastifyInstance, addRoute: (scope: FastifyInstance) => void): void {
+  server.register((scope, _, done) => {
+    scope.removeAllContentTypeParsers();
+    // Fastify refuses a Content-Type that is no media type before it looks for a parser.
+    scope.addHook('onRequest', ({ headers }, _reply, next) => {
+      delete headers['content-type'];
+      next();
+    });
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers }, body: Buffer, callback) => {
+      callback(null, new Map([['event', { body, headers }]]));
+    });
+    addRoute(scope);
+    done();
+  });
+}

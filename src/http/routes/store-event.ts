@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { done, failWith } from '../../domain/problem/problem.ts';
+import type { ReceivedEvent } from '../../service/store-event.ts';
+import { parameters } from '../../wire/parameters.ts';
+import { route, type Route } from '../route.ts';
+
+/** The maximum size of an event. */
+export const maxEventBytes = 64 * 1024;
+
+/** The body and the headers as they were sent: a signature covers every byte. */
+export type SentEvent = Pick<ReceivedEvent, 'body' | 'headers'>;
+
+const nothing: SentEvent = { body: Buffer.alloc(0), headers: {} };
+
+const receive = route({
+  method: 'POST',
+  path: '/hooks/v1/:name',
+  operationId: 'receiveStoreEvent',
+  tag: 'Webhooks',
+  summary:
+    'An event of a store: the agent reads the license keys that it is about. Every event gets 202, also one that is not understood',
+  access: 'anyone',
+  isPublic: true,
+  takesEvent: true,
+  // Anybody can send events: their results are logged once a minute.
+  readsOnly: true,
+  refusals: ['not_an_agent'],
+  body: parameters({ event: z.custom<SentEvent>().default(nothing) }),
+  answers: { 202: null },
+  async handle({ app, path: { name }, body: { event }, sentTo: { query } }) {
+    if (app.storeEvents === null)
+      return failWith('not_an_agent', 'Only an agent receives events of a store.');
+    const secret = query.get('secret');
+    await app.storeEvents.receive({ ...event, name, secret: typeof secret === 'string' ? secret : null });
+    return done({ status: 202, headers: {}, body: undefined });
+  },
+});
+
+/** What stores send (src/http/README.md, Events of stores). */
+export const storeEventRoutes: readonly Route[] = [receive];
