@@ -1,6 +1,6 @@
 import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { counted } from '../../domain/text.ts';
-import type { StatusObject } from '../../wire/status.ts';
+import type { StatusObject, StoreEventsObject } from '../../wire/status.ts';
 
 type Hint = (words: string) => string;
 
@@ -24,7 +24,7 @@ function adviceFor(reasons: readonly string[], hint: Hint): string {
 
 /** What the status of a running daemon says. */
 export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
-  const { listeners, upstream, outbox, clock, storage } = status;
+  const { listeners, upstream, outbox, clock, storage, store_events: events } = status;
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
   return [
     ...(storage === 'full'
@@ -52,5 +52,26 @@ export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
       ? [warn(`the upstream has been unavailable since ${upstream.since}`, 'see the findings on it below')]
       : []),
     ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
+    ...(events?.senders ?? []).map(examineSender),
   ];
+}
+
+/** The last event counts: a wrong signature before it may have been that of somebody else. */
+function examineSender(sender: StoreEventsObject['senders'][number]): Finding {
+  const { name, from, last_event_at: at, last_refused_at: refusedAt, last_refusal: refusal } = sender;
+  const key = `webhooks.in.${name}`;
+  if (refusedAt !== null && (at === null || Date.parse(refusedAt) > Date.parse(at))) {
+    return refusal === 'wrong_signature'
+      ? warn(
+          `the last event for ${key} had a wrong signature, at ${refusedAt}: it was ignored`,
+          `compare the secret of ${key} with that of the store (${from})`,
+        )
+      : warn(
+          `the last event for ${key} could not be read, at ${refusedAt}: it was ignored`,
+          `check that ${key}.from (${from}) is the store that sends the events`,
+        );
+  }
+  return ok(
+    at === null ? `${key} has received no event since the start` : `${key} received its last event at ${at}`,
+  );
 }

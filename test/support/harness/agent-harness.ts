@@ -33,6 +33,7 @@ export interface Configuration {
   readonly freshness?: object;
   readonly sync?: object;
   readonly limits?: object;
+  readonly webhooks?: object;
 }
 
 export interface HarnessOptions {
