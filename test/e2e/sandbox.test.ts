@@ -108,6 +108,54 @@ test('a sandbox with a holder prints what a program compiles in, and the program
   expect(said).toMatchObject({ verdict: 'valid', seats: { limit: 3, taken: 1 }, nonceSignedBy: 'device' });
 });
 
+type WebhookFacts = HolderFacts & {
+  address: string;
+  agent: string;
+  admin_token: string;
+  product_secret: string;
+};
+
+test('a refund at the store of a sandbox reaches the agent by an event, and the device by a notice, within seconds', async () => {
+  await using home = temporaryDirectory();
+  const options = ['sandbox', '--with-webhooks', '--with-holder', '--json'];
+  const child = spawn(process.execPath, [program, ...options], {
+    env: { PATH: process.env['PATH'], HOME: home.path, TMPDIR: home.path },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  try {
+    let text = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    await vi.waitFor(() => expect(text).toContain('\n'), patience);
+    const { address, agent, holder, license_key, product_secret, admin_token } = JSON.parse(
+      text,
+    ) as WebhookFacts;
+    const isEnabled = async (base: string): Promise<unknown> => {
+      const response = await fetch(`${base}/api/v2/license/verify?license_key=${license_key}`, {
+        headers: { 'product-secret-key': product_secret },
+      });
+      return ((await response.json()) as { data?: { enabled: boolean } }).data?.enabled;
+    };
+    expect(await isEnabled(agent)).toBe(true);
+    expect(await isEnabled(holder.address)).toBe(true);
+    // The agent refreshes a license every six hours, and the holder renews a lease once a day.
+    const [, sales] = await readAs(admin_token, `${address}/admin/v1/purchases?license_key=${license_key}`);
+    const { purchases } = sales['data'] as { purchases: { purchase_id: string }[] };
+    const refund = await fetch(`${address}/admin/v1/purchases/${purchases[0]?.purchase_id}/refund`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${admin_token}` },
+    });
+    expect(refund.status).toBe(200);
+    await vi.waitFor(async () => expect(await isEnabled(agent)).toBe(false), patience);
+    await vi.waitFor(async () => expect(await isEnabled(holder.address)).toBe(false), patience);
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+  }
+});
+
 type DemoFacts = { address: string; agent: string; state: string; admin_token: string };
 
 /** Reads with the admin token of a daemon of the sandbox; returns the headers and the body. */

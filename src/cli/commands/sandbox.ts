@@ -24,6 +24,11 @@ export const command = defineCommand({
       default: false,
       describe: 'Also issue leases for three devices, and run a holder of leases',
     },
+    'with-webhooks': {
+      type: 'boolean',
+      default: false,
+      describe: 'Also run an agent, to which the store sends an event about each refund',
+    },
     'demo-data': {
       type: 'boolean',
       default: false,
@@ -33,6 +38,7 @@ export const command = defineCommand({
   examples: [
     ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],
     ['latchkey sandbox --demo-data --with-agent', 'with data that is worth looking at'],
+    ['latchkey sandbox --with-webhooks --with-holder', 'a refund reaches the device within seconds'],
     ['latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'],
   ],
   handler: async (args) => {
@@ -49,6 +55,7 @@ export const command = defineCommand({
       configurationDirectory: args.writeConfig ?? null,
       withAgent: args.withAgent,
       withHolder: args.withHolder,
+      withWebhooks: args.withWebhooks,
       demoData: args.demoData,
       json: args.json === true,
     };

@@ -14,8 +14,15 @@ import { endingSignals, onEndingSignal, skippedSignals } from '../system/process
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 import type { Tree } from '../../config/file/tree.ts';
 import { AdvancingTime } from './advancing-time.ts';
-import { addDemoYear, demoDataMs, demoStoreConfiguration, startDemoAgent } from './demo-data/demo-data.ts';
+import {
+  addDemoYear,
+  type DemoData,
+  demoDataMs,
+  demoStoreConfiguration,
+  startDemoAgent,
+} from './demo-data/demo-data.ts';
 import { SandboxAgent, agentConfiguration } from './agent.ts';
+import { eventConfiguration } from './store-events.ts';
 import { SandboxHolder } from './holder.ts';
 import { SandboxIssuer, type SandboxRootKey } from './issuer.ts';
 import { type SandboxFaults, SandboxStore, type SandboxCredentials, type SandboxParts } from './store.ts';
@@ -36,6 +43,8 @@ type SandboxCommand = SandboxFaults & {
   withAgent: boolean;
   /** Also issues leases for three devices, and runs a holder. */
   withHolder: boolean;
+  /** Also runs an agent, to which the store sends an event about each refund. With a holder, the agent issues the leases. */
+  withWebhooks: boolean;
   /** The store has a year of sales, and the agent a week of changes. */
   demoData: boolean;
   /** Prints one line of JSON. */
@@ -51,6 +60,8 @@ type SandboxFacts = FileCredentials & {
   /** The address of the agent. */
   agent: string | null;
   agent_state: string | null;
+  /** Whether the store sends events to the agent. */
+  webhooks: boolean;
   /** The configuration that was written for an agent. */
   configuration: string | null;
   /** A holder of leases, and what its program has compiled in. */
@@ -85,29 +96,27 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
     const facts = { ...factsOf(store, licenseKey), state: stateDir, configuration };
     if (options.credentialsFile !== null && fixed === null)
       writeCredentials(options.credentialsFile, credentialsOf(facts));
-    if (options.withAgent) {
-      const settings = demoData?.configuration ?? {};
-      const parts = { ...shared, directory: join(directory.path, 'agent'), store, configuration: settings };
+    if (options.withAgent || options.withWebhooks) {
+      const parts = {
+        ...shared,
+        directory: join(directory.path, 'agent'),
+        store,
+        configuration: agentSettings(options, store, demoData),
+      };
       agent = new SandboxAgent(parts);
       await (demoData === null ? agent.start() : startDemoAgent(agent, store, { ...demoData, time }));
     }
     if (configuration !== null) writeAgentConfiguration(store, configuration, demoData?.configuration);
-    const issuer = options.withHolder ? await issueLeases(store, stateDir, time) : null;
-    // The devices of the demo data have leases.
-    if (options.demoData && issuer === null) await SandboxIssuer.setUp(store, { directory: stateDir, time });
-    if (issuer !== null) {
-      holder = new SandboxHolder({
-        ...shared,
-        directory: join(directory.path, 'holder'),
-        store,
-        issuer,
-        deviceName: 'sandbox',
-        configuration: {},
-      });
+    if (options.withWebhooks) store.eventsTo = agent?.url ?? null;
+    const issuer = await setUpIssuer(options, store, { agent, stateDir, time });
+    if (options.withHolder && issuer !== null) {
+      const settings = { deviceName: 'sandbox', configuration: {} };
+      const parts = { ...shared, directory: join(directory.path, 'holder'), store, issuer, ...settings };
+      holder = new SandboxHolder(parts);
       await holder.start();
     }
     const held = issuer && holder && { address: holder.url, issuer: issuer.issuer, roots: issuer.roots };
-    print({ ...facts, ...factsOfAgent(agent), holder: held }, options.json);
+    print({ ...facts, ...factsOfAgent(agent), webhooks: options.withWebhooks, holder: held }, options.json);
   } catch (error) {
     await end();
     if (error instanceof ListenError) throw new SandboxError(`${error.message}; choose another: --port`);
@@ -132,6 +141,27 @@ function openStore(
   return new SandboxStore({ ...parts, port: options.port, credentials, faults: options, configuration });
 }
 
+function agentSettings(
+  { withWebhooks }: SandboxCommand,
+  { credentials }: SandboxStore,
+  demoData: DemoData | null,
+): Tree {
+  return { ...demoData?.configuration, ...(withWebhooks && eventConfiguration(credentials.apiKey)) };
+}
+
+/** With events, the agent issues the leases: so a refund reaches the device by way of the agent. Null: no leases. */
+async function setUpIssuer(
+  { withHolder, withWebhooks, demoData }: SandboxCommand,
+  store: SandboxStore,
+  { agent, stateDir, time }: { agent: SandboxAgent | null; stateDir: string; time: AdvancingTime },
+): Promise<SandboxIssuer | null> {
+  if (withHolder && withWebhooks && agent !== null)
+    return await SandboxIssuer.setUp(store, { directory: agent.stateDir, time, url: agent.url });
+  if (withHolder) return await issueLeases(store, stateDir, time);
+  // The devices of the demo data have leases.
+  return demoData ? await SandboxIssuer.setUp(store, { directory: stateDir, time }) : null;
+}
+
 /** A license has three seats. Leases are short, so that their end can be seen. */
 async function issueLeases(
   store: SandboxStore,
@@ -152,7 +182,7 @@ async function goOffline(store: SandboxStore, afterMs: number, json: boolean): P
 function factsOf(
   store: SandboxStore,
   licenseKey: string,
-): Omit<SandboxFacts, 'state' | 'agent' | 'agent_state' | 'holder' | 'configuration'> {
+): Omit<SandboxFacts, 'state' | 'agent' | 'agent_state' | 'webhooks' | 'holder' | 'configuration'> {
   const { apiKey, productKey, productSecret } = store.credentials;
   return {
     address: store.url,
@@ -201,14 +231,29 @@ Try it:
 Open its console:
   latchkey console --admin --state-dir ${credentials.state}
 
-${facts.holder === null ? adviseAgent(facts) : describeHolder(facts, facts.holder)}`;
+${facts.holder === null ? '' : describeHolder(facts, facts.holder)}${adviceOn(facts)}`;
+}
+
+function adviceOn(facts: SandboxFacts): string {
+  if (facts.webhooks) return describeWebhooks(facts);
+  return facts.holder === null ? adviseAgent(facts) : '';
+}
+
+/** The way of a refund: an event of the store, a read of the agent, and a notice to the device. */
+function describeWebhooks({ agent, license_key, product_secret, state, holder }: SandboxFacts): string {
+  return `${holder === null ? '' : '\n'}The store sends an event about each refund to the agent on ${agent}, as Payhip does.
+Refund the license, and ask ${holder === null ? 'the agent' : 'the agent and the holder'} again within seconds:
+  latchkey purchase refund ${license_key} --state-dir ${state}
+  curl -H '${credentialHeaders.productSecret}: ${product_secret}' \\
+    '${agent}/api/v2/license/verify?license_key=${license_key}'
+${holder === null ? '' : `  curl '${holder.address}/api/v2/license/verify?license_key=${license_key}'\n`}`;
 }
 
 function describeHolder(
-  { license_key, state }: SandboxFacts,
+  { license_key, state, webhooks }: SandboxFacts,
   { address, issuer, roots }: NonNullable<SandboxFacts['holder']>,
 ): string {
-  return `A holder of leases answers on ${address}, without the product secret. A license has 3 seats.
+  return `A holder of leases answers on ${address}, without the product secret.${webhooks ? '' : ' A license has 3 seats.'}
 Compile into a program that checks leases:
   issuer: "${issuer}"
   roots: [
@@ -218,9 +263,7 @@ ${roots.map((root) => `    ${JSON.stringify(root)}`).join(',\n')}
 Try it:
   curl '${address}/api/v2/license/verify?license_key=${license_key}'
   curl '${address}/agent/v1/lease?license_key=${license_key}&nonce=0123456789abcdef'
-  latchkey activation list --state-dir ${state}
-  latchkey disable ${license_key} --state-dir ${state}
-`;
+${webhooks ? '' : `  latchkey activation list --state-dir ${state}\n  latchkey disable ${license_key} --state-dir ${state}\n`}`;
 }
 
 function adviseAgent(facts: SandboxFacts): string {

@@ -46,16 +46,19 @@ export class SandboxIssuer {
     this.#setUp = setUp;
   }
 
-  /** Makes root keys and a signing key for a store that runs. The root keys go into `DIRECTORY-roots`. */
+  /**
+   * Makes root keys and a signing key for a store that runs, or for an agent in front of it (`url`). The root keys go into
+   * `DIRECTORY-roots`.
+   */
   static async setUp(
     store: SandboxStore,
-    { directory, time }: Pick<SandboxParts, 'directory' | 'time'>,
+    { directory, time, url = store.url }: Pick<SandboxParts, 'directory' | 'time'> & { url?: string },
   ): Promise<SandboxIssuer> {
     const { setUp } = await import('../../lease/signing-files.ts');
     const place = {
       directory: signingDirectoryOf({ stateDir: directory, leases: { signingDir: null } }),
       rootsDirectory: `${directory}-roots`,
-      issuer: store.url,
+      issuer: url,
     };
     const made = await setUp(place, time.read().wall, { owner: null, restrict: () => undefined });
     return new SandboxIssuer(store, directory, made);

@@ -19,6 +19,7 @@ import {
   RestartableDaemon,
   startServer,
 } from './server.ts';
+import { sendRefunds } from './store-events.ts';
 import { systemRandom } from '../system/machine.ts';
 
 /** A license key that the store has sold. Omitted properties are those of a new license. */
@@ -66,6 +67,8 @@ type StoreParts = SandboxParts & {
 export class SandboxStore {
   /** Called when the store is back after it was away. */
   onReturn: () => Promise<void> = async () => undefined;
+  /** The agent that gets an event about each refund; null: none. */
+  eventsTo: string | null = null;
   readonly #parts: StoreParts;
   readonly #faults: SandboxFaults;
   readonly #products: Set<string> = new Set();
@@ -121,7 +124,12 @@ export class SandboxStore {
     return await startServer(tree, this.#parts, (server) => {
       misbehave(server, this.#faults);
       this.#watchHolders(server);
+      sendRefunds(server, () => this.#eventReceiver());
     });
+  }
+
+  #eventReceiver(): { url: string; apiKey: string } | null {
+    return this.eventsTo === null ? null : { url: this.eventsTo, apiKey: this.credentials.apiKey };
   }
 
   /** Remembers the connections on which holders wait, so that they can be cut. */
