@@ -177,7 +177,7 @@ export const listen = section(
       }),
       public: optional(publicListener).meta({
         description:
-          'A listener for the devices of your customers. It serves `/lease/v1` and `/livez` and nothing else, and accepts the host name of the issuer. If omitted, there is none.',
+          'A listener for the devices of your customers and the events of your store. It serves `/lease/v1`, `/hooks/v1` and `/livez` and nothing else, and accepts the host name of the issuer and `listen.allowed_hosts`. If omitted, there is none.',
       }),
       drain_delay: duration.prefault('0s').meta({
         description:
