@@ -66,7 +66,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   operation_not_open:
     'Somebody, or the agent itself, has settled the change in the meantime, or it is being sent right now.',
   not_an_agent:
-    'The process runs without upstream in its configuration, so it has no outbox and nothing to synchronize.',
+    'The process runs without upstream in its configuration, so it has no outbox, nothing to synchronize and no use for the events of a store.',
   configuration_invalid: 'A reload found an error in the configuration file or in a file that it names.',
   embedded: 'The server runs within a sandbox or within other software, which started it.',
   not_the_authority:
@@ -78,7 +78,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   backed_up_by_the_database:
     'The authority keeps its records in PostgreSQL (store.postgres), which several nodes may share. A node cannot restore the database for the others.',
   body_too_large:
-    'The body is larger than limits.body_bytes, or than the limit of its route: 256 KiB (a cart or a coupon), 2 MiB (a preload) or 4 MiB (an import).',
+    'The body is larger than limits.body_bytes, or than the limit of its route: 64 KiB (an event of a store), 256 KiB (a cart or a coupon), 2 MiB (a preload) or 4 MiB (an import).',
   unsupported_media_type:
     'The route does not read this Content-Type, its charset is not UTF-8, or the body is compressed.',
   parameters_invalid:
