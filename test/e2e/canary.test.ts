@@ -5,6 +5,7 @@ import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { leaksIn } from '../support/app/canary.ts';
+import { payhipRefund } from '../support/builders/store-events.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/harness/plain-upstream.ts';
 import {
@@ -21,6 +22,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
  */
 const secret = 'lk_prod_Canary-secret';
 const apiKey = 'lk_api_Canary-key';
+const webhookSecret = 'Canary-webhook-secret';
 const licenseKey = (index: number): string => `Canary Key/é+${index}`;
 
 /** The secrets that must not be disclosed, and every text that the daemon disclosed. */
@@ -279,6 +281,7 @@ test('an agent discloses no secret and no license key, even if its upstream quot
     listen: { tcp: '127.0.0.1:0', socket: join(directory.path, 'l.sock') },
     upstream: { base_url: upstream.url, api_key: apiKey, timeout: '300ms', probe: '100ms' },
     products: [{ key: 'EDITOR', secret_file: secretFile }],
+    webhooks: { in: { shop: { from: 'payhip', secret: webhookSecret } } },
     sync: {
       rate: 1000,
       reconcile_after: '20ms',
@@ -321,6 +324,11 @@ test('an agent discloses no secret and no license key, even if its upstream quot
     );
     told.addResponse('use', await http.put('/api/v2/license/usage', use));
     told.addResponse('enable', await http.put('/api/v2/license/enable', use));
+    for (const known of [webhookSecret, 'Canary-wrong']) {
+      const about = { licenseKey: licenseKey(1), email: 'Canary@example.com', productKey: 'Canary' };
+      const { body: event } = payhipRefund(known, about);
+      told.addResponse('event', await http.post('/hooks/v1/shop?secret=Canary', { body: event }));
+    }
     told.addResponse('coupon', await http.post('/api/v2/coupons', { headers: admin, form: coupon }));
     told.addResponse('coupons', await http.get('/api/v2/coupons/7', { headers: admin }));
     await http.post('/admin/v1/sync/resume', { headers: admin });
@@ -344,8 +352,9 @@ test('an agent discloses no secret and no license key, even if its upstream quot
   told.addProcess(daemon);
   expect(told.leaks()).toEqual([]);
   expect(told.count).toBeGreaterThan(500);
-  expect(daemon.lines.some(({ msg }) => msg === 'an operation was not delivered')).toBe(true);
-  for (const kept of [secret, apiKey, token]) expect(files).not.toContain(kept);
+  for (const msg of ['an operation was not delivered', 'an event of a store: its license keys are read'])
+    expect(daemon.lines.some((line) => line.msg === msg)).toBe(true);
+  for (const kept of [secret, apiKey, token, webhookSecret]) expect(files).not.toContain(kept);
 });
 
 test('the test finds a canary in every encoding in which it could be disclosed', () => {
