@@ -241,7 +241,7 @@ test('the alerts and the scrape name metrics, labels and a route that exist', as
     for (const [name] of expression.matchAll(/latchkey_\w+/g)) expect(names, expression).toContain(name);
   }
   for (const [, label] of expressions.join('\n').matchAll(/\{(\w+)=/g)) {
-    expect(['job', 'freshness', 'state', 'status']).toContain(label);
+    expect(['job', 'freshness', 'result', 'state', 'status']).toContain(label);
   }
   const [scrape] = documents('prometheus/scrape.yaml');
   const paths = routes.map(({ path }) => path);

@@ -13,7 +13,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
 import type { LicenseResponse } from '../service/services.ts';
-import type { EventResult } from '../service/store-event.ts';
+import { eventResults, type EventResult } from '../service/store-event.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
 import {
@@ -47,11 +47,22 @@ const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 const resolutionMs = 20;
 
 /** Creates the metrics that fit a configuration. */
-export function metricsOf({ role, listen, store }: Configuration): Metrics {
-  return new Metrics({ role, isSecure: listen.tls !== null, hasDatabase: store.postgres !== null });
+export function metricsOf({ role, listen, store, webhooks }: Configuration): Metrics {
+  return new Metrics({
+    role,
+    isSecure: listen.tls !== null,
+    hasDatabase: store.postgres !== null,
+    storeNames: Object.keys(webhooks.in),
+  });
 }
 
-type MetricsOptions = { role: Status['role']; isSecure: boolean; hasDatabase: boolean };
+type MetricsOptions = {
+  role: Status['role'];
+  isSecure: boolean;
+  hasDatabase: boolean;
+  /** The stores whose events are counted. */
+  storeNames?: readonly string[];
+};
 
 /** The metrics of this process, in their own registry (src/http/README.md, Health and status). */
 export class Metrics implements UpstreamMeter, Disposable {
@@ -88,7 +99,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   /** Null: the store is on this machine. */
   readonly #database: { waits: client.Histogram; retries: client.Counter<'reason'> } | null;
 
-  constructor({ role, isSecure, hasDatabase }: MetricsOptions) {
+  constructor({ role, isSecure, hasDatabase, storeNames = [] }: MetricsOptions) {
     this.#database = hasDatabase ? this.#ofDatabase() : null;
     const lag = {
       name: 'event_loop_lag_seconds',
@@ -105,7 +116,7 @@ export class Metrics implements UpstreamMeter, Disposable {
       ...(hasDatabase ? databaseGauges : []),
     ];
     for (const description of gauges) this.#registerGauge(description);
-    this.#startAtZero();
+    this.#startAtZero(storeNames);
     this.#eventLoop.enable();
   }
 
@@ -217,7 +228,10 @@ export class Metrics implements UpstreamMeter, Disposable {
   }
 
   /** Prometheus computes a rate only for a series that existed before the first count. */
-  #startAtZero(): void {
+  #startAtZero(storeNames: readonly string[]): void {
+    for (const webhook of storeNames)
+      for (const result of eventResults.filter((each) => each !== 'unknown_name'))
+        this.#storeEvents.inc({ webhook, result }, 0);
     for (const outcome of outcomes) this.#upstreamRequests.inc({ outcome }, 0);
     for (const freshness of freshnesses) {
       for (const enabled of ['true', 'false']) this.#verdicts.inc({ freshness, enabled }, 0);

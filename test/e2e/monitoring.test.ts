@@ -75,7 +75,8 @@ test('an agent, an authority node, an issuer and a holder export every metric an
   writeFileSync(files.key_file, privateKey);
   chmodSync(files.key_file, 0o600);
   const socket = join(harness.directory, 'socket');
-  const agent = await harness.startAgent({ listen: { tls: files, socket } });
+  const webhooks = { in: { shop: { from: 'payhip', secret: 'api-key' } } };
+  const agent = await harness.startAgent({ listen: { tls: files, socket }, webhooks });
   await agent.learn(['KEY']);
   await agent.change('usage', 'KEY');
   const series = seriesIn([await scrape(agent), await scrapeNode(), await scrapeLeases()].join('\n'));
