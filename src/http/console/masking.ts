@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
-import { containsGenerated } from '../../domain/license.ts';
+import { containsGenerated, parseLicenseKey } from '../../domain/license.ts';
 import type { Random } from '../../service/ports.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import { keysOfResponse } from '../../wire/console.ts';
@@ -137,6 +137,6 @@ function patternOf(keys: ReadonlySet<string>): RegExp {
 /** The key that a text of the pattern stands for, as it is stored. */
 function keyOf(found: string, keys: ReadonlySet<string>): string {
   if (keys.has(found)) return found;
-  const isGenerated = new RegExp(`^(?:${containsGenerated.source})$`).test(found);
-  return isGenerated ? found.toUpperCase() : decodeURIComponent(found);
+  const key = decodeURIComponent(found);
+  return parseLicenseKey(key) ?? key;
 }
