@@ -214,6 +214,11 @@ const allowed: ReadonlySet<string> = new Set([
   'issuer',
   'leases',
   'wait_ms',
+  // of events of stores
+  'webhook',
+  'result',
+  'licenses',
+  'unlogged',
   // of the upstream
   'proxy',
   'from',

@@ -6,7 +6,7 @@ import { Wake } from './waiting.ts';
 
 /** When a license key is read after a hint, in ms: the API of a store may lag behind its events. */
 const delaysMs = [0, 30_000, 300_000] as const;
-/** How long after a read of a key the next hint about the same key may read again, in ms. */
+/** How long after the start of a read of a key a hint about the same key may read again, in ms. */
 const gapMs = 10_000;
 /** How long to wait after a read that could not be sent, in ms. */
 const retryMs = 30_000;
@@ -31,7 +31,7 @@ type Hint = {
   /** When to read (monotonic ms), the next first. */
   due: number[];
   hintedAt: number;
-  /** When the key was last read because of a hint; null: it was not. */
+  /** When the last read because of a hint began; null: there was none. */
   readAt: number | null;
 };
 
@@ -89,6 +89,7 @@ export class HintedReads {
         await this.#wake.wait(waitMs, signal);
       } else if (await this.#takeTurn(signal)) {
         next.due.shift();
+        next.readAt = clock.monotonic();
         const reading = this.#read(next).finally(() => underWay.delete(reading));
         underWay.add(reading);
         if (underWay.size >= maxUnderWay) await Promise.race(underWay);
@@ -123,8 +124,7 @@ export class HintedReads {
     const name = `${productId}\n${licenseKey}`;
     // Another event about the same key may have come in the meantime.
     const current = this.#hints.get(name) ?? hint;
-    if (!isUnsent(outcome)) current.readAt = now;
-    else if (now - current.hintedAt < patienceMs)
+    if (isUnsent(outcome) && now - current.hintedAt < patienceMs)
       current.due = [now + retryMs, ...current.due.filter((at) => at > now + retryMs)];
     if (current.due.length === 0) this.#hints.delete(name);
     this.#wake.up();

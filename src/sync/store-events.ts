@@ -131,7 +131,9 @@ export class ReceivedStoreEvents implements StoreEvents {
       return;
     }
     this.#quiet.set(key, { until: now + quietMs, skipped: 0 });
-    const fields = { webhook: name, result, licenses, unlogged: before?.skipped ?? 0 };
+    const hint = hints[result];
+    const unlogged = before?.skipped ?? 0;
+    const fields = { webhook: name, result, licenses, unlogged, ...(hint !== undefined && { hint }) };
     if (result === 'accepted' || result === 'nothing_known') log.info(fields, messages[result]);
     else log.warn(fields, messages[result]);
   }
@@ -143,9 +145,15 @@ const messages: Readonly<Record<EventResult, string>> = {
   accepted: 'an event of a store: its license keys are read',
   nothing_known: 'an event of a store is about no license key that is known here',
   too_many: 'an event of a store is ignored: too many license keys wait to be read',
-  wrong_signature: 'an event with a wrong signature is ignored: check its secret in webhooks.in',
-  not_understood: 'an event cannot be read and is ignored: check from in webhooks.in',
-  unknown_name: 'an event came to a name that is not in webhooks.in',
+  wrong_signature: 'an event of a store with a wrong signature is ignored',
+  not_understood: 'an event of a store cannot be read and is ignored',
+  unknown_name: 'an event of a store came to a name that is not in webhooks.in',
+};
+
+const hints: Readonly<Partial<Record<EventResult, string>>> = {
+  wrong_signature: 'compare its secret in webhooks.in with that of the store',
+  not_understood: 'check its from in webhooks.in',
+  unknown_name: 'compare the end of the URL that the store has with the names in webhooks.in',
 };
 
 /** Checks what can be checked of an event. A signature proves the sender; no signature proves that the event is new. */

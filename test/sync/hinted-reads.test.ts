@@ -63,16 +63,16 @@ test('a repeated hint reads the same key again at once, but at most every 10 sec
   for (let count = 0; count < 1_000; count += 1) reads.add(product, 'A');
   await time.advance(18_000);
   expect(reads.waiting).toBe(1);
-  expect(log.map((line) => Number.parseInt(line, 10))).toEqual([0, 10_020]);
+  expect(log.map((line) => Number.parseInt(line, 10))).toEqual([0, 10_000]);
 });
 
-test('a hint during the read of the same key causes another read, since the response may be older than the hint', async () => {
+test('a hint during the read of the same key causes another read 10 seconds after its start, since the response may be older than the hint', async () => {
   const { time, reads, log } = start();
   reads.add(product, 'A');
   await time.advance(10);
   reads.add(product, 'A');
-  await time.advance(1_000);
-  expect(log.map((line) => Number.parseInt(line, 10))).toEqual([0, 10]);
+  await time.advance(15_000);
+  expect(log.map((line) => Number.parseInt(line, 10))).toEqual([0, 10_000]);
 });
 
 test('hints about 10,000 keys keep their rate, and the next is refused', async () => {
