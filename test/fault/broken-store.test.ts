@@ -67,6 +67,10 @@ test('a daemon detects a damaged store after its start, stops writing to it, and
   const metrics = await client.get('/metrics', { headers });
   expect(String(metrics.body)).toMatch(/^latchkey_storage_damaged 1$/m);
   expect((await client.get('/statusz', { headers })).body).toMatchObject({ storage: 'damaged' });
+  const overview = await client.get('/admin/v1/overview', { headers });
+  expect(overview.body).toMatchObject({
+    data: { storage: 'damaged', attention: [{ code: 'storage_damaged', level: 'fail' }] },
+  });
   const refused = await use(client, 'KEY-0');
   expect([refused.status, (refused.body as { code: string }).code]).toEqual([503, 'storage_failed']);
   daemon.signal('SIGTERM');
