@@ -6,7 +6,7 @@ import { Action } from '../parts/action.tsx';
 import { Band, meanOf, merged, mostOf, Plot, runsOf, TimeAxis, type Span } from '../parts/chart.tsx';
 import { Badge, type Tone } from '../parts/notice.tsx';
 import { Card, Fields } from '../parts/page.tsx';
-import { Time } from '../parts/time.tsx';
+import { Time, TimeSince } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
 
 function spanOf({ start, step_s: step, verifies }: SeriesObject): Span {
@@ -36,13 +36,13 @@ export function Upstream({
     <p>
       <Badge tone={upstreamTones[state]}>{state}</Badge>{' '}
       <span class="quiet">
-        since <Time at={since} />
+        for <TimeSince at={since} />
       </span>
     </p>
   );
   return (
     <Card title="Upstream" side={side}>
-      {series !== null && <UpstreamBand series={series} />}
+      {series !== null && <UpstreamBand series={withNow(series, state)} />}
       <div class="upstream">
         <UpstreamFields upstream={upstream} />
         <div class="actions">
@@ -51,6 +51,12 @@ export function Upstream({
       </div>
     </Card>
   );
+}
+
+/** The last step is not recorded yet: a bad state of this moment is shown at once. */
+function withNow(series: SeriesObject, state: UpstreamState): SeriesObject {
+  if (state === 'up' || series.upstream.length === 0) return series;
+  return { ...series, upstream: [...series.upstream.slice(0, -1), state] };
 }
 
 /** The states in the order of the legend. */

@@ -1,13 +1,13 @@
-import { fromNow, longTime } from '../format.ts';
+import { duration, fromNow, longTime } from '../format.ts';
 
 const instantInText = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2}))/;
 
-/** A sentence of the daemon, with its instants as people say them. */
+/** A sentence of the daemon, with its instants in the time zone of the browser. */
 export function Sentence({ text }: { text: string }) {
   // The parts with an odd index are what the group of the pattern matched.
   return text
     .split(instantInText)
-    .map((part, index) => (index % 2 === 1 ? <Time key={index} at={part} /> : part));
+    .map((part, index) => (index % 2 === 1 ? <ExactTime key={index} at={part} /> : part));
 }
 
 /** An instant with its date, for a record. */
@@ -15,6 +15,15 @@ export function ExactTime({ at }: { at: string }) {
   return (
     <time dateTime={at} title={fromNow(at)}>
       {longTime(at)}
+    </time>
+  );
+}
+
+/** How long something has lasted; the title has its start. */
+export function TimeSince({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={longTime(at)}>
+      {duration(Math.max(0, Date.now() - Date.parse(at)) / 1000)}
     </time>
   );
 }

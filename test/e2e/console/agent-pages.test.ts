@@ -94,7 +94,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     await page.shows('latchkey sync pause');
     expect(await page.seriousProblems()).toEqual([]);
     await page.press('Pause');
-    await page.shows('paused since');
+    await page.shows('Sync has been paused since');
     expect((await agent.status()).upstream.state).toBe('paused');
     await page.press('Resume');
     await page.shows('latchkey sync resume');
