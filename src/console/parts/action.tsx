@@ -187,6 +187,8 @@ type FieldProps = {
   readonly type?: 'text' | 'email' | 'number' | 'search' | 'date';
   readonly value?: string;
   readonly isRequired?: boolean;
+  /** A text of several lines. */
+  readonly isLong?: boolean;
   readonly options?: readonly (readonly [value: string, text: string])[];
 };
 
@@ -199,6 +201,7 @@ export function Field({
   type = 'text',
   value = '',
   isRequired = false,
+  isLong = false,
   options,
 }: FieldProps) {
   const id = useId();
@@ -211,9 +214,11 @@ export function Field({
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {options === undefined ? (
+      {isLong && <textarea {...shared} rows={3} defaultValue={value} />}
+      {!isLong && options === undefined && (
         <input {...shared} type={type} defaultValue={value} placeholder={example} autocomplete="off" />
-      ) : (
+      )}
+      {options !== undefined && (
         <select {...shared}>
           {options.map(([each, text]) => (
             <option key={each} value={each} selected={each === value}>

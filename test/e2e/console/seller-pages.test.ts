@@ -230,6 +230,25 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     expect(page.errors).toEqual([]);
   });
 
+  test('a change of the limit of a coupon keeps the time at which it ends, and the lines of its notes', async () => {
+    const ends = new Date(Date.now() + 20 * day).toISOString().replace(/\.\d+Z/, '+00:00');
+    const notes = 'first line\nsecond line';
+    const terms = { coupon_type: 'multi', percent_off: 5, code: 'KEEPS', end_date: ends, notes };
+    const { id } = await post('/api/v2/coupons', terms);
+    await page.open(`coupons/${String(id)}`, 'KEEPS');
+    await page.press('Change');
+    await page.fill('Limit', '3');
+    await page.shows(`latchkey coupon update ${String(id)} --usage-limit 3`);
+    expect(await page.text()).not.toContain('--end-date');
+    await page.page.keyboard.press('Enter');
+    await page.shows('3 uses are left.');
+    expect(await read(`/agent/v1/coupons/${String(id)}`)).toMatchObject({
+      end_date: ends,
+      notes,
+      usage_limit: 3,
+    });
+  });
+
   test('a person adds a product, sees its secret once, sells it, changes its seats and archives it', async () => {
     await page.open('products', 'Products');
     await page.press('Add a product');

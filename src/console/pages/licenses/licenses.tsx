@@ -90,6 +90,8 @@ function SearchField({ search, query }: { search: string; query: URLSearchParams
     const { value } = event.currentTarget as HTMLInputElement;
     setText(value);
     clearTimeout(timer.current);
+    // One letter finds too much to be of use: it is searched when the person presses Enter.
+    if (value.trim().length === 1) return;
     timer.current = window.setTimeout(() => apply(value), searchAfterMs);
   };
   const onSubmit = (event: Event): void => {

@@ -25,8 +25,10 @@ type Item = { product_key: string; amount: number; quantity: number; collection_
 /** A cart to try a coupon on. Nothing is redeemed. `code`: null lets the person type the code. */
 export function TryCoupon({ code, role }: { code: string | null; role: OverviewObject['role'] }) {
   const products = useProducts(role);
-  if (role === 'authority' && products === null) return null;
-  return <Cart code={code} products={products?.filter(({ archived }) => !archived) ?? null} />;
+  const sold = products?.filter(({ archived }) => !archived) ?? null;
+  // Without a product there is no cart. An agent does not know the products of its upstream.
+  if (role === 'authority' && (sold === null || sold.length === 0)) return null;
+  return <Cart code={code} products={sold} />;
 }
 
 let nextLine = 0;

@@ -16,74 +16,102 @@ function numberOr(text: string): string | number {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** The optional terms that a form has, by their names in the API. */
-function optionalTerms(form: FormData): Terms {
-  const [from, to, limit] = ['from', 'to', 'limit'].map((name) => fieldText(form, name)) as [
-    string,
-    string,
-    string,
-  ];
-  const [minimum, notes] = [fieldText(form, 'minimum'), fieldText(form, 'notes')];
+type Dates = Pick<CountedCouponObject, 'start_date' | 'end_date'>;
+
+const noDates: Dates = { start_date: null, end_date: null };
+
+function dayOf(instant: string | null): string {
+  return (instant ?? '').slice(0, 10);
+}
+
+/** The instant of a day in a form. A day that was not changed keeps its time. */
+function instantOf(day: string, { was, time }: { was: string | null; time: string }): string | null {
+  if (day === '') return null;
+  return day === dayOf(was) ? was : `${day}T${time}Z`;
+}
+
+/** The optional terms that a form has, by their names in the API. `was`: the dates before. */
+function optionalTerms(form: FormData, was: Dates = noDates): Terms {
+  const start = instantOf(fieldText(form, 'from'), { was: was.start_date, time: '00:00:00' });
+  const end = instantOf(fieldText(form, 'to'), { was: was.end_date, time: '23:59:59' });
+  const [limit, minimum] = [fieldText(form, 'limit'), fieldText(form, 'minimum')];
+  const notes = fieldText(form, 'notes');
   return {
-    ...(from !== '' && { start_date: `${from}T00:00:00Z` }),
-    ...(to !== '' && { end_date: `${to}T23:59:59Z` }),
+    ...(start !== null && { start_date: start }),
+    ...(end !== null && { end_date: end }),
     ...(limit !== '' && { usage_limit: numberOr(limit) }),
     ...(minimum !== '' && { minimum_purchase_amount: centsOf(minimum) ?? minimum }),
     ...(notes !== '' && { notes }),
   };
 }
 
-/** `--usage-limit 5` and so on. `none`: what an empty field means. */
-function optionsOf(form: FormData, none: string | null): string[] {
-  const dates = [fieldText(form, 'from'), fieldText(form, 'to')];
+/** The values of the optional fields of a form, by the names of the options of the command. */
+function optionsIn(form: FormData): Readonly<Record<string, string>> {
   const minimum = fieldText(form, 'minimum');
-  const options: [string, string][] = [
-    ['start-date', dates[0] ?? ''],
-    ['end-date', dates[1] ?? ''],
-    ['usage-limit', fieldText(form, 'limit')],
-    ['minimum-purchase-amount', String(centsOf(minimum) ?? minimum)],
-    ['notes', fieldText(form, 'notes')],
-  ];
-  return options.flatMap(([name, value]) => {
-    const given = value === '' ? none : value;
-    return given === null ? [] : [`--${name} ${quoted(given)}`];
-  });
+  return {
+    'start-date': fieldText(form, 'from'),
+    'end-date': fieldText(form, 'to'),
+    'usage-limit': fieldText(form, 'limit'),
+    'minimum-purchase-amount': String(centsOf(minimum) ?? minimum),
+    notes: fieldText(form, 'notes'),
+  };
+}
+
+function optionsOf(coupon: CountedCouponObject): Readonly<Record<string, string>> {
+  return {
+    'start-date': dayOf(coupon.start_date),
+    'end-date': dayOf(coupon.end_date),
+    'usage-limit': String(coupon.usage_limit ?? ''),
+    'minimum-purchase-amount': String(coupon.minimum_purchase_amount ?? ''),
+    notes: coupon.notes ?? '',
+  };
+}
+
+/** `--usage-limit 5` and so on, for the values that are not as before. `none` removes a value. */
+function changedOptions(form: FormData, before: Readonly<Record<string, string>> = {}): string[] {
+  return Object.entries(optionsIn(form)).flatMap(([name, value]) =>
+    value === (before[name] ?? '') ? [] : [`--${name} ${quoted(value === '' ? 'none' : value)}`],
+  );
 }
 
 function OptionalFields({ coupon }: { coupon?: CountedCouponObject }) {
   const minimum = coupon?.minimum_purchase_amount ?? null;
-  const day = (instant: string | null | undefined): string => (instant ?? '').slice(0, 10);
   return (
     <>
-      <Field
-        label="From"
-        name="from"
-        type="date"
-        value={day(coupon?.start_date)}
-        help="From the start of this day (UTC); empty: at once."
-      />
-      <Field
-        label="To"
-        name="to"
-        type="date"
-        value={day(coupon?.end_date)}
-        help="To the end of this day (UTC); empty: until you end it."
-      />
-      <Field
-        label="Limit"
-        name="limit"
-        value={String(coupon?.usage_limit ?? '')}
-        help="How many orders may use it; empty: any number."
-      />
-      <Field
-        label="Minimum of the cart"
-        name="minimum"
-        value={minimum === null ? '' : (minimum / 100).toFixed(2)}
-        help="Such as 60.00; empty: none."
-      />
+      <div class="pair">
+        <Field
+          label="From"
+          name="from"
+          type="date"
+          value={dayOf(coupon?.start_date ?? null)}
+          help="From the start of this day (UTC); empty: at once."
+        />
+        <Field
+          label="To"
+          name="to"
+          type="date"
+          value={dayOf(coupon?.end_date ?? null)}
+          help="To the end of this day (UTC); empty: until you end it."
+        />
+      </div>
+      <div class="pair">
+        <Field
+          label="Limit"
+          name="limit"
+          value={String(coupon?.usage_limit ?? '')}
+          help="How many orders may use it; empty: any number."
+        />
+        <Field
+          label="Minimum of the cart"
+          name="minimum"
+          value={minimum === null ? '' : (minimum / 100).toFixed(2)}
+          help="Such as 60.00; empty: none."
+        />
+      </div>
       <Field
         label="Notes"
         name="notes"
+        isLong
         value={coupon?.notes ?? ''}
         help="For yourself; customers do not see them."
       />
@@ -111,8 +139,10 @@ export function CreateCoupon({ role, onDone }: { role: OverviewObject['role']; o
       }}
       onDone={onDone}
     >
-      <Field label="Code" name="code" isRequired help="What customers enter, such as SPRING." />
-      <Field label="Discount" name="discount" isRequired help="20% for a percentage, 5.00 for an amount." />
+      <div class="pair">
+        <Field label="Code" name="code" isRequired help="What customers enter, such as SPRING." />
+        <Field label="Discount" name="discount" isRequired help="20% for a percentage, 5.00 for an amount." />
+      </div>
       <ScopeField role={role} />
       <OptionalFields />
     </Action>
@@ -176,7 +206,7 @@ function createCommand(form: FormData): string {
     discount['percent_off'] === undefined
       ? `--amount-off ${quoted(String(discount['amount_off'] || 'CENTS'))}`
       : `--percent-off ${quoted(String(discount['percent_off']))}`,
-    ...optionsOf(form, null),
+    ...changedOptions(form),
   ].join(' ');
 }
 
@@ -190,8 +220,10 @@ export function CouponActions({ coupon, onDone }: { coupon: CountedCouponObject;
         label="Change"
         title={`Change ${code}`}
         consequence="The new dates, limits and notes count from now on. Orders that have used it keep their discount."
-        command={(form) => [`latchkey coupon update ${id}`, ...optionsOf(form, 'none')].join(' ')}
-        run={(form) => send<void>('PUT', path, { ...fixedTerms(coupon), ...optionalTerms(form) })}
+        command={(form) =>
+          [`latchkey coupon update ${id}`, ...changedOptions(form, optionsOf(coupon))].join(' ')
+        }
+        run={(form) => send<void>('PUT', path, { ...fixedTerms(coupon), ...optionalTerms(form, coupon) })}
         onDone={onDone}
       >
         <OptionalFields coupon={coupon} />

@@ -116,9 +116,25 @@ function columnsOf(names: ProductNames): readonly Column<CountedCouponObject>[] 
     { name: 'Discount', cell: discountText },
     { name: 'For', cell: (coupon) => scopeText(coupon, names) },
     { name: 'Used', kind: 'number', cell: usedText },
-    { name: 'From', cell: ({ start_date: at }) => at !== null && <Time at={at} /> },
-    { name: 'To', cell: ({ end_date: at }) => at !== null && <Time at={at} /> },
+    { name: 'Valid', cell: validity },
   ];
+}
+
+/** From when, if that is to come, or until when. */
+function validity({ state, start_date: start, end_date: end }: CountedCouponObject) {
+  if (state === 'scheduled' && start !== null) {
+    return (
+      <>
+        from <Time at={start} />
+      </>
+    );
+  }
+  if (end === null) return 'always';
+  return (
+    <>
+      {state === 'ended' ? 'ended' : 'until'} <Time at={end} />
+    </>
+  );
 }
 
 type Redeemed = CountedCouponObject & { orders: string[] };
