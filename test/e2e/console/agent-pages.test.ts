@@ -21,7 +21,7 @@ const markup = '<img src=x onerror=document.title=1>';
 const held = 'HELD-5H2K-9Q3W';
 const readKey = 'READ-5H2K-9Q3W-7XYZ';
 const refused = ['DROPPED', 'RETRIED', 'BULK', 'BULK', readKey, 'KEPT', markup];
-const keys = [held, ...new Set(refused)];
+const keys = [held, 'MANY', ...new Set(refused)];
 
 describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser${missing}`, () => {
   const opened = new AsyncDisposableStack();
@@ -142,6 +142,22 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     await page.shows('No change fits this filter.');
     expect(await statesOf('BULK')).toEqual(['dropped', 'dropped']);
     expect(await statesOf('KEPT')).toEqual(['dead']);
+  });
+
+  test('a list is shown page by page, and a decision about a filter reaches all pages', async () => {
+    await agent.ask('/admin/v1/sync/pause', 'post');
+    for (let each = 0; each < 120; each += 1) await agent.change('usage', 'MANY');
+    await page.open('outbox?key=MANY', 'Outbox');
+    await page.shows('25 of 120');
+    await page.press('Show more');
+    await page.shows('50 of 120');
+    await page.press('Drop all');
+    await page.shows('This is about 120 changes');
+    await page.press('Drop all');
+    await page.shows('120 changes decided.');
+    await page.press('Close');
+    await page.shows('No change fits this filter.');
+    await agent.ask('/admin/v1/sync/resume', 'post');
   });
 
   test('a change that the outbox sends meanwhile leaves the open list by itself', async () => {
