@@ -21,7 +21,13 @@ const floors: Readonly<Record<string, Allowance>> = {
   service: { folders: ['domain'], modules: false },
   store: {
     folders: ['domain'],
-    files: [...writing, 'service/agent/tables.ts', 'service/outbox/tables.ts', 'service/lease/tables.ts'],
+    files: [
+      ...writing,
+      'service/agent/tables.ts',
+      'service/outbox/tables.ts',
+      'service/lease/tables.ts',
+      'service/webhook/tables.ts',
+    ],
     modules: true,
   },
   upstream: { folders: ['domain'], files: ['service/ports.ts'], modules: true },
@@ -30,6 +36,11 @@ const floors: Readonly<Record<string, Allowance>> = {
     folders: ['domain', 'service', 'wire'],
     // Private keys are files, written as durably as those of the store. Agents and holders wait in the same way.
     files: ['store/sqlite/files/private-file.ts', 'sync/waiting.ts'],
+    modules: true,
+  },
+  webhook: {
+    folders: ['domain', 'service', 'wire'],
+    files: ['sync/waiting.ts'],
     modules: true,
   },
   sync: {

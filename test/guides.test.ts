@@ -10,6 +10,7 @@ import { settings } from '../src/config/configuration.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import { keysOf, settingsOf } from '../src/config/schema.ts';
+import { eventTypes } from '../src/domain/webhook.ts';
 import { newTestKey } from './support/lease/documents.ts';
 import { certificate, privateKey } from './support/network/certificate.ts';
 import { blocksOf, chapterOf, guides, readExample, wordsOf } from './support/reference/guides.ts';
@@ -139,6 +140,8 @@ describe.each(guides)('%s', (path) => {
         return names.map((_, index) => names.slice(0, index + 1).join('.'));
       }),
     );
+    // The type of an event may look like a setting.
+    for (const type of eventTypes) keys.add(type);
     for (const [, key = ''] of settingsIn(text)) expect(keys, path).toContain(key.replaceAll('[]', ''));
     const sources = readdirSync(join(repository, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(?:ts|md)$/.test(name))

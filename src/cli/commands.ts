@@ -73,6 +73,17 @@ export const commands: readonly Entry[] = [
     list: () => import('./commands/token/list.ts'),
     revoke: () => import('./commands/token/revoke.ts'),
   }),
+  group('webhook', 'Send events to other systems', {
+    add: () => import('./commands/webhook/add.ts'),
+    list: () => import('./commands/webhook/list.ts'),
+    show: () => import('./commands/webhook/show.ts'),
+    test: () => import('./commands/webhook/test.ts'),
+    deliveries: () => import('./commands/webhook/deliveries.ts'),
+    replay: () => import('./commands/webhook/replay.ts'),
+    rotate: () => import('./commands/webhook/rotate.ts'),
+    resume: () => import('./commands/webhook/resume.ts'),
+    remove: () => import('./commands/webhook/remove.ts'),
+  }),
   group('audit', 'See who did what', {
     list: () => import('./commands/audit/list.ts'),
     show: () => import('./commands/audit/show.ts'),

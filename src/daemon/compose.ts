@@ -15,6 +15,7 @@ import { nodeRole, authorityRole, type Role, type RoleParts } from './role/role.
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
 import type { OpenedStore } from './store/opened-store.ts';
+import { lazyWebhooks, type Webhooks } from './webhooks.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App, ProcessControl } from '../http/app.ts';
@@ -48,7 +49,7 @@ export async function compose(
   { prepare, control = null, source }: ComposeOptions,
   resources: AsyncDisposableStack,
 ): Promise<Daemon> {
-  const { current, clock, writer, local, metrics, log } = store;
+  const { current, clock, local, metrics, log } = store;
   current.source = source ?? null;
   const { configuration } = current;
   const tokenUses = new TokenUses();
@@ -61,6 +62,7 @@ export async function compose(
     lifetime: lifetime.signal,
   });
   const leaseIssuer = issuerOf(store, role);
+  const webhooks = role.holder === null ? lazyWebhooks(store, role.leaseDesk !== null) : null;
   const daemon = new Daemon({ ...store, role, leaseIssuer, lifetime });
   const damageWatch =
     local === null
@@ -72,11 +74,32 @@ export async function compose(
     cachesResponses: local !== null && prepare === undefined,
     control,
     leaseIssuer,
+    webhooks,
     leaseHolder: role.holder?.leases ?? null,
     licenseCredential: role.holder?.credentialOf ?? null,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
   });
-  const maintenance = {
+  const maintenance = maintenanceParts(store, { role, daemon, damageWatch, tokenUses });
+  await role.bind();
+  const listeners = await openListeners(configuration, app, (server) => {
+    metrics.watch(server);
+    prepare?.(server);
+  });
+  const owned = resources.move();
+  daemon.run(listeners, loopsOf(store, { role, webhooks, maintenance }), owned);
+  logOf(log, 'daemon').info({ role: configuration.role, version, ...listeners.addresses }, 'ready');
+  // The check takes CPU time, so it starts after the daemon is ready.
+  if (damageWatch !== null) owned.use(damageWatch.checkStore());
+  return daemon;
+}
+
+type Maintained = { role: Role; daemon: Daemon; damageWatch: DamageWatch | null; tokenUses: TokenUses };
+
+function maintenanceParts(
+  { writer, clock, current }: OpenedStore,
+  { role, daemon, damageWatch, tokenUses }: Maintained,
+): MaintenanceParts {
+  return {
     writer,
     clock,
     random: systemRandom,
@@ -91,22 +114,14 @@ export async function compose(
     checkStoreFile: () => damageWatch?.checkFile(),
     checkListeners: () => daemon.checkListeners(),
   };
-  await role.bind();
-  const listeners = await openListeners(configuration, app, (server) => {
-    metrics.watch(server);
-    prepare?.(server);
-  });
-  const owned = resources.move();
-  daemon.run(listeners, loopsOf(store, role, maintenance), owned);
-  logOf(log, 'daemon').info({ role: configuration.role, version, ...listeners.addresses }, 'ready');
-  // The check takes CPU time, so it starts after the daemon is ready.
-  if (damageWatch !== null) owned.use(damageWatch.checkStore());
-  return daemon;
 }
 
-function loopsOf(store: OpenedStore, role: Role, maintenance: MaintenanceParts) {
+type LoopParts = { role: Role; webhooks: Webhooks | null; maintenance: MaintenanceParts };
+
+function loopsOf(store: OpenedStore, { role, webhooks, maintenance }: LoopParts) {
   return (signal: AbortSignal): Promise<unknown>[] => [
     role.run(signal),
+    ...(webhooks === null ? [] : [webhooks.run(signal)]),
     runMaintenance(maintenance, signal),
     recordMinutes(recorderParts(store, role), signal),
   ];
@@ -162,15 +177,25 @@ function consoleDeskOf({ current, clock }: OpenedStore, daemon: Daemon): App['co
   return consoleDesk({ clock, random: systemRandom, digest: sha256, address: () => daemon.addresses.tcp });
 }
 
+/** What `compose` builds for the routes. */
+type OfProcess = Pick<
+  App,
+  | 'webhooks'
+  | 'backup'
+  | 'cachesResponses'
+  | 'control'
+  | 'prove'
+  | 'leaseIssuer'
+  | 'leaseHolder'
+  | 'licenseCredential'
+>;
+
 /** Builds the dependencies of the routes. */
 function appOf(
   store: OpenedStore,
   { licenseService, couponService, checkout, credentials, productName, sync, storeEvents, upstream }: Role,
   daemon: Daemon,
-  ofProcess: Pick<
-    App,
-    'backup' | 'cachesResponses' | 'control' | 'prove' | 'leaseIssuer' | 'leaseHolder' | 'licenseCredential'
-  >,
+  ofProcess: OfProcess,
 ): App {
   const { instance, current, reader, local, node, writer, clock, log, metrics, changes } = store;
   const { role, stateDir, listen } = current.configuration;

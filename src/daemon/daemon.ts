@@ -14,6 +14,7 @@ import { version } from '../config/version.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
+import { webhookStatus } from '../service/webhook/endpoint.ts';
 import { lastSuccessAt } from '../service/outbox/queue.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
@@ -235,6 +236,7 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     issuer: await issuerStatus(parts),
     records: holder?.records ?? (agent === null ? await licenseCounts(parts) : recordCounts(agent, parts)),
     clock: { now: clock.now(), ...clock.status() },
+    webhooks: await webhooksOf(parts),
     totals: metrics.totals(),
   };
 }
@@ -257,6 +259,16 @@ async function issuerStatus({ leaseIssuer, local, reader, clock }: DaemonParts):
 function storeEventStatus({ role: { storeEvents } }: DaemonParts): Status['storeEvents'] {
   const status = storeEvents?.status() ?? null;
   return status === null || status.senders.length === 0 ? null : status;
+}
+
+/** The endpoints that get events. */
+async function webhooksOf({ reader }: DaemonParts): Promise<Status['webhooks']> {
+  try {
+    return await webhookStatus(reader);
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    return null;
+  }
 }
 
 /** Counts the licenses of an authority. */

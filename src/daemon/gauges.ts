@@ -76,6 +76,28 @@ export const processGauges: readonly GaugeDescription[] = [
   },
 ];
 
+/** The gauges of the events that a process sends: an authority or an agent. */
+export const webhookGauges: readonly GaugeDescription[] = [
+  {
+    name: 'webhook_endpoints',
+    help: 'Endpoints that get events.',
+    labels: ['state'],
+    read: ({ status: { webhooks } }) => {
+      const { endpoints = 0, failing = 0, paused = 0 } = webhooks ?? {};
+      return [
+        { labels: { state: 'active' }, value: endpoints - failing - paused },
+        { labels: { state: 'failing' }, value: failing },
+        { labels: { state: 'paused' }, value: paused },
+      ];
+    },
+  },
+  {
+    name: 'webhook_oldest_event_timestamp_seconds',
+    help: 'When the oldest event that waits for an endpoint happened; 0: none waits.',
+    read: ({ status: { webhooks } }) => one((webhooks?.oldestAt ?? 0) / 1000),
+  },
+];
+
 /** The gauges of an issuer of leases: an authority or an agent. */
 export const issuerGauges: readonly GaugeDescription[] = [
   {

@@ -82,7 +82,7 @@ export class BufferedLines {
 }
 
 /** The log of one part of the process. Every line names the part. */
-export function logOf(log: Log, part: 'daemon' | 'http' | 'lease' | 'store' | 'sync'): Log {
+export function logOf(log: Log, part: 'daemon' | 'http' | 'lease' | 'store' | 'sync' | 'webhook'): Log {
   return {
     debug: (fields, message) => log.debug({ ...fields, part }, message),
     info: (fields, message) => log.info({ ...fields, part }, message),
@@ -204,6 +204,10 @@ const allowed: ReadonlySet<string> = new Set([
   'warnings',
   'changed',
   'restart',
+  // of webhooks
+  'webhook',
+  'event',
+  'type',
   // of leases
   'directory',
   'faults',

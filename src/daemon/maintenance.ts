@@ -1,3 +1,4 @@
+import { eventsKeptMs } from '../domain/webhook.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/credential.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
@@ -88,6 +89,7 @@ async function prune(
   await ignoreUnavailable(() => writer.write('pruneSeries', { now: clock.now(), verifiedNow }));
   await inSteps(() => writer.write('pruneIdempotency', { removalTime, limit }));
   if (isAgent) await inSteps(() => writer.write('pruneOperations', { removalTime, limit }));
+  await inSteps(() => writer.write('pruneEvents', { before: verifiedNow - eventsKeptMs, limit }));
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
 }
 

@@ -24,6 +24,7 @@ import {
   holderGauges,
   storeEventGauges,
   upstreamGauges,
+  webhookGauges,
   type GaugeDescription,
   type ProcessSnapshot,
 } from './gauges.ts';
@@ -88,6 +89,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     'webhook',
     'result',
   ]);
+  readonly #webhooks = this.#counter('webhook_attempts_total', 'Attempts to deliver an event.', ['result']);
   readonly #totals = { verifies: 0, uses: 0 };
   readonly #unexpected = this.#counter('unexpected_delta_total', 'Counts that another writer changed.', []);
   readonly #commitDuration = this.#histogram(
@@ -108,7 +110,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     };
     const gauges = [
       ...processGauges,
-      ...(role === 'holder' ? [] : issuerGauges),
+      ...(role === 'holder' ? [] : [...issuerGauges, ...webhookGauges]),
       lag,
       ...(isSecure ? certificateGauges : []),
       ...(role === 'agent' ? [...upstreamGauges, ...storeEventGauges] : []),
@@ -160,6 +162,10 @@ export class Metrics implements UpstreamMeter, Disposable {
   /** Counts an event of a store. */
   countStoreEvent(webhook: string, result: EventResult): void {
     this.#storeEvents.inc({ webhook, result });
+  }
+
+  countWebhook(result: 'delivered' | 'failed'): void {
+    this.#webhooks.inc({ result });
   }
 
   /** Counts a response without a route: to bytes that are not a request, or to a malformed path. */
@@ -233,6 +239,7 @@ export class Metrics implements UpstreamMeter, Disposable {
       for (const result of eventResults.filter((each) => each !== 'unknown_name'))
         this.#storeEvents.inc({ webhook, result }, 0);
     for (const outcome of outcomes) this.#upstreamRequests.inc({ outcome }, 0);
+    for (const result of ['delivered', 'failed']) this.#webhooks.inc({ result }, 0);
     for (const freshness of freshnesses) {
       for (const enabled of ['true', 'false']) this.#verdicts.inc({ freshness, enabled }, 0);
     }

@@ -16,6 +16,7 @@ import type { StoreEvents } from '../service/store-event.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
 import type { FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { Lists, LocalLists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
+import type { WebhookSender } from '../service/webhook/ports.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
 import type { ConsoleDesk } from './console/desk.ts';
@@ -90,6 +91,8 @@ export interface App {
   readonly storeEvents: StoreEvents | null;
   /** Null on a holder. */
   readonly leaseIssuer: LeaseIssuer | null;
+  /** Sends events to webhook endpoints; null on a holder. */
+  readonly webhooks: WebhookSender | null;
   /** Null on an authority or agent. */
   readonly leaseHolder: LeaseHolder | null;
   /** On a holder, the name of the credential that a license key is; null: a license key is no credential. */

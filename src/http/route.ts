@@ -171,7 +171,7 @@ export const tags = {
   Sync: "An agent's traffic with its upstream.",
   Leases: 'Signed proofs that a license is valid on a device, and the devices that have a seat.',
   Console: 'How the page of the console gets its session.',
-  Webhooks: 'Events of stores that an agent receives.',
+  Webhooks: 'Events of stores that an agent receives, and endpoints of other systems that get events.',
   Tokens: 'Credentials with limited scopes.',
   Audit: 'The permanent record of administrative changes.',
   Server: 'Health, status, metrics and backups of this process.',

@@ -7,6 +7,7 @@ import { formatDatetime } from '../domain/time.ts';
 import type { Product } from '../domain/catalogue.ts';
 import type { Token } from '../domain/access/principal.ts';
 import type { Result } from '../domain/problem/problem.ts';
+import { storeEvents } from './webhook/events.ts';
 import { counted } from '../domain/text.ts';
 import type { ImportReport } from './authority/import.ts';
 import type { Activation } from '../domain/lease.ts';
@@ -41,9 +42,12 @@ export async function runUseCase<Name extends UseCaseName>(
   const stored = idempotency === null ? null : await storedResult(transaction, idempotency);
   // The fingerprints are equal, so the stored result comes from this use case.
   if (stored !== null) return stored as CommandResult<Name>;
+  // A use case that was refused may have left events.
+  transaction.events.take();
   const result = await useCase(transaction, command, context);
   const entry = auditEntry(request, result, context);
   if (entry !== null) await transaction.audit.add(entry);
+  if (!isFailure(result)) await storeEvents(transaction, context);
   if (idempotency === null || isFailure(result)) return result;
   const refusal = await storeResult(transaction, idempotency, result, context);
   return refusal === null ? result : (refusal as CommandResult<Name>);
@@ -142,6 +146,32 @@ const audited: {
   blockActivation: (activation) => ({ act: 'activation.block', ...activationOf(activation) }),
   answerLeaseRequest: signedFile,
   answerAgentLeaseRequest: signedFile,
+  addWebhook: ({ endpointId, url }) => ({ act: 'webhook.add', subject: endpointId, detail: hostOf(url) }),
+  removeWebhook: ({ endpointId, url }) => ({
+    act: 'webhook.remove',
+    subject: endpointId,
+    detail: hostOf(url),
+  }),
+  rotateWebhook: ({ endpointId, oldSecretUntil }) => ({
+    act: 'webhook.rotate',
+    subject: endpointId,
+    detail: endOfOld(oldSecretUntil),
+  }),
+  resumeWebhook: ({ endpointId, url }) => ({
+    act: 'webhook.resume',
+    subject: endpointId,
+    detail: hostOf(url),
+  }),
+  recordWebhookTest: (_, { endpointId, attempt }) => ({
+    act: 'webhook.test',
+    subject: endpointId,
+    detail: attempt.error ?? 'delivered',
+  }),
+  recordReplay: (_, { event, results }) => ({
+    act: 'webhook.replay',
+    subject: event.eventId,
+    detail: `${event.type} to ${counted(results.length, 'endpoint')}`,
+  }),
   recordProcessAct: (_, { act, detail }) => ({ act: `process.${act}`, subject: 'process', detail }),
   recordConsoleAct: (_, { act, code, detail }) => ({ act: `console.${act}`, subject: code, detail }),
   restore: ({ instance, unfinished }) => ({
@@ -164,6 +194,11 @@ function signedFile({ answer, activationId }: AnsweredRequest, { isFile }: Lease
       ? `a lease until ${formatDatetime(answer.lease.expiresAt)}`
       : `a notice: ${answer.notice.state}`;
   return { act: 'lease.sign', subject: activationId, detail };
+}
+
+/** The path of a URL may be a secret of the receiver. */
+function hostOf(url: string): string {
+  return new URL(url).host;
 }
 
 /** `showsTerms`: the terms of leases were changed. */

@@ -67,6 +67,16 @@ export type HolderStatus = {
 /** The issuer of leases, and the devices that have asked for seats; null: not read from the database. */
 export type LeaseIssuerStatus = IssuerStatus & { activations: number | null; seatsTaken: number | null };
 
+/** The endpoints that get events. */
+export type WebhookStatus = {
+  endpoints: number;
+  /** Whose last attempt failed. */
+  failing: number;
+  paused: number;
+  /** When the oldest event that waits happened (epoch ms); null: none waits. */
+  oldestAt: number | null;
+};
+
 /** The content of `/statusz`. */
 export type Status = {
   role: RoleName;
@@ -97,6 +107,8 @@ export type Status = {
   /** Null: not read from the database since the start. */
   records: RecordCounts | null;
   clock: { now: number; suspect: boolean; highWater: number };
+  /** Null: there is no webhook endpoint, or it was not read from the database. */
+  webhooks: WebhookStatus | null;
   totals: Totals;
 };
 

@@ -7,6 +7,7 @@ import type {
   SnapshotTable,
 } from './agent/tables.ts';
 import type { ActivationReads, ActivationTable, HeldLeaseReads, HeldLeaseTable } from './lease/tables.ts';
+import type { NewEvents, WebhookReads, WebhookTable } from './webhook/tables.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
 import type { Page } from '../domain/page.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
@@ -60,6 +61,7 @@ export interface Reader {
   oldCredentials: OldCredentialReads;
   series: SeriesReads;
   activations: ActivationReads;
+  webhooks: WebhookReads;
   heldLeases: HeldLeaseReads;
 }
 
@@ -86,6 +88,8 @@ export interface Transaction extends Reader {
   oldCredentials: OldCredentialTable;
   series: SeriesTable;
   activations: ActivationTable;
+  webhooks: WebhookTable;
+  events: NewEvents;
   heldLeases: HeldLeaseTable;
 }
 
@@ -106,7 +110,7 @@ export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 /** Tables that only an agent or a holder has; their stores are always local and synchronous. */
 type AgentTable = 'mirror' | 'snapshots' | 'operations' | 'preload' | 'trace' | 'heldLeases';
 
-type LocalTable = 'changes';
+type LocalTable = 'changes' | 'events';
 
 /** All reads of an authority. A `Reader` is also an `AuthorityReader`. */
 export type AuthorityReader = {
@@ -116,7 +120,7 @@ export type AuthorityReader = {
 /** The only handle that writes to an authority's store. A `Transaction` is also an `AuthorityTransaction`. */
 export type AuthorityTransaction = {
   readonly [Name in Exclude<keyof Transaction, AgentTable | LocalTable>]: AuthorityTable<Transaction[Name]>;
-};
+} & { readonly events: NewEvents };
 
 export interface TokenReads {
   get(tokenId: string): Token | null;

@@ -47,3 +47,12 @@ export { endOutage, postpone, recordResponse } from './outbox/record-response.ts
 export { recordRead } from './outbox/record-read.ts';
 export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
 export { bindUpstream } from './outbox/upstream-state.ts';
+export {
+  claimDelivery,
+  pruneEvents,
+  recordDelivery,
+  recordReplay,
+  recordWebhookTest,
+} from './webhook/delivery.ts';
+export { addWebhook, removeWebhook, resumeWebhook, rotateWebhook } from './webhook/endpoint.ts';
+export { recordExpiringLeases, recordUpstreamState } from './webhook/events.ts';

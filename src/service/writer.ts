@@ -86,6 +86,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'pruneIdempotency',
   'pruneOperations',
   'pruneHistory',
+  'pruneEvents',
   'pruneOldCredentials',
   'pruneSeries',
   'planStep',

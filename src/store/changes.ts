@@ -1,6 +1,8 @@
 import type { Traced } from '../domain/outbox/operation.ts';
+import type { NewEvent } from '../domain/webhook.ts';
 import type { Trace } from '../service/outbox/tables.ts';
 import type { Change, Changes, Reader, Transaction } from '../service/tables.ts';
+import type { NewEvents } from '../service/webhook/tables.ts';
 
 /** After more changes, for example by an import, everything is invalidated. */
 const maxChanges = 1_000;
@@ -23,10 +25,19 @@ export function collectChanges(): Changes {
 
 /** Collects events of operations for the committer. */
 export function collectTrace(): Trace {
-  let collected: Traced[] = [];
+  return collect<Traced>();
+}
+
+/** Collects the events of webhooks until the end of a use case. */
+export function collectEvents(): NewEvents {
+  return collect<NewEvent>();
+}
+
+function collect<Item>(): { add: (item: Item) => void; take: () => readonly Item[] } {
+  let collected: Item[] = [];
   return {
-    add(traced) {
-      collected.push(traced);
+    add(item) {
+      collected.push(item);
     },
     take() {
       const taken = collected;

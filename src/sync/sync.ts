@@ -41,6 +41,8 @@ export type SyncParts = {
   meter: UpstreamMeter;
   mutex: KeyedMutex;
   settings: () => SyncOptions;
+  /** Called when the upstream goes down, and when it answers again or for the first time. */
+  onState?: ((state: 'up' | 'down') => void) | undefined;
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };

@@ -33,6 +33,7 @@ type UpstreamLimiterParts = {
   onChange: () => void;
   /** Called with the end of a `Retry-After` (monotonic ms, `Clock.monotonic`), which must survive a restart. */
   onRetryAfter: (until: number) => void;
+  onState?: ((state: 'up' | 'down') => void) | undefined;
   lifetime: AbortSignal;
 };
 
@@ -300,6 +301,7 @@ export class UpstreamLimiter {
 
   #setState(state: 'up' | 'down'): void {
     this.#health = { ...this.#health, state, since: this.#parts.clock.now() };
+    this.#parts.onState?.(state);
   }
 
   #failed(lastError: string): void {

@@ -10,12 +10,14 @@ const sortKeys = {
   changes: ['number'],
   collections: ['string'],
   coupons: ['number'],
+  deliveries: ['number'],
   licenses: ['string'],
   operations: ['number'],
   products: ['string'],
   purchases: ['number', 'string'],
   redemptions: ['number'],
   tokens: ['string'],
+  webhooks: ['string'],
 } as const;
 
 /** A list, by the name of its member in the response. */

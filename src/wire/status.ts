@@ -6,6 +6,7 @@ import type {
   OutboxStatus,
   Status,
   UpstreamStatus,
+  WebhookStatus,
 } from '../service/status.ts';
 import type { StoreEventStatus } from '../service/store-event.ts';
 import { oneOf, instant, parameters } from './parameters.ts';
@@ -118,6 +119,15 @@ export const storeEventsObject = z
 
 export type StoreEventsObject = z.infer<typeof storeEventsObject>;
 
+const webhooksObject = z
+  .object({
+    endpoints: count,
+    failing: count.describe('Endpoints whose last attempt failed.'),
+    paused: count.describe('Endpoints that get nothing until they are resumed.'),
+    oldest_at: instant.nullable().describe('When the oldest event that waits happened; null: none waits.'),
+  })
+  .meta({ id: 'WebhookStatus' });
+
 export const preloadObject = z
   .object({ done: count, failed: count, left: count })
   .meta({ id: 'PreloadProgress' });
@@ -174,6 +184,7 @@ export const statusObject = z
     storage: storageState,
     records: recordsObject.nullable().describe('Null until the database has answered for the first time.'),
     clock: z.object({ now: instant, suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
+    webhooks: webhooksObject.nullable().describe('Null if no endpoint gets events.'),
     totals: totalsObject,
   })
   .meta({ id: 'Status' });
@@ -200,8 +211,13 @@ export function serializeStatus(status: Status): StatusObject {
       suspect: status.clock.suspect,
       high_water: formatDatetime(status.clock.highWater),
     },
+    webhooks: status.webhooks && serializeWebhooks(status.webhooks),
     totals: status.totals,
   };
+}
+
+function serializeWebhooks({ oldestAt, ...counts }: WebhookStatus): NonNullable<StatusObject['webhooks']> {
+  return { ...counts, oldest_at: oldestAt === null ? null : formatDatetime(oldestAt) };
 }
 
 function serializeIssuer({

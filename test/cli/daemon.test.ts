@@ -76,6 +76,7 @@ const status = {
     suspect: false,
     high_water: '2024-02-22T11:23:05+00:00',
   },
+  webhooks: null,
   totals: { verifies: 100, uses: 10 },
 };
 

@@ -52,6 +52,7 @@ const status = {
   storage: 'ok',
   records: { fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 0 },
   clock: { now: '2026-03-01T12:00:00+00:00', suspect: false, high_water: '2026-03-01T12:00:00+00:00' },
+  webhooks: null,
   totals: { verifies: 0, uses: 0 },
 };
 
@@ -60,6 +61,7 @@ const later = (looks: number): typeof status => ({
   ...status,
   uptime_s: status.uptime_s + 2 * looks,
   outbox: { ...status.outbox, pending: 100 - 20 * looks, delivered: 24 * looks },
+  webhooks: null,
   totals: { verifies: 40 * looks, uses: 8 * looks },
 });
 

@@ -60,7 +60,7 @@ test('without any configuration the process is an authority with the documented 
       proxy: null,
       signing_dir: null,
     },
-    webhooks: { in: {} },
+    webhooks: { in: {}, out: { allow: [] } },
     history: { keep: '90d' },
     metrics: { open: false },
     log: { level: 'info', format: 'json' },

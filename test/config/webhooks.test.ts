@@ -88,7 +88,7 @@ test('a configuration with webhooks.in is shown with its secrets masked, and its
   const text = `${agent.replace('secret: secret-of-RGsF', 'secret_file: s')}webhooks: { in: { shop: { from: payhip, secret: api-key } } }`;
   const loaded = parseConfiguration(configSources({ text, files: { [`${folder}/s`]: 'secret-of-RGsF' } }));
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.errors));
-  expect(effective(loaded.configuration)['webhooks']).toEqual({
+  expect(effective(loaded.configuration)['webhooks']).toMatchObject({
     in: { shop: { from: 'payhip', secret: '***' } },
   });
   expect(loaded.fileWithSecrets).toBe(loaded.file);

@@ -383,6 +383,7 @@ test('statusz reports the upstream and the outbox of an agent', async () => {
       suspect: false,
       high_water: '2026-02-22T11:23:05+00:00',
     },
+    webhooks: null,
     totals: { verifies: 3, uses: 2 },
   });
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { rule, section } from '../schema.ts';
-import { secret, secretFile } from '../types.ts';
+import { addressRange, secret, secretFile } from '../types.ts';
 import { mask, type Secret } from '../value/secret.ts';
 
 /** The senders of events. Each has its own form and its own proof (domain/store-event.ts). */
@@ -55,6 +55,15 @@ const hooks = z
       'The events that an agent accepts from stores at `POST /hooks/v1/NAME`, by name. An event changes nothing by itself: the agent reads the license keys that it is about from the upstream at once.',
   });
 
-export const webhooks = section(z.strictObject({ in: hooks })).meta({
-  description: 'Events of stores that this process receives.',
+const out = section(
+  z.strictObject({
+    allow: z.array(addressRange).prefault([]).meta({
+      description:
+        'Addresses that events may be sent to although they are not on the internet, such as `10.1.2.3` or `10.0.0.0/8`. Plain HTTP is only sent to these addresses.',
+    }),
+  }),
+).meta({ description: 'The events that this process sends (`latchkey webhook add`).' });
+
+export const webhooks = section(z.strictObject({ in: hooks, out: out.prefault({}) })).meta({
+  description: 'Events of stores that this process receives, and events that it sends.',
 });

@@ -22,6 +22,7 @@ export function attentionOf(status: Status, settings: Settings): readonly Attent
     ...upstreamAttention(status),
     ...outboxAttention(status, settings),
     ...expiredAttention(status),
+    ...webhookAttention(status),
   ];
   return found.toSorted((one, other) => Number(other.level === 'fail') - Number(one.level === 'fail'));
 }
@@ -213,4 +214,27 @@ function expiredAttention({ upstream, records }: Status): Attention[] {
   const text = `${counted(expired, 'license')} cannot be verified: the upstream confirmed them too long ago.`;
   const advice = 'They are read again as soon as a program asks for them and the upstream answers.';
   return [warn('licenses_expired', { text, advice, page: 'licenses' })];
+}
+
+function webhookAttention({ webhooks }: Status): Attention[] {
+  const { paused = 0, failing = 0 } = webhooks ?? {};
+  const words = { command: 'latchkey webhook list', page: 'webhooks' };
+  const found: Attention[] = [];
+  if (paused > 0) {
+    const text = `${counted(paused, 'webhook endpoint is', 'webhook endpoints are')} paused: events wait, and are removed after 30 days.`;
+    found.push(
+      fail('webhooks_paused', { text, advice: 'Repair the receiver, and resume the endpoint.', ...words }),
+    );
+  }
+  if (failing > 0) {
+    const text = `${counted(failing, 'webhook endpoint does', 'webhook endpoints do')} not take events: they wait.`;
+    found.push(
+      warn('webhooks_failing', {
+        text,
+        advice: 'See why. The endpoint is paused after three days.',
+        ...words,
+      }),
+    );
+  }
+  return found;
 }

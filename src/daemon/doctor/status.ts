@@ -53,6 +53,17 @@ export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
       : []),
     ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
     ...(events?.senders ?? []).map(examineSender),
+    ...examineWebhooks(status.webhooks, hint),
+  ];
+}
+
+function examineWebhooks(webhooks: StatusObject['webhooks'], hint: Hint): Finding[] {
+  const { paused = 0, failing = 0 } = webhooks ?? {};
+  const advice = `see: ${hint('webhook list')}`;
+  const of = (count: number): string => counted(count, 'webhook endpoint');
+  return [
+    ...(paused > 0 ? [fail(`${of(paused)} paused: events wait, and are removed after 30 days`, advice)] : []),
+    ...(failing > 0 ? [warn(`${of(failing)} failing: events wait`, advice)] : []),
   ];
 }
 

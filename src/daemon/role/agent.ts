@@ -8,7 +8,7 @@ import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/queue.ts';
-import type { Log, SyncControl } from '../../service/ports.ts';
+import type { Log, SyncControl, Upstream } from '../../service/ports.ts';
 import type { LeaseDesk } from '../../service/lease/services.ts';
 import type { LicenseService } from '../../service/services.ts';
 import type { Writer } from '../../service/writer.ts';
@@ -25,8 +25,7 @@ import { LazyStoreEvents } from './store-events.ts';
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
   const { current, reader, clock, tokenUses: uses } = parts;
   const upstream = connect(parts);
-  const sync = new Sync({ ...parts, upstream, mutex: new KeyedMutex(), settings: () => current.sync() });
-  if (isPaused(reader)) sync.limiter.pause();
+  const sync = openSync(parts, upstream);
   const storeEvents = new LazyStoreEvents({ ...parts, sync });
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
   const licenseService = agentLicenseService({
@@ -77,6 +76,24 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       await Promise.all([sync.run(signal), storeEvents.run(signal)]);
     },
   };
+}
+
+function openSync(parts: RoleParts & { reader: Reader }, upstream: Upstream): Sync {
+  const sync = new Sync({
+    ...parts,
+    upstream,
+    mutex: new KeyedMutex(),
+    settings: () => parts.current.sync(),
+    onState: (state) => recordState(parts, state),
+  });
+  if (isPaused(parts.reader)) sync.limiter.pause();
+  return sync;
+}
+
+/** Webhook endpoints get an event. While the disk is full, there is none. */
+function recordState({ reader, writer }: RoleParts & { reader: Reader }, state: 'up' | 'down'): void {
+  if (!reader.webhooks.isUsed()) return;
+  writer.write('recordUpstreamState', { state }).catch(() => undefined);
 }
 
 async function leaseDesk(

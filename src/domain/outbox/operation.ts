@@ -95,6 +95,11 @@ export function isHeld({ progress }: Pick<Operation, 'progress'>): boolean {
   return progress.state === 'uncertain' && progress.held;
 }
 
+/** Whether an operation waits for a person: it is held, refused by the upstream, or in conflict with it. */
+export function needsReview(progress: OperationProgress): boolean {
+  return isHeld({ progress }) || progress.state === 'conflicted' || progress.state === 'dead';
+}
+
 /** Whether an operation may have been applied although no response said so. */
 export function mayHaveBeenApplied({ progress }: Pick<Operation, 'progress'>): boolean {
   if (progress.state === 'uncertain') return true;

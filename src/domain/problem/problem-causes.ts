@@ -46,6 +46,9 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   token_not_found: 'No token that the credential gives access to has this id. A revoked token is gone.',
   sign_in_not_found:
     'The code or the secret is mistyped, the page has waited for more than five minutes, or the sign-in was refused or used. A restart of the daemon ends all sign-ins and sessions.',
+  webhook_not_found: 'No webhook endpoint has this id. A removed endpoint is gone.',
+  event_not_found:
+    'No event has this id. Events are removed after 30 days, and exist only while there is an endpoint.',
   route_not_found: 'The path is mistyped, or belongs to another dialect or version of the API.',
   method_not_allowed: 'The path exists, but not for this method.',
   request_timeout:

@@ -122,6 +122,16 @@ const table = {
     title: 'No such token',
     remedy: 'List the tokens to see their ids.',
   },
+  webhook_not_found: {
+    status: 404,
+    title: 'No such webhook endpoint',
+    remedy: 'List the webhooks to see their ids.',
+  },
+  event_not_found: {
+    status: 404,
+    title: 'No such event',
+    remedy: 'List the deliveries of a webhook to see the ids of its events.',
+  },
   activation_not_found: {
     status: 404,
     title: 'No such activation',

@@ -83,6 +83,8 @@ const refusals = {
   purchase: ['purchase_not_found', 'There is no such purchase.'],
   redemption: ['redemption_not_found', 'This order has used no coupon.'],
   token: ['token_not_found', 'There is no token with this id.'],
+  webhook: ['webhook_not_found', 'There is no webhook endpoint with this id.'],
+  event: ['event_not_found', 'There is no event with this id.'],
 } as const;
 
 /** Refuses a request that names a missing record. */

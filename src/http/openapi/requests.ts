@@ -111,6 +111,8 @@ const described: Readonly<Record<string, z.ZodType>> = {
   'activations/:id': z.string().meta({ description: 'The id of an activation.' }),
   'outbox/:id': z.string().meta({ description: 'The id of an operation.' }),
   'sign-ins/:code': z.string().meta({ description: 'The code that a page of the console shows.' }),
+  'webhooks/:id': z.string().meta({ description: 'The id of a webhook endpoint.' }),
+  'webhook-events/:id': z.string().meta({ description: 'The `webhook-id` of an event.' }),
   'tokens/:id': z.string().meta({ description: 'The id of a token.' }),
   'v1/:name': z.string().meta({ description: 'The name of the sender in `webhooks.in`.' }),
   'audit/:id': z.int().min(0).meta({ description: 'The id of an event in the audit log.' }),

@@ -23,6 +23,7 @@ import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
 import { storeEventRoutes } from './store-event.ts';
 import { tokenRoutes } from './admin/token.ts';
+import { webhookRoutes } from './admin/webhook.ts';
 
 /** The table of all routes in a dialect: the server, OpenAPI and the tests read it. */
 export function routesOf({ license, hasFirstVersion }: Dialect): readonly Route[] {
@@ -48,6 +49,7 @@ const sameEverywhere: readonly Route[] = [
   ...agentLeaseRoutes,
   ...activationRoutes,
   ...storeEventRoutes,
+  ...webhookRoutes,
   ...tokenRoutes,
   ...auditRoutes,
   ...overviewRoutes,

@@ -15,6 +15,8 @@ import {
   failWith,
   failWithFaults,
 } from '../../domain/problem/problem.ts';
+import { enabledEvent } from '../../domain/webhook.ts';
+import { note } from '../webhook/events.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, LicenseChange } from '../tables.ts';
 import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
@@ -22,7 +24,7 @@ import { recordChange } from '../access/records.ts';
 
 /** Counts or undoes a use, enables or disables a license (specification 4.4). */
 export async function changeLicense(
-  { licenses }: AuthorityTransaction,
+  { licenses, events }: AuthorityTransaction,
   change: Omit<LicenseChange, 'historyEntry'>,
   { now, actor, recordsHistory }: Context,
 ): Promise<Result<License>> {
@@ -30,6 +32,7 @@ export async function changeLicense(
   const changed = await licenses.change({ ...change, historyEntry });
   if (changed === null) return notFound('license');
   const { before, after } = changed;
+  note({ events }, enabledEvent(after.licenseKey, before.enabled, after.enabled));
   return isSameState(before, after) ? { ...done(after), unchanged: true } : done(after);
 }
 
@@ -66,6 +69,7 @@ export async function addPurchase(
     return failWith('license_key_taken', 'There already is a license with this key.');
   }
   await transaction.purchases.add(purchase);
+  transaction.events.add({ type: 'license.issued', subject: licenseKey });
   return done({ purchase, license });
 }
 
@@ -89,5 +93,7 @@ export async function refundPurchase(
   await transaction.licenses.setState(refunded.license);
   const change = { change: 'refund', before: license, after: refunded.license } as const;
   await recordChange(transaction.history, change, context);
+  transaction.events.add({ type: 'purchase.refunded', subject: license.licenseKey });
+  note(transaction, enabledEvent(license.licenseKey, license.enabled, refunded.license.enabled));
   return done(refunded);
 }

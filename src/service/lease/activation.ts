@@ -1,5 +1,7 @@
 import { maxEndedActivations, movesWithinMs, type Activation } from '../../domain/lease.ts';
 import { done, notFound, type Result } from '../../domain/problem/problem.ts';
+import { seatEvent } from '../../domain/webhook.ts';
+import { note } from '../webhook/events.ts';
 import { endAs, freeSeat, hasSeat } from '../../domain/seat.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
@@ -26,7 +28,7 @@ export async function blockActivation(
 }
 
 async function change(
-  { activations, products }: AuthorityTransaction,
+  { activations, products, events }: AuthorityTransaction,
   { activationId, accountId, state }: ChangeActivation & { state: 'ended' | 'blocked' },
   { now }: Context,
 ): Promise<Result<Activation>> {
@@ -44,6 +46,7 @@ async function change(
     return { ...done(before), unchanged: true };
   }
   await activations.put(after);
+  note({ events }, seatEvent(activationId, before.state, after.state));
   if (!hasSeat(after, now)) await activations.pruneEnded(licenseKey, maxEndedActivations, now);
   return done(after);
 }

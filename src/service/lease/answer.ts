@@ -14,6 +14,8 @@ import { done, failWith, failWithFaults, type Problem, type Result } from '../..
 import { hasSeat, noteChallenge } from '../../domain/seat.ts';
 import { decideSequence } from '../../domain/sequence.ts';
 import { formatDatetime } from '../../domain/time.ts';
+import { seatEvent } from '../../domain/webhook.ts';
+import { note } from '../webhook/events.ts';
 import { logKey } from '../lifecycle/start.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
@@ -55,11 +57,10 @@ export type IssuedLicense = {
   countUses(growth: UseTotals): Awaitable<Result<License>>;
 };
 
-type Tables = Pick<AuthorityTransaction, 'activations' | 'settings'>;
+type Tables = Pick<AuthorityTransaction, 'activations' | 'settings' | 'events'>;
 
 /** A request that is carried out. */
-type Carrying = {
-  activations: AuthorityTransaction['activations'];
+type Carrying = Pick<AuthorityTransaction, 'activations' | 'events'> & {
   issued: IssuedLicense;
   command: LeaseCommand;
   context: Context;
@@ -95,8 +96,8 @@ export async function answerRequest(
   if (growth === null) return failWith('lease_request_invalid', invalidTotals);
   const known = stored ?? newActivation(issued, command.signedRequest, { isContinued, context });
   const before = isContinued ? noteChallenge(known, { termMs: terms.termMs, now: context.now }) : known;
-  const { activations } = tables;
-  return await carryOut({ activations, issued, command, context, before }, growth);
+  const { activations, events } = tables;
+  return await carryOut({ activations, events, issued, command, context, before }, growth);
 }
 
 const invalidTotals =
@@ -170,7 +171,11 @@ async function carryOut(carrying: Carrying, growth: UseTotals): Promise<Result<A
   }
   const lease = leaseOf(carrying, { license: counted.value, seats: decision.seats, rev });
   if (!lease.ok) return lease;
-  if (decision.replaced !== null) await activations.put(decision.replaced);
+  const { replaced } = decision;
+  if (replaced !== null) {
+    await activations.put(replaced);
+    note(carrying, seatEvent(replaced.activationId, 'active', replaced.state));
+  }
   const after = { ...before, ...common, ...seatOf(before, lease.value, terms) };
   return done(await record(carrying, after, { answer: { kind: 'lease', lease: lease.value }, uses: growth }));
 }
@@ -182,13 +187,14 @@ function seatOf(before: Activation, lease: Lease, { holdMs }: LeaseTerms): Parti
 }
 
 async function record(
-  { activations, issued, command, context: { now } }: Carrying,
+  { activations, events, issued, command, context: { now } }: Carrying,
   after: Activation,
   { answer, uses }: Pick<AnsweredRequest, 'answer' | 'uses'>,
 ): Promise<AnsweredRequest> {
   const { digest, request } = command.signedRequest;
   const { activationId, licenseKey } = after;
   await activations.put({ ...after, seq: request.seq, digest, answer });
+  note({ events }, seatEvent(activationId, issued.stored?.state ?? null, after.state));
   const losesSeat = issued.stored !== null && hasSeat(issued.stored, now) && !hasSeat(after, now);
   if (issued.stored === null || losesSeat) await activations.pruneEnded(licenseKey, maxEndedActivations, now);
   return { answer, activationId, licenseKey, uses };

@@ -23,6 +23,8 @@ export interface ActivationReads {
   seatsTaken(licenseKey: string, at: number, exceptActivation: string): number;
   /** How many seats of the license were freed at once since an instant (epoch ms). */
   movesSince(licenseKey: string, since: number): number;
+  /** Active ones whose last lease ends after an instant and at another or earlier, by their end. */
+  expiring(after: number, until: number, limit: number): Pick<Activation, 'activationId' | 'expiresAt'>[];
   list(filter: ActivationFilter, page: Page): Activation[];
   count(filter: ActivationFilter): number;
   /** For exports: in the order of ids, after an id. */

@@ -11,6 +11,8 @@ import { isHeld, queueOf, type Operation } from '../../domain/outbox/operation.t
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
 import { recordChange } from '../access/records.ts';
+import { enabledEvent } from '../../domain/webhook.ts';
+import { note } from '../webhook/events.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { enqueue, refuseWhenFull, move, putSnapshot } from './queue.ts';
@@ -73,6 +75,7 @@ export function queueChange(
   const changed = { ...snapshot, local: addLocalChange(snapshot.local, operation) };
   transaction.snapshots.setLocal(before.licenseKey, changed.local);
   recordChange(transaction.history, { change: trigger, before, after: changed.local }, context);
+  note(transaction, enabledEvent(before.licenseKey, before.enabled, changed.local.enabled));
   return done({ snapshot: changed, operationId: operation.id });
 }
 

@@ -14,7 +14,10 @@ import {
   type OperationEvent,
   traced,
   tracePointOf,
+  needsReview,
 } from '../../domain/outbox/operation.ts';
+import { enabledEvent } from '../../domain/webhook.ts';
+import { note } from '../webhook/events.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
@@ -42,6 +45,9 @@ export function move(transaction: Transaction, operation: Operation, event: Oper
   transaction.operations.put(moved);
   const point = tracePointOf(event, moved.progress);
   if (point !== null) transaction.trace.add(traced(point, moved));
+  if (needsReview(moved.progress) && !needsReview(operation.progress)) {
+    transaction.events.add({ type: 'outbox.needs_review', subject: moved.id });
+  }
   return moved;
 }
 
@@ -117,6 +123,11 @@ export function putSnapshot(
     localStateFromBacklog(license, operations.backlog(license.licenseKey), before) ??
     localState(license, operations.shown(license.licenseKey));
   const put = { ...snapshot, local };
+  if (transaction.webhooks.isUsed()) {
+    const stored = transaction.snapshots.get(license.licenseKey);
+    const wasEnabled = stored?.local.enabled ?? local.enabled;
+    note(transaction, enabledEvent(license.licenseKey, wasEnabled, local.enabled));
+  }
   transaction.snapshots.put(put);
   return put;
 }

@@ -78,6 +78,17 @@ export const movedTables: readonly MovedTable[] = [
   }),
   table('setting', 'name value', { where: `name IN ('${settings.join("', '")}')` }),
   table('audit_event', 'id at actor action subject detail'),
+  // The process that had a claim has ended.
+  table(
+    'webhook_endpoint',
+    'endpoint_id url types secret old_secret old_secret_until state position failures failing_since next_at last_success_at last_error created_at',
+  ),
+  table('webhook_event', 'number event_id type subject at'),
+  table(
+    'webhook_delivery',
+    'endpoint_id number event_id type delivered attempts status error duration_ms at',
+    { keyLength: 2, booleans: 'delivered' },
+  ),
 ];
 
 /**

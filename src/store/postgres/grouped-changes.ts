@@ -9,6 +9,7 @@ import type {
 } from '../../service/tables.ts';
 import type { Idempotency } from '../../service/ports.ts';
 import type { Connection } from './connection.ts';
+import { collectEvents } from '../changes.ts';
 import { isAnswered } from './faults.ts';
 import type { Names } from './names.ts';
 import type { Statement } from './statements.ts';
@@ -184,6 +185,7 @@ function responsesOf(
 
 /** The tables that a use case of `runInGroup` may use. */
 type Tables = {
+  events: AuthorityTransaction['events'];
   licenses: Pick<AwaitableTable<LicenseTable>, 'change'>;
   idempotency: Pick<AwaitableTable<IdempotencyTable>, 'get' | 'put' | 'unchangedCount'>;
 };
@@ -205,6 +207,7 @@ export async function runInGroup<Result>(
   // If the use case fails, nothing awaits this promise.
   isDone.promise.catch(() => undefined);
   const tables: Tables = {
+    events: collectEvents(),
     licenses: {
       change(change) {
         group.join({

@@ -23,6 +23,7 @@ const order = [
   'order',
   'licenseOfPurchase',
   'tokens',
+  'webhooks',
 ] as const;
 type Kind = (typeof order)[number];
 
@@ -75,6 +76,17 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   answerLeaseRequest: nothing,
   endActivation: nothing,
   blockActivation: nothing,
+  addWebhook: () => ({ webhooks: [] }),
+  // These lock the endpoint themselves.
+  removeWebhook: nothing,
+  rotateWebhook: nothing,
+  resumeWebhook: nothing,
+  recordWebhookTest: nothing,
+  recordReplay: nothing,
+  claimDelivery: nothing,
+  recordDelivery: nothing,
+  recordExpiringLeases: nothing,
+  pruneEvents: nothing,
 };
 
 /**
@@ -86,6 +98,8 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneIdempotency: done({ removed: 0 }),
   pruneHistory: done({ removed: 0 }),
   pruneSeries: done(null),
+  pruneEvents: done({ removed: 0 }),
+  recordExpiringLeases: done({ events: 0 }),
 };
 
 export function isAuthorityUseCase(name: UseCaseName): name is AuthorityUseCase {
@@ -114,6 +128,7 @@ function lockStatements(names: Names): Record<Kind, Statement> {
     start: advisory(names, 'start'),
     imports: advisory(names, 'imports'),
     credentials: advisory(names, 'credentials'),
+    webhooks: advisory(names, 'webhooks'),
     account: row(`${account} WHERE account_id = $1 FOR NO KEY UPDATE`),
     product: row(`${product} WHERE product_key = $1 FOR NO KEY UPDATE`),
     collection: row(`${collection} WHERE collection_id = $1 FOR NO KEY UPDATE`),
@@ -142,6 +157,13 @@ export function tryAdvisory(names: Pick<Names, 'schema'>, what: string): Stateme
 /** SQL for the advisory lock of an idempotency key; `credential`, `key`: SQL expressions. */
 export function keyLock({ schema }: Pick<Names, 'schema'>, credential: string, key: string): string {
   return `hashtextextended(${literal(`latchkey ${schema} key `)} || ${credential} || ' ' || ${key}, 0)`;
+}
+
+/** Locks the numbers of events until the end of the transaction, if there is an endpoint. */
+export function lockEvents(names: Pick<Names, 'schema' | 'webhookEndpoint'>): Statement {
+  return statementOf(
+    `SELECT pg_advisory_xact_lock(${advisoryKey(names, 'events')}) WHERE EXISTS (SELECT 1 FROM ${names.webhookEndpoint})`,
+  );
 }
 
 function advisoryKey({ schema }: Pick<Names, 'schema'>, what: string): string {

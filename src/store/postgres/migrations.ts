@@ -85,6 +85,59 @@ const migrations: readonly Migration[] = [
       PRIMARY KEY (step_s, at)
     );`,
   },
+  // 4: webhooks.
+  {
+    minimum: 1,
+    sql: `CREATE TABLE latchkey.webhook_endpoint (
+      endpoint_id text COLLATE "C" PRIMARY KEY,
+      url text COLLATE "C" NOT NULL,
+      -- The types of events, as a JSON array; null: all.
+      types text COLLATE "C",
+      -- Readable, because each message is signed with it.
+      secret text COLLATE "C" NOT NULL,
+      old_secret text COLLATE "C",
+      old_secret_until bigint CHECK ((old_secret_until IS NULL) = (old_secret IS NULL)),
+      state text COLLATE "C" NOT NULL CHECK (state IN ('active', 'paused')),
+      -- The number of the last event that was delivered or that the endpoint does not get.
+      position bigint NOT NULL,
+      failures bigint NOT NULL CHECK (failures >= 0),
+      failing_since bigint,
+      next_at bigint,
+      -- The delivery of a node that has the endpoint, and until when.
+      claim text COLLATE "C",
+      claimed_until bigint CHECK ((claimed_until IS NULL) = (claim IS NULL)),
+      last_success_at bigint,
+      last_error text COLLATE "C",
+      created_at bigint NOT NULL
+    );
+
+    -- Events for endpoints. The number is at least the time in epoch ms.
+    CREATE TABLE latchkey.webhook_event (
+      number bigint PRIMARY KEY,
+      event_id text COLLATE "C" NOT NULL UNIQUE,
+      type text COLLATE "C" NOT NULL,
+      -- A license key, or the id of an activation.
+      subject text COLLATE "C",
+      at bigint NOT NULL
+    );
+
+    -- The last result of each event at each endpoint.
+    CREATE TABLE latchkey.webhook_delivery (
+      endpoint_id text COLLATE "C" NOT NULL,
+      number bigint NOT NULL,
+      event_id text COLLATE "C" NOT NULL,
+      type text COLLATE "C" NOT NULL,
+      delivered boolean NOT NULL,
+      attempts bigint NOT NULL,
+      status bigint,
+      error text COLLATE "C",
+      duration_ms bigint NOT NULL,
+      at bigint NOT NULL,
+      PRIMARY KEY (endpoint_id, number)
+    );
+    CREATE INDEX webhook_delivery_number ON latchkey.webhook_delivery (number);
+    CREATE INDEX activation_expiry ON latchkey.activation (expires_at) WHERE state = 'active';`,
+  },
 ];
 
 export function latchkeySchemas(): readonly Migration[] {

@@ -19,6 +19,9 @@ const tables = {
   audit: 'audit_event',
   activation: 'activation',
   series: 'series',
+  webhookEndpoint: 'webhook_endpoint',
+  webhookEvent: 'webhook_event',
+  webhookDelivery: 'webhook_delivery',
 } as const;
 
 /** The names of all tables of an authority, without their schema. */

@@ -1,4 +1,5 @@
 import type { AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
+import { collectEvents } from '../changes.ts';
 import { prepareOn, prepareWritesOn, type Source, type WritingSource } from './statements.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as access from './tables/access.ts';
@@ -7,6 +8,7 @@ import * as coupon from './tables/coupon.ts';
 import * as license from './tables/license.ts';
 import * as purchase from './tables/purchase.ts';
 import * as series from './tables/series.ts';
+import * as webhook from './tables/webhook.ts';
 
 export function prepareReader(source: Source): AuthorityReader {
   const prepare = prepareOn(source);
@@ -26,6 +28,7 @@ export function prepareReader(source: Source): AuthorityReader {
     oldCredentials: access.oldCredentialReads(prepare),
     series: series.seriesReads(prepare),
     activations: activation.activationReads(prepare),
+    webhooks: webhook.webhookReads(prepare),
   };
 }
 
@@ -48,5 +51,7 @@ export function prepareTransaction(source: WritingSource): AuthorityTransaction 
     oldCredentials: access.oldCredentialTable(prepare),
     series: series.seriesTable(prepare),
     activations: activation.activationTable(prepare),
+    webhooks: webhook.webhookTable(prepare),
+    events: collectEvents(),
   };
 }

@@ -8,6 +8,7 @@ import {
 } from '../../service/ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../../service/tables.ts';
 import type { CommandResult, UseCaseName, WriteRequest, Writer } from '../../service/writer.ts';
+import { collectEvents } from '../changes.ts';
 import { CommitInDoubt, type Connection } from './connection.ts';
 import type { Database } from './database.ts';
 import { GroupedChanges, runInGroup } from './grouped-changes.ts';
@@ -54,8 +55,17 @@ const maxRepeatMs = 5_000;
 /** The wait before the second attempt, in ms. Each wait is twice as long as the previous wait. */
 const firstWaitMs = 15;
 
-/** Use cases that only change one license; these are group-committed. */
-const grouped: ReadonlySet<AuthorityUseCase> = new Set<AuthorityUseCase>(['changeLicense']);
+/**
+ * Whether a use case only changes the count of one license; these are group-committed. An event belongs to the
+ * transaction of a license that is enabled or disabled.
+ */
+function isGrouped({ name, command }: WriteRequest<AuthorityUseCase>): boolean {
+  return name === 'changeLicense' && 'trigger' in command && isCount(command.trigger);
+}
+
+function isCount(trigger: unknown): boolean {
+  return trigger === 'usage' || trigger === 'decrease';
+}
 
 /** The writer of an authority on PostgreSQL: each write is a transaction, on any free connection. */
 export class PostgresWriter implements Writer {
@@ -63,7 +73,7 @@ export class PostgresWriter implements Writer {
   readonly #how: PostgresRun;
   readonly #locksOf: LockPlan;
   readonly #group: GroupedChanges;
-  /** The tables for `grouped` use cases without an idempotency key. They use no other table. */
+  /** The tables for grouped use cases without an idempotency key. They use no other table. */
   readonly #unkeyed: AuthorityTransaction;
   readonly #maintenance: Statement;
   /** The number of requests that may wait for their idempotency keys. */
@@ -78,7 +88,7 @@ export class PostgresWriter implements Writer {
     const licenses: Pick<AuthorityTransaction['licenses'], 'change'> = {
       change: (change) => this.#group.change(change),
     };
-    this.#unkeyed = { licenses } as AuthorityTransaction;
+    this.#unkeyed = { licenses, events: collectEvents() } as AuthorityTransaction;
   }
 
   /**
@@ -122,7 +132,7 @@ export class PostgresWriter implements Writer {
   }
 
   async #try(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
-    if (!grouped.has(request.name)) return await this.#alone(request);
+    if (!isGrouped(request)) return await this.#alone(request);
     const { idempotency = null } = request.writeOptions;
     const { run, context } = this.#how;
     if (idempotency === null) return await run(this.#unkeyed, request, context(null));

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../../service/tables.ts';
 import { prepareOn } from './statements.ts';
-import { collectChanges, collectTrace, trackChanges } from '../changes.ts';
+import { collectChanges, collectEvents, collectTrace, trackChanges } from '../changes.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as access from './tables/access.ts';
 import * as activation from './tables/activation.ts';
@@ -13,6 +13,7 @@ import * as snapshot from './tables/license-snapshot.ts';
 import * as operation from './tables/operation.ts';
 import * as purchase from './tables/purchase.ts';
 import * as series from './tables/series.ts';
+import * as webhook from './tables/webhook.ts';
 
 export function prepareReader(database: DatabaseSync): Reader {
   const prepare = prepareOn(database);
@@ -36,6 +37,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     oldCredentials: access.oldCredentialReads(prepare),
     series: series.seriesReads(prepare),
     activations: activation.activationReads(prepare),
+    webhooks: webhook.webhookReads(prepare),
     heldLeases: heldLease.heldLeaseReads(prepare),
   };
 }
@@ -67,6 +69,8 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     oldCredentials: access.oldCredentialTable(prepare),
     series: series.seriesTable(prepare),
     activations: activation.activationTable(prepare),
+    webhooks: webhook.webhookTable(prepare),
+    events: collectEvents(),
     heldLeases: heldLease.heldLeaseTable(prepare),
   };
   return trackChanges(tables, changes);

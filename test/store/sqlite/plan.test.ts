@@ -79,6 +79,11 @@ const bounded: ReadonlySet<string> = new Set([
   // What a search finds, and up to so many rows of it.
   'SCAN found',
   'SCAN (subquery-1)',
+  // At most 32, and the types of one.
+  'SCAN webhook_endpoint',
+  'SCAN webhook_endpoint EXISTS',
+  'SCAN listed',
+  'SCAN json_each VIRTUAL TABLE INDEX 1:',
   // Those that change every waiting queue, or every queue that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',
   'SCAN outbox USING INDEX outbox_outage',

@@ -17,9 +17,19 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 
 const noLicenseCells = { uses: null, enabled: null, createdAt: null };
 
+const issuedEvent = {
+  number: at + 1,
+  eventId: 'of addPurchase',
+  type: 'license.issued',
+  subject: 'KEY',
+  at,
+} as const;
+const failedAttempt = { status: 500, error: 'answered 500', retryAfterMs: null, durationMs: 3 };
+
 /** A command for each use case, in an order in which each command succeeds on a new store. */
 const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
+  addWebhook: { url: 'https://example.com/hook', types: null },
   addAccount: { name: 'Other', apiKey: 'theirs' },
   rollApiKey: { accountId: 'of addAccount', oldUntil: at + 1 },
   addProduct: {
@@ -162,6 +172,21 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   },
   endActivation: { activationId: 'of answerLeaseRequest', accountId: 'default' },
   blockActivation: { activationId: 'of answerLeaseRequest', accountId: null },
+  recordExpiringLeases: {},
+  claimDelivery: { endpointId: 'of addWebhook', claim: 'claim', isAlone: false },
+  recordDelivery: {
+    endpointId: 'of addWebhook',
+    claim: 'claim',
+    event: issuedEvent,
+    attempt: failedAttempt,
+    isLast: false,
+  },
+  recordReplay: { event: issuedEvent, results: [{ endpointId: 'of addWebhook', attempt: failedAttempt }] },
+  recordWebhookTest: { endpointId: 'of addWebhook', attempt: failedAttempt },
+  resumeWebhook: { endpointId: 'of addWebhook' },
+  rotateWebhook: { endpointId: 'of addWebhook' },
+  pruneEvents: { before: at, limit: 10 },
+  removeWebhook: { endpointId: 'of addWebhook' },
 };
 export const authorityUseCases: readonly AuthorityUseCase[] = Object.keys(
   authorityCommands,

@@ -20,6 +20,7 @@ import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';
 import type { AuthorityTransaction, Transaction } from '../../../src/service/tables.ts';
 import { proofOf } from '../../../src/wire/server/proof.ts';
+import { lazySender } from './webhooks.ts';
 import { digest, openAppStore, type AppStore } from './app-store.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -81,6 +82,7 @@ export async function openApp(
     changes: changeFeed,
     cachesResponses: false,
     leaseIssuer: null,
+    webhooks: role === 'holder' ? null : lazySender({ reader, writer }),
     leaseHolder: null,
     licenseCredential: null,
     sync: null,
@@ -209,6 +211,7 @@ export const authorityStatus: Status = {
     suspect: false,
     highWater: Date.parse('2026-02-22T11:23:05Z'),
   },
+  webhooks: null,
   totals: { verifies: 3, uses: 2 },
 };
 

@@ -1,3 +1,4 @@
+import type { WebhookEndpoint } from '../../../src/domain/webhook.ts';
 import { defaultLeaseTerms, type Activation } from '../../../src/domain/lease.ts';
 import { join } from 'node:path';
 import type { Account, Product } from '../../../src/domain/catalogue.ts';
@@ -94,5 +95,27 @@ export function createTestStore(): TestStore {
     writing,
     reading,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+export function buildEndpoint(changes: Partial<WebhookEndpoint> = {}): WebhookEndpoint {
+  return {
+    endpointId: 'endpoint',
+    url: 'https://hooks.example/',
+    types: null,
+    secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
+    oldSecret: null,
+    oldSecretUntil: null,
+    state: 'active',
+    position: 0,
+    failures: 0,
+    failingSince: null,
+    nextAt: null,
+    claim: null,
+    claimedUntil: null,
+    lastSuccessAt: null,
+    lastError: null,
+    createdAt: at,
+    ...changes,
   };
 }

@@ -8,6 +8,7 @@ export const belowDaemon: readonly string[] = [
   'upstream',
   'sync',
   'lease',
+  'webhook',
   'wire',
   'http',
   'config',

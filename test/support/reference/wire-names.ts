@@ -7,7 +7,7 @@ const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
  */
 const speaksWire = /^(?:client|config|cli|daemon|wire)\/|\/wire\.ts$|^store\/postgres\/client\.ts$/;
 
-const problemTables = ['domain/problem/problem-table.ts', 'domain/problem/server-problems.ts'];
+const problemTables = new Set(['domain/problem/problem-table.ts', 'domain/problem/server-problems.ts']);
 
 /** States and problem codes are words of the domain, which are spelled as on the wire everywhere. */
 export const strayWireNames: Rule = (tree) => {
@@ -16,7 +16,7 @@ export const strayWireNames: Rule = (tree) => {
     return typeof name === 'string' && snakeCase.test(name) ? [{ ...place, name }] : [];
   });
   const isWord = ({ path, folder, node }: Place): boolean =>
-    node.type === 'Literal' ? ['domain', 'service'].includes(folder) : problemTables.includes(path);
+    node.type === 'Literal' ? ['domain', 'service'].includes(folder) : problemTables.has(path);
   const words = new Set(found.filter(isWord).map(({ name }) => name));
   return found
     .filter(({ path, node, name }) => node.type !== 'Literal' && !speaksWire.test(path) && !words.has(name))

@@ -159,6 +159,7 @@ const sources: Readonly<Record<ThingName, Source>> = {
   product: ['/admin/v1/products', 'products', 'product_key', ['name']],
   purchase: ['/admin/v1/purchases', 'purchases', 'purchase_id', ['date']],
   token: ['/admin/v1/tokens', 'tokens', 'token_id', ['label', 'scopes']],
+  webhook: ['/admin/v1/webhooks', 'webhooks', 'webhook_id', ['url', 'state']],
 };
 
 /** People do not wait longer for the Tab key. */

@@ -1,3 +1,4 @@
+import { counted } from '../../../domain/text.ts';
 import { dayMs } from '../../../domain/time.ts';
 import type { View } from '../../client/request.ts';
 import { brief, type Cell, formatAge, formatFields, instant, type Tone, toned } from '../../format.ts';
@@ -38,6 +39,7 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     preload: preload && formatCounts({ fetched: preload.done, unknown: preload.failed, left: preload.left }),
     records: records && formatCounts(records),
     ...(status.issuer && issuerFields(status.issuer)),
+    webhooks: status.webhooks && formatWebhooks(status.webhooks, hint),
     clock: clock.suspect
       ? toned('SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP', 'bad')
       : null,
@@ -60,6 +62,20 @@ function storeEventFields({ senders }: StoreEventsObject): Readonly<Record<strin
       ],
     ]),
   );
+}
+
+function formatWebhooks(
+  { endpoints, failing, paused, oldest_at: oldest }: NonNullable<StatusObject['webhooks']>,
+  hint: Hint,
+): Cell {
+  const wrong = formatCounts({ failing, paused });
+  return [
+    counted(endpoints, 'endpoint'),
+    ...(oldest === null ? [] : [', an event waits since ', instant(oldest)]),
+    ...(wrong === null
+      ? []
+      : [': ', toned(wrong, paused > 0 ? 'bad' : 'warning'), `, see ${hint('webhook list')}`]),
+  ];
 }
 
 function issuerFields(issuer: NonNullable<StatusObject['issuer']>): Readonly<Record<string, Cell>> {

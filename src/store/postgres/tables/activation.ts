@@ -1,5 +1,5 @@
 import { activationFrom } from '../../activation-row.ts';
-import { movesWithinMs } from '../../../domain/lease.ts';
+import { movesWithinMs, type Activation } from '../../../domain/lease.ts';
 import type { ActivationFilter, ActivationReads, ActivationTable } from '../../../service/lease/tables.ts';
 import type { AwaitableTable, AuthorityTable } from '../../../service/tables.ts';
 import type { Names } from '../names.ts';
@@ -42,7 +42,12 @@ export function activationReads(prepare: Prepare): AwaitableTable<ActivationRead
     `SELECT count(*) AS count FROM ${activation}, json_array_elements_text(moved_at::json) AS moved (at)
      WHERE license_key = $1 AND moved_at <> '[]' AND moved.at::bigint >= $2`,
   );
+  const expiring = prepare.query<Pick<Activation, 'activationId' | 'expiresAt'>>(
+    `SELECT activation_id AS "activationId", expires_at AS "expiresAt" FROM ${activation}
+     WHERE state = 'active' AND expires_at > $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3::bigint`,
+  );
   return {
+    expiring: (after, until, limit) => expiring.all(after, until, limit),
     get: one('activation_id = $1').first,
     ofDevice: (licenseKey, device) => ofDevice.first(licenseKey, device),
     ofLicense: (licenseKey, limit) => ofLicense.all(licenseKey, limit),

@@ -79,6 +79,56 @@ const migrations: readonly string[] = [
 
   -- An agent finds the licenses of a buyer.
   CREATE INDEX license_snapshot_buyer ON license_snapshot (lower(buyer_email));`,
+  // 4: webhooks.
+  `CREATE TABLE webhook_endpoint (
+    endpoint_id TEXT PRIMARY KEY NOT NULL,
+    url TEXT NOT NULL,
+    -- The types of events, as a JSON array; null: all.
+    types TEXT,
+    -- Readable, because each message is signed with it.
+    secret TEXT NOT NULL,
+    old_secret TEXT,
+    old_secret_until INTEGER CHECK ((old_secret_until IS NULL) = (old_secret IS NULL)),
+    state TEXT NOT NULL CHECK (state IN ('active', 'paused')),
+    -- The number of the last event that was delivered or that the endpoint does not get.
+    position INTEGER NOT NULL,
+    failures INTEGER NOT NULL CHECK (failures >= 0),
+    failing_since INTEGER,
+    next_at INTEGER,
+    -- The delivery that has the endpoint, and until when.
+    claim TEXT,
+    claimed_until INTEGER CHECK ((claimed_until IS NULL) = (claim IS NULL)),
+    last_success_at INTEGER,
+    last_error TEXT,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- Events for endpoints. The number is at least the time in epoch ms.
+  CREATE TABLE webhook_event (
+    number INTEGER PRIMARY KEY,
+    event_id TEXT NOT NULL UNIQUE,
+    type TEXT NOT NULL,
+    -- A license key, or the id of an activation or of an operation.
+    subject TEXT,
+    at INTEGER NOT NULL
+  ) STRICT;
+
+  -- The last result of each event at each endpoint.
+  CREATE TABLE webhook_delivery (
+    endpoint_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    event_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    delivered INTEGER NOT NULL CHECK (delivered IN (0, 1)),
+    attempts INTEGER NOT NULL,
+    status INTEGER,
+    error TEXT,
+    duration_ms INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (endpoint_id, number)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX webhook_delivery_number ON webhook_delivery (number);
+  CREATE INDEX activation_expiry ON activation (expires_at) WHERE state = 'active';`,
 ];
 
 /** The number of the newest schema that this version knows. `user_version` of a database has the number of its schema. */

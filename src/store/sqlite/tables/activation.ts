@@ -1,5 +1,5 @@
 import { activationFrom } from '../../activation-row.ts';
-import { movesWithinMs } from '../../../domain/lease.ts';
+import { movesWithinMs, type Activation } from '../../../domain/lease.ts';
 import type { ActivationFilter, ActivationReads, ActivationTable } from '../../../service/lease/tables.ts';
 import { afterText, bit, type Prepare } from '../statements.ts';
 
@@ -41,7 +41,12 @@ export function activationReads(prepare: Prepare): ActivationReads {
     `${select} WHERE license_key = ? ORDER BY renewed_at DESC, activation_id LIMIT ?`,
     activationFrom,
   );
+  const expiring = prepare.query<Pick<Activation, 'activationId' | 'expiresAt'>>(
+    `SELECT activation_id AS activationId, expires_at AS expiresAt FROM activation
+     WHERE state = 'active' AND expires_at > ? AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
+  );
   return {
+    expiring: (after, until, limit) => expiring.all(after, until, limit),
     get: prepare.query(`${select} WHERE activation_id = ?`, activationFrom).first,
     ofDevice: (licenseKey, device) => ofDevice.first(licenseKey, device),
     ofLicense: (licenseKey, limit) => ofLicense.all(licenseKey, limit),

@@ -5,6 +5,7 @@ import { routes } from '../../../../src/http/routes/all.ts';
 import type { AuditEntryObject } from '../../../../src/wire/audit.ts';
 import type { SyncControl } from '../../../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { buildEndpoint } from '../../../support/builders/store-builders.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
@@ -116,6 +117,24 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   'POST /admin/v1/sync/resume': { record: 'sync.resume | upstream | ' },
   'POST /admin/v1/stop': { record: 'process.stop | process | ' },
   'POST /admin/v1/reload': { record: 'process.reload | process | log.level limits.rate' },
+  'POST /admin/v1/webhooks': {
+    body: { url: 'http://127.0.0.1:1/secret-path' },
+    record: `webhook.add | ${uuid} | 127.0.0.1:1`,
+  },
+  'POST /admin/v1/webhooks/:id/test': {
+    at: () => 'hook',
+    record: 'webhook.test | hook | connect ECONNREFUSED 127.0.0.1:1',
+  },
+  'POST /admin/v1/webhook-events/:id/replay': {
+    at: () => 'event',
+    record: 'webhook.replay | event | license.issued to 2 endpoints',
+  },
+  'POST /admin/v1/webhooks/:id/resume': { at: () => 'hook', record: 'webhook.resume | hook | 127.0.0.1:1' },
+  'POST /admin/v1/webhooks/:id/rotate': {
+    at: () => 'hook',
+    record: 'webhook.rotate | hook | the old one until [0-9T:+-]+',
+  },
+  'DELETE /admin/v1/webhooks/:id': { at: () => 'hook', record: 'webhook.remove | hook | 127.0.0.1:1' },
   'POST /admin/v1/tokens': {
     body: { scopes: ['verify', 'use'], product_key: 'P' },
     record: `token.issue | ${uuid} | verify use of product P`,
@@ -147,6 +166,12 @@ async function openDesk(): Promise<TestApp> {
   } as const;
   const none = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
   await opened.write(({ coupons }) => coupons.add('default', { ...terms, ...none }));
+  const url = 'http://127.0.0.1:1/secret-path';
+  await opened.write(async ({ webhooks }) => {
+    await webhooks.put(buildEndpoint({ endpointId: 'hook', url, failures: 1 }));
+    const event = { type: 'license.issued', subject: 'KEY', eventId: 'event', at: Date.now() } as const;
+    await webhooks.addEvent(event);
+  });
   return { ...opened, app: { ...opened.app, control } };
 }
 

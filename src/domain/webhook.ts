@@ -1,0 +1,187 @@
+import { backoffMs, defaultBackoffPolicy } from './outbox/delivery.ts';
+import { dayMs } from './time.ts';
+
+/* Events that this store sends to webhook endpoints (Standard Webhooks 1.0). Times are epoch ms. */
+
+/** The types of events. What each is about is in `subjectOf`. */
+export const eventTypes = [
+  'license.issued',
+  'license.disabled',
+  'license.enabled',
+  'purchase.refunded',
+  'seat.taken',
+  'seat.ended',
+  'lease.expiring',
+  'outbox.needs_review',
+  'upstream.down',
+  'upstream.up',
+] as const;
+
+export type EventType = (typeof eventTypes)[number];
+
+/** What the subject of each type is: a license key, the id of an activation or of an operation; null: no subject. */
+export const subjectOf: Readonly<Record<EventType, 'license' | 'activation' | 'operation' | null>> = {
+  'license.issued': 'license',
+  'license.disabled': 'license',
+  'license.enabled': 'license',
+  'purchase.refunded': 'license',
+  'seat.taken': 'activation',
+  'seat.ended': 'activation',
+  'lease.expiring': 'activation',
+  'outbox.needs_review': 'operation',
+  'upstream.down': null,
+  'upstream.up': null,
+};
+
+/** An event of a transaction. The subject is a license key or an id; null: the event has none. */
+export type NewEvent = { type: EventType; subject: string | null };
+
+/**
+ * A stored event. `number` orders the events of the store. It is at least the time of the event in epoch ms, so that it
+ * also grows when the store is restored from a backup.
+ */
+export type WebhookEvent = NewEvent & { number: number; eventId: string; at: number };
+
+/** An address that gets events. */
+export type WebhookEndpoint = {
+  endpointId: string;
+  url: string;
+  /** The types that it gets; null: all, also those of later versions. */
+  types: readonly EventType[] | null;
+  /** Signs what is sent: `whsec_` and base64. */
+  secret: string;
+  /** Also signs until an instant, after a rotation. */
+  oldSecret: string | null;
+  oldSecretUntil: number | null;
+  state: 'active' | 'paused';
+  /** The number of the last event that was delivered or that the endpoint does not get. */
+  position: number;
+  /** Failed attempts in a row, and since when. */
+  failures: number;
+  failingSince: number | null;
+  /** The next attempt; null: at once. */
+  nextAt: number | null;
+  /** The delivery that has the endpoint, and until when. */
+  claim: string | null;
+  claimedUntil: number | null;
+  lastSuccessAt: number | null;
+  lastError: string | null;
+  createdAt: number;
+};
+
+/** The last result of an event at an endpoint. */
+export type WebhookDelivery = {
+  endpointId: string;
+  number: number;
+  eventId: string;
+  type: EventType;
+  isDelivered: boolean;
+  attempts: number;
+  /** The status of the response; null: there was none. */
+  status: number | null;
+  error: string | null;
+  durationMs: number;
+  at: number;
+};
+
+/** One attempt to deliver an event. `error`: null if the event was delivered. */
+export type Attempt = {
+  status: number | null;
+  error: string | null;
+  retryAfterMs: number | null;
+  durationMs: number;
+};
+
+export const maxEndpoints = 32;
+export const maxUrlLength = 1_000;
+/** How long both secrets sign after a rotation. */
+export const rotationMs = dayMs;
+/** After this long without a success, an endpoint is paused. */
+export const pauseAfterMs = 3 * dayMs;
+/** How long events are stored. */
+export const eventsKeptMs = 30 * dayMs;
+/** An endpoint is claimed for longer than an attempt may take. */
+export const claimMs = 30_000;
+/** A longer `Retry-After` counts as this long. */
+const maxRetryAfterMs = dayMs / 24;
+/** `lease.expiring` comes this long before the end of a lease that was not renewed. */
+export const expiringMs = 3 * dayMs;
+
+/** The receiver does not want events any more. */
+const gone = 410;
+
+/** Whether an endpoint may be claimed now. `isAlone`: a claim is from this process, or from one that has ended. */
+export function isClaimable(
+  { state, nextAt, claimedUntil }: WebhookEndpoint,
+  { now, isAlone }: { now: number; isAlone: boolean },
+): boolean {
+  return state === 'active' && (nextAt ?? 0) <= now && (isAlone || (claimedUntil ?? 0) <= now);
+}
+
+/** The endpoint after an attempt to deliver an event. */
+export function afterAttempt(
+  endpoint: WebhookEndpoint,
+  { number }: Pick<WebhookEvent, 'number'>,
+  { status, error, retryAfterMs }: Attempt,
+  { now, fraction }: { now: number; fraction: number },
+): WebhookEndpoint {
+  const free = { ...endpoint, claim: null, claimedUntil: null };
+  if (error === null) {
+    return { ...healthy(free), position: Math.max(endpoint.position, number), lastSuccessAt: now };
+  }
+  const failures = endpoint.failures + 1;
+  const failingSince = endpoint.failingSince ?? now;
+  const isOver = status === gone || now - failingSince >= pauseAfterMs;
+  const waitMs = Math.max(
+    backoffMs(defaultBackoffPolicy, failures, fraction),
+    Math.min(retryAfterMs ?? 0, maxRetryAfterMs),
+  );
+  return {
+    ...free,
+    state: isOver ? 'paused' : 'active',
+    failures,
+    failingSince,
+    nextAt: now + waitMs,
+    lastError: error,
+  };
+}
+
+/** Resumes a paused endpoint, or tries a failing endpoint at once. It gets the events that are still stored. */
+export function resumed(endpoint: WebhookEndpoint): WebhookEndpoint {
+  return { ...healthy(endpoint), state: 'active' };
+}
+
+function healthy(endpoint: WebhookEndpoint): WebhookEndpoint {
+  return { ...endpoint, failures: 0, failingSince: null, nextAt: null, lastError: null };
+}
+
+/** The endpoint with another secret. The old secret also signs for a while. */
+export function rotated(endpoint: WebhookEndpoint, secret: string, now: number): WebhookEndpoint {
+  return { ...endpoint, secret, oldSecret: endpoint.secret, oldSecretUntil: now + rotationMs };
+}
+
+/** The secrets that sign now, the current one first. */
+export function signingSecrets(
+  { secret, oldSecret, oldSecretUntil }: Pick<WebhookEndpoint, 'secret' | 'oldSecret' | 'oldSecretUntil'>,
+  now: number,
+): readonly string[] {
+  return oldSecret !== null && (oldSecretUntil ?? 0) > now ? [secret, oldSecret] : [secret];
+}
+
+/** Whether an endpoint gets events of a type. */
+export function wants({ types }: Pick<WebhookEndpoint, 'types'>, type: EventType): boolean {
+  return types === null || types.includes(type);
+}
+
+/** The event when an activation changes its state; null: there is none. `before`: null if it is new. */
+export function seatEvent(activationId: string, before: string | null, after: string): NewEvent | null {
+  if (before !== 'active' && after === 'active') return { type: 'seat.taken', subject: activationId };
+  if (before === 'active' && after !== 'active') return { type: 'seat.ended', subject: activationId };
+  return null;
+}
+
+/** The event when a license is enabled or disabled; null: nothing changed. */
+export function enabledEvent(licenseKey: string, before: boolean, after: boolean): NewEvent | null {
+  if (before === after) return null;
+  return { type: after ? 'license.enabled' : 'license.disabled', subject: licenseKey };
+}
