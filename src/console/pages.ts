@@ -13,6 +13,7 @@ import { Products } from './pages/selling/products.tsx';
 import { Purchases } from './pages/selling/purchases.tsx';
 import { Settings } from './pages/settings.tsx';
 import { Tokens } from './pages/tokens.tsx';
+import { Webhooks } from './pages/webhooks.tsx';
 import type { PageProps } from './page-props.ts';
 
 export type PageEntry = {
@@ -44,6 +45,7 @@ export const pages: readonly PageEntry[] = [
   { path: 'purchases', title: 'Purchases', group: 'Selling', roles: ['authority'], Page: Purchases },
   { path: 'coupons', title: 'Coupons', group: 'Selling', roles: issuers, Page: Coupons },
   { path: 'exchange', title: 'Import and export', group: 'Selling', roles: ['authority'], Page: Exchange },
+  { path: 'webhooks', title: 'Webhooks', group: 'Access', roles: issuers, Page: Webhooks },
   { path: 'tokens', title: 'Tokens', group: 'Access', roles: everywhere, Page: Tokens },
   { path: 'accounts', title: 'Accounts', group: 'Access', roles: ['authority'], Page: Accounts },
   { path: 'doctor', title: 'Doctor', group: 'This machine', roles: everywhere, Page: Doctor },
