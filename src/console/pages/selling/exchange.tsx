@@ -213,7 +213,7 @@ function Result({ state }: { state: State }) {
             { name: 'Why', cell: ({ detail }) => detail },
             { name: 'Code', cell: ({ code }) => <code>{code}</code> },
           ]}
-          keyOf={({ row, code }) => `${row} ${code}`}
+          keyOf={({ row, code, detail }) => `${row} ${code} ${detail}`}
         />
       )}
     </>
