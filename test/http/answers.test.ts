@@ -210,7 +210,7 @@ test('the log has no line for a verify and one line for each change and refusal,
 test('an agent has no routes of the catalogue, which is at its upstream', async () => {
   await using opened = await openApp({ role: 'agent' });
   const server = serverOf(opened.app);
-  for (const path of ['accounts', 'products', 'licenses']) {
+  for (const path of ['accounts', 'products', 'purchases']) {
     const answer = await server.inject({ url: `/admin/v1/${path}`, headers: admin });
     expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_the_authority']);
     expect((await server.inject({ url: `/admin/v1/${path}` })).statusCode).toBe(401);

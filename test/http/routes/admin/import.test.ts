@@ -40,6 +40,10 @@ const object = (licenseKey: string, more: object = {}): object => ({
   date: expect.any(String) as string,
   purchase_id: null,
   refunded_at: null,
+  state: 'enabled' in more && more.enabled === false ? 'disabled' : 'enabled',
+  freshness: null,
+  confirmed_at: null,
+  pending: null,
   ...more,
 });
 

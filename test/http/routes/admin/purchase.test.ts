@@ -83,7 +83,20 @@ test('a refund is shown in the purchase and in the list of licenses, but not in 
   const refundedAt = expect.stringMatching(/^\d{4}-.*\+00:00$/) as string;
   expect(await shown()).toMatchObject({ data: { refunded: true, refunded_at: refundedAt } });
   expect((await send('GET', 'licenses?license_key=KR')).json()).toEqual({
-    data: { licenses: [{ ...license, enabled: false, purchase_id: id, refunded_at: refundedAt }] },
+    data: {
+      licenses: [
+        {
+          ...license,
+          enabled: false,
+          purchase_id: id,
+          refunded_at: refundedAt,
+          state: 'refunded',
+          freshness: null,
+          confirmed_at: null,
+          pending: null,
+        },
+      ],
+    },
   });
   const headers = { authorization: `Bearer ${adminToken}` };
   const verified = await server.inject({ url: '/api/v2/license/verify?license_key=KR', headers });
