@@ -21,13 +21,14 @@ const begin = route({
   operationId: 'beginSignIn',
   tag: 'Console',
   summary: 'Begin a sign-in: the page shows the code, and a command confirms the code',
-  refusals: ['console_off', 'rate_limited'],
+  refusals: ['console_off', 'not_offered_by_holder', 'rate_limited'],
   access: 'anyone',
   isOfConsole: true,
   answersSecret: true,
   answers: { 201: enveloped(signInObject) },
-  async handle({ app: { console: desk }, userAgent }) {
-    if (desk === null) return off();
+  async handle({ app, userAgent }) {
+    const { console: desk } = app;
+    if (desk === null) return off(app);
     const signIn = (await desk.load()).begin(userAgent);
     return signIn.ok ? created(serializeSignIn(signIn.value)) : signIn;
   },
@@ -39,7 +40,7 @@ const exchange = route({
   operationId: 'startSession',
   tag: 'Console',
   summary: 'Get the session of a confirmed sign-in, once; null while the code is not confirmed',
-  refusals: ['console_off', 'sign_in_not_found'],
+  refusals: ['console_off', 'not_offered_by_holder', 'sign_in_not_found'],
   access: 'anyone',
   isOfConsole: true,
   answersSecret: true,
@@ -47,8 +48,9 @@ const exchange = route({
   readsOnly: true,
   body: sessionParameters,
   answers: { 200: enveloped(sessionObject) },
-  async handle({ app: { console: desk }, body: { secret } }) {
-    if (desk === null) return off();
+  async handle({ app, body: { secret } }) {
+    const { console: desk } = app;
+    if (desk === null) return off(app);
     const session = (await desk.load()).exchange(secret);
     return session.ok ? ok(serializeSession(session.value)) : session;
   },
@@ -60,7 +62,7 @@ const end = route({
   operationId: 'endSession',
   tag: 'Console',
   summary: 'End the session of the token',
-  refusals: ['console_off', 'sign_in_not_found'],
+  refusals: ['console_off', 'not_offered_by_holder', 'sign_in_not_found'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   isOfConsole: true,
@@ -68,7 +70,7 @@ const end = route({
   repeats: true,
   answers: { 204: null },
   async handle({ app, principal, writeOptions }) {
-    if (app.console === null) return off();
+    if (app.console === null) return off(app);
     const ended = (await app.console.load()).end(principal);
     if (!ended.ok) return ended;
     await record(app, { act: 'sign_out', code: ended.value, detail: '' }, writeOptions);
@@ -82,14 +84,15 @@ const list = route({
   operationId: 'listSignIns',
   tag: 'Console',
   summary: 'The address of the console, and the pages that wait for the confirmation of their codes',
-  refusals: ['console_off'],
+  refusals: ['console_off', 'not_offered_by_holder'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   sessions: 'none',
   answers: { 200: enveloped(waitingSignInList) },
-  async handle({ app: { console: desk } }) {
+  async handle({ app }) {
+    const { console: desk } = app;
     const url = desk?.url() ?? null;
-    if (desk === null || url === null) return off();
+    if (desk === null || url === null) return off(app);
     return ok(serializeWaiting(url, (await desk.load()).waiting()));
   },
 });
@@ -100,7 +103,7 @@ const confirm = route({
   operationId: 'confirmSignIn',
   tag: 'Console',
   summary: 'Let the page that shows the code get a session within 60 seconds',
-  refusals: ['console_off', 'sign_in_not_found'],
+  refusals: ['console_off', 'not_offered_by_holder', 'sign_in_not_found'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   sessions: 'none',
@@ -108,7 +111,7 @@ const confirm = route({
   body: confirmation,
   answers: { 204: null },
   async handle({ app, path: { code }, body: { admin }, writeOptions }) {
-    if (app.console === null) return off();
+    if (app.console === null) return off(app);
     const confirmed = (await app.console.load()).confirm(code, admin);
     if (!confirmed.ok) return confirmed;
     const detail = admin ? 'may change things' : 'may only read';
@@ -123,14 +126,14 @@ const refuse = route({
   operationId: 'refuseSignIn',
   tag: 'Console',
   summary: 'Let the page that shows the code get no session',
-  refusals: ['console_off', 'sign_in_not_found'],
+  refusals: ['console_off', 'not_offered_by_holder', 'sign_in_not_found'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   sessions: 'none',
   repeats: true,
   answers: { 204: null },
   async handle({ app, path: { code }, writeOptions }) {
-    if (app.console === null) return off();
+    if (app.console === null) return off(app);
     const refused = (await app.console.load()).refuse(code);
     if (!refused.ok) return refused;
     await record(app, { act: 'refuse', code: refused.value, detail: '' }, writeOptions);
@@ -138,8 +141,10 @@ const refuse = route({
   },
 });
 
-function off(): Result<never> {
-  return failWith('console_off', 'No listener of this process serves the console.');
+function off({ role }: App): Result<never> {
+  return role === 'holder'
+    ? failWith('not_offered_by_holder', 'A holder has no console: an agent and an authority have one.')
+    : failWith('console_off', 'No listener of this process serves the console.');
 }
 
 /** Adds an audit entry. A person must be able to look at a daemon whose store accepts no writes. */

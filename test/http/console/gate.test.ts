@@ -143,6 +143,21 @@ describe('the gate and the console', () => {
     }
   });
 
+  test('a holder has no console, and says where one is', async () => {
+    await using holder = await openConsole({ console: null, role: 'holder' });
+    expect(await send('GET', '/admin/v1/console/sign-ins', operator, holder.server)).toEqual([
+      501,
+      'not_offered_by_holder',
+    ]);
+  });
+
+  test('a browser keeps no response to a session', async () => {
+    const get = async (headers: object) =>
+      (await app.server.inject({ url: '/admin/v1/audit', headers: { ...headers } })).headers['cache-control'];
+    expect(await get({ ...fromPage, ...session })).toBe('no-store');
+    expect(await get(operator)).toBeUndefined();
+  });
+
   test('a process without a console says so to the command', async () => {
     await using off = await openConsole({ console: null });
     for (const url of [
