@@ -164,6 +164,7 @@ export async function readEverything(call: Caller, shop: Shop): Promise<Record<s
     '/admin/v1/licenses?limit=100',
     '/admin/v1/licenses?enabled=false',
     '/admin/v1/licenses?buyer_email=BUYER3%40example.com',
+    '/admin/v1/licenses?search=b',
     '/admin/v1/licenses/export',
     '/admin/v1/purchases?limit=100',
     '/admin/v1/purchases?refunded=true',
@@ -181,6 +182,7 @@ export async function readEverything(call: Caller, shop: Shop): Promise<Record<s
     await ask(path);
   }
   for (const licenseKey of shop.licenseKeys) {
+    await ask(`/admin/v1/licenses/${licenseKey}`);
     await ask(`/admin/v1/licenses/${licenseKey}/history`);
     for (const headers of shop.callers)
       await ask(`/api/v2/license/verify?license_key=${licenseKey}`, headers);
