@@ -59,7 +59,11 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
       stateDir,
       schema,
       async during(engine, work) {
-        const tree = { state_dir: stateDir, listen: { tcp: '127.0.0.1:0', socket: false as const } };
+        const tree = {
+          state_dir: stateDir,
+          listen: { tcp: '127.0.0.1:0', socket: false as const },
+          webhooks: { out: { allow: ['127.0.0.1'] } },
+        };
         const configuration = embeddedConfiguration(engine === 'sqlite' ? tree : { ...tree, store });
         const daemon = await startDaemon(configuration, { log: silent });
         try {

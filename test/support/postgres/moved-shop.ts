@@ -1,3 +1,6 @@
+import { expect, vi } from 'vitest';
+import { patience } from '../patience.ts';
+
 /** Calls an authority, by default with the admin token. */
 export type Caller = (
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
@@ -44,7 +47,7 @@ export async function createShop(call: Caller): Promise<Shop> {
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
     const parsed = text === '' ? {} : (JSON.parse(text) as { data?: Record<string, unknown> });
     // The server stores no response that contains a secret.
-    if (!/accounts|products|tokens/.test(path))
+    if (!/accounts|products|tokens|webhooks/.test(path))
       writes.push({ ...sent, answered: { status, body: text === '' ? null : parsed } });
     return parsed.data ?? {};
   }
@@ -71,6 +74,8 @@ export async function createShop(call: Caller): Promise<Shop> {
     product_keys: ['press', 'editor'],
     collection_id: 'both',
   });
+  // Nothing listens there: each delivery fails, and is listed.
+  const endpoint = await write('POST', '/admin/v1/webhooks', { url: 'http://127.0.0.1:9/events' });
   const licenseKeys: string[] = [];
   for (let index = 0; index < 40; index += 1) {
     const sold = await write('POST', '/admin/v1/purchases', {
@@ -126,6 +131,11 @@ export async function createShop(call: Caller): Promise<Shop> {
     else await write('POST', '/agent/v1/redemptions', { order, ...cart, code: 'SPRING' });
   }
   await write('DELETE', '/agent/v1/redemptions/A-2');
+  const deliveries = `/admin/v1/webhooks/${String(endpoint['webhook_id'])}/deliveries`;
+  await vi.waitFor(async () => {
+    const { text } = await call('GET', deliveries, {});
+    expect((JSON.parse(text) as { data: { deliveries: unknown[] } }).data.deliveries).not.toEqual([]);
+  }, patience);
   const token = await write('POST', '/admin/v1/tokens', { scopes: ['verify', 'use'], label: odd });
   await write('POST', '/admin/v1/accounts', { name: 'Third' });
   return {
