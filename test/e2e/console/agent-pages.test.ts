@@ -157,6 +157,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     await page.shows('120 changes decided.');
     await page.press('Close');
     await page.shows('No change fits this filter.');
+    expect((await agent.status()).outbox.pending).toBe(0);
     await agent.ask('/admin/v1/sync/resume', 'post');
   });
 
