@@ -126,7 +126,8 @@ export function usePages<Item>(path: string | null, member: string): Pages<Item>
           items: [...before, ...(data[member] ?? [])],
           total: total === null ? null : Number(total),
           next:
-            /^<(?<next>[^>]+)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.groups?.['next'] ?? null,
+            /^<(?<next>[^>]+)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.groups?.['next'] ??
+            null,
         });
       } catch (error) {
         update({ error: asApiError(error) });
