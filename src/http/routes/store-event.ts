@@ -18,7 +18,7 @@ const receive = route({
   operationId: 'receiveStoreEvent',
   tag: 'Webhooks',
   summary:
-    'An event of a store: the agent reads the license keys that it is about. Every event gets 202, also one that is not understood',
+    'An event of a store: the agent reads the license keys that it is about. Every event gets 200, also one that is not understood',
   access: 'anyone',
   isPublic: true,
   takesEvent: true,
@@ -26,13 +26,14 @@ const receive = route({
   readsOnly: true,
   refusals: ['not_an_agent'],
   body: parameters({ event: z.custom<SentEvent>().default(nothing) }),
-  answers: { 202: null },
+  answers: { 200: null },
   async handle({ app, path: { name }, body: { event }, sentTo: { query } }) {
     if (app.storeEvents === null)
       return failWith('not_an_agent', 'Only an agent receives events of a store.');
     const secret = query.get('secret');
     await app.storeEvents.receive({ ...event, name, secret: typeof secret === 'string' ? secret : null });
-    return done({ status: 202, headers: {}, body: undefined });
+    // Stores send an event again that gets another status.
+    return done({ status: 200, headers: {}, body: undefined });
   },
 });
 

@@ -38,35 +38,35 @@ describe('POST /hooks/v1/:name', () => {
     ['bytes that are not UTF-8', 'application/json', Buffer.from([0xff, 0x00, 0xfe])],
     ['CSV', 'text/csv', '"'],
     ['a signed document', 'application/jwt', 'a.b.c'],
-  ])('passes on %s byte by byte, with its headers, and answers 202', async (_, type, payload) => {
+  ])('passes on %s byte by byte, with its headers, and answers 200', async (_, type, payload) => {
     const headers = { 'content-type': type, 'x-signature': 'abc' };
     const response = await server.inject({ ...post, headers, payload });
-    expect([response.statusCode, response.body]).toEqual([202, '']);
+    expect([response.statusCode, response.body]).toEqual([200, '']);
     expect(received).toHaveLength(1);
     expect(received[0]).toMatchObject({ name: 'shop', secret: null, headers: { 'x-signature': 'abc' } });
     expect(received[0]?.body).toEqual(Buffer.from(payload));
   });
 
   test.each(['nothing_known', 'too_many', 'wrong_signature', 'not_understood', 'unknown_name'] as const)(
-    'answers 202 if the result is %s',
+    'answers 200 if the result is %s',
     async (other) => {
       result = other;
       const response = await server.inject({ ...post, payload: {} });
-      expect([response.statusCode, response.body]).toEqual([202, '']);
+      expect([response.statusCode, response.body]).toEqual([200, '']);
     },
   );
 
-  test('answers 202 to an event without a body and without Content-Type', async () => {
-    expect((await server.inject(post)).statusCode).toBe(202);
+  test('answers 200 to an event without a body and without Content-Type', async () => {
+    expect((await server.inject(post)).statusCode).toBe(200);
     const untyped = await server.inject({ ...post, payload: Buffer.from('x') });
-    expect(untyped.statusCode).toBe(202);
+    expect(untyped.statusCode).toBe(200);
     expect(received.map(({ body }) => body.toString())).toEqual(['', 'x']);
   });
 
-  test('answers 202 to a body with Content-Encoding, which it does not decode', async () => {
+  test('answers 200 to a body with Content-Encoding, which it does not decode', async () => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
     expect((await server.inject({ ...post, headers, payload: Buffer.from('not gzip') })).statusCode).toBe(
-      202,
+      200,
     );
   });
 
@@ -78,7 +78,7 @@ describe('POST /hooks/v1/:name', () => {
   test('takes a body of 64 KiB, also where other routes take less, and answers a larger one with 413', async () => {
     const headers = { 'content-type': 'application/json' };
     const largest = await server.inject({ ...post, headers, payload: Buffer.alloc(65_536, 0x20) });
-    expect(largest.statusCode).toBe(202);
+    expect(largest.statusCode).toBe(200);
     expect(received[0]?.body).toHaveLength(65_536);
     const larger = await server.inject({ ...post, headers, payload: Buffer.alloc(65_537, 0x20) });
     expect(larger.json()).toMatchObject({ status: 413, code: 'body_too_large' });
@@ -115,7 +115,7 @@ describe('POST /hooks/v1/:name', () => {
       headers: { 'content-type': 'text/plain', 'product-secret-key': 'x' },
       payload: 'x',
     });
-    expect(response.statusCode).not.toBe(202);
+    expect(response.statusCode).not.toBe(200);
     expect(received).toEqual([]);
   });
 });
@@ -133,7 +133,7 @@ test('the public listener serves events behind its proxy, and keeps the connecti
   socket.on('data', (chunk: string) => (text += chunk));
   for (const count of [1, 2]) {
     socket.write(event);
-    while (text.split('HTTP/1.1 202').length <= count) await once(socket, 'data');
+    while (text.split('HTTP/1.1 200').length <= count) await once(socket, 'data');
   }
   socket.destroy();
   expect(received).toHaveLength(2);
