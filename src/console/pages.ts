@@ -32,20 +32,20 @@ function undecided({ outbox }: OverviewObject): number {
   return outbox === null ? 0 : outbox.held + outbox.conflicted + outbox.dead;
 }
 
-const issuers = ['authority', 'agent'] as const;
-const everywhere = ['authority', 'agent', 'holder'] as const;
+/** A holder serves no console. */
+const everywhere = ['authority', 'agent'] as const;
 
 /** The pages in the order of the menu. */
 export const pages: readonly PageEntry[] = [
   { path: '', title: 'Overview', group: '', roles: everywhere, Page: Overview },
-  { path: 'licenses', title: 'Licenses', group: '', roles: issuers, Page: Licenses },
-  { path: 'devices', title: 'Devices', group: '', roles: issuers, Page: Devices },
+  { path: 'licenses', title: 'Licenses', group: '', roles: everywhere, Page: Licenses },
+  { path: 'devices', title: 'Devices', group: '', roles: everywhere, Page: Devices },
   { path: 'outbox', title: 'Outbox', group: '', roles: ['agent'], Page: Outbox, needs: undecided },
   { path: 'products', title: 'Products', group: 'Selling', roles: ['authority'], Page: Products },
   { path: 'purchases', title: 'Purchases', group: 'Selling', roles: ['authority'], Page: Purchases },
-  { path: 'coupons', title: 'Coupons', group: 'Selling', roles: issuers, Page: Coupons },
+  { path: 'coupons', title: 'Coupons', group: 'Selling', roles: everywhere, Page: Coupons },
   { path: 'exchange', title: 'Import and export', group: 'Selling', roles: ['authority'], Page: Exchange },
-  { path: 'webhooks', title: 'Webhooks', group: 'Access', roles: issuers, Page: Webhooks },
+  { path: 'webhooks', title: 'Webhooks', group: 'Access', roles: everywhere, Page: Webhooks },
   { path: 'tokens', title: 'Tokens', group: 'Access', roles: everywhere, Page: Tokens },
   { path: 'accounts', title: 'Accounts', group: 'Access', roles: ['authority'], Page: Accounts },
   { path: 'doctor', title: 'Doctor', group: 'This machine', roles: everywhere, Page: Doctor },

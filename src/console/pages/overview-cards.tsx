@@ -1,13 +1,10 @@
 import type { OverviewObject } from '../../wire/console.ts';
-import type { HeldLeaseObject } from '../../wire/holder/held-lease.ts';
-import type { LeasesObject } from '../../wire/status.ts';
-import { count, counted, shownKey } from '../format.ts';
+import { count, counted } from '../format.ts';
 import { ShareBar, type Part } from '../parts/chart.tsx';
-import { Badge, Notice, type Tone } from '../parts/notice.tsx';
+import { Badge } from '../parts/notice.tsx';
 import { Card, Fields } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
-import { useData } from '../use-data.ts';
 
 export function Licenses({ overview: { role, records, preload } }: { overview: OverviewObject }) {
   if (role === 'holder' || records === null) return null;
@@ -44,71 +41,6 @@ function partsOf(role: 'agent' | 'authority', records: NonNullable<OverviewObjec
     { label: 'expired', value: expired, tone: 'fail' },
     off,
   ];
-}
-
-const leaseTones: Readonly<Record<HeldLeaseObject['state'], Tone>> = {
-  active: 'ok',
-  waiting: 'warn',
-  none: 'fail',
-  disabled: 'fail',
-  expired: 'fail',
-  ended: 'quiet',
-  replaced: 'fail',
-  blocked: 'fail',
-};
-
-/** The leases of this device. */
-export function Leases({ leases }: { leases: LeasesObject }) {
-  const { issuer, last_success_at: success, last_error: error, last_error_at: errorAt } = leases;
-  return (
-    <Card title="Leases of this device">
-      <HeldLeases />
-      <Fields
-        entries={{
-          Issuer: issuer,
-          'Last answer': success === null ? 'none yet' : <Time at={success} />,
-          Error: error !== null && errorAt !== null && (
-            <>
-              {error}, <Time at={errorAt} />
-            </>
-          ),
-          'First lease ends': leases.next_end !== null && <Time at={leases.next_end} />,
-          'Uses to report': leases.pending_uses > 0 && count(leases.pending_uses),
-          Device: <code>{leases.device}</code>,
-        }}
-      />
-    </Card>
-  );
-}
-
-function HeldLeases() {
-  const { data, error } = useData<{ activations: HeldLeaseObject[] }>('/agent/v1/activations', 10_000);
-  if (error !== null && data === null) return <Notice tone="fail">{error.message}</Notice>;
-  if (data === null) return null;
-  if (data.activations.length === 0)
-    return (
-      <p class="quiet">
-        This device has no lease. Your software gets one by <code>latchkey activate LICENSE_KEY</code>.
-      </p>
-    );
-  return (
-    <ul class="list">
-      {data.activations.map((held) => (
-        <li key={`${held.product_key} ${held.license_key}`}>
-          <Badge tone={leaseTones[held.state]}>{held.state}</Badge> <code>{shownKey(held.license_key)}</code>{' '}
-          <span class="quiet">
-            {held.product_key}
-            {held.expires_at !== null && (
-              <>
-                , ends <Time at={held.expires_at} />
-              </>
-            )}
-          </span>
-          {held.last_error !== null && <p class="quiet">{held.last_error}</p>}
-        </li>
-      ))}
-    </ul>
-  );
 }
 
 export function Issuer({ issuer }: { issuer: NonNullable<OverviewObject['issuer']> }) {

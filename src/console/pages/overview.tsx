@@ -6,7 +6,7 @@ import { Heading } from '../parts/page.tsx';
 import { Sentence } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
 import { useData } from '../use-data.ts';
-import { Daemon, Issuer, Leases, Licenses } from './overview-cards.tsx';
+import { Daemon, Issuer, Licenses } from './overview-cards.tsx';
 import { Changes, Traffic, Upstream } from './overview-plots.tsx';
 
 const seriesEveryMs = 30_000;
@@ -31,7 +31,6 @@ export function Overview({ route, overview: { data, reload } }: PageProps) {
         {data.outbox !== null && <Changes outbox={data.outbox} series={series.data} />}
         <Traffic title="Verifies" member="verifies" series={series.data} />
         <Traffic title="Uses" member="uses" series={series.data} />
-        {data.leases !== null && <Leases leases={data.leases} />}
         <Licenses overview={data} />
         {data.issuer !== null && <Issuer issuer={data.issuer} />}
       </div>
