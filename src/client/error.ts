@@ -23,6 +23,8 @@ export type ProblemCode =
   | 'operation_not_found'
   | 'act_not_found'
   | 'token_not_found'
+  | 'webhook_not_found'
+  | 'event_not_found'
   | 'activation_not_found'
   | 'lease_not_found'
   | 'sign_in_not_found'

@@ -83,7 +83,8 @@ export async function findDestination(text: string, parts: AddressParts): Promis
   const allowed = listOf(parts.allow());
   const own = new Set(parts.own());
   for (const { address: found } of addresses) {
-    const address = found.replace(/%.*$/, '');
+    // Without the zone of an IPv6 address.
+    const [address = ''] = found.split('%');
     if (allowed.check(address, familyOf(address))) continue;
     if (url.protocol === 'http:') {
       return refuse(`${address} is not in webhooks.out.allow, and plain http is only for addresses there`);
