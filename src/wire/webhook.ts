@@ -90,7 +90,7 @@ export const webhookParameters = parameters(
   {
     url: text(maxUrlLength)
       .refine((input) => parseUrl(input) !== null, {
-        error: 'malformed: must be an http or https URL without a user, a password and a fragment',
+        error: 'url_invalid: must be an http or https URL without a user, a password and a fragment',
         abort: true,
       })
       .transform((input) => parseUrl(input)?.href ?? input),

@@ -186,10 +186,10 @@ test('a replay sends the same bytes under the same id, signed with the current s
 });
 
 test.each([
-  ['ftp://example.com/', 'malformed'],
-  ['https://user:password@example.com/', 'malformed'],
-  ['https://example.com/#part', 'malformed'],
-  ['not a url', 'malformed'],
+  ['ftp://example.com/', 'url_invalid'],
+  ['https://user:password@example.com/', 'url_invalid'],
+  ['https://example.com/#part', 'url_invalid'],
+  ['not a url', 'url_invalid'],
   ['https://10.1.2.3/', 'address_refused'],
   ['http://169.254.169.254/latest/meta-data', 'address_refused'],
   ['https://[::ffff:10.0.0.1]/', 'address_refused'],
