@@ -34,9 +34,17 @@ export function describeSchemas(
     // In a JSON body, null means not sent (src/http/README.md, Bodies and responses).
     described[name] = names.json.has(name) ? withOptional(simplified, nullable) : simplified;
     const form = `${name}${formSuffix}`;
-    if (names.form.has(form)) described[form] = withOptional(simplified, possiblyEmpty);
+    if (names.form.has(form)) described[form] = withOptional(withoutLists(simplified), possiblyEmpty);
   }
   return described;
+}
+
+/** A form carries no lists. */
+function withoutLists(schema: Schema): Schema {
+  const { properties } = schema;
+  if (properties === undefined) return schema;
+  const texts = Object.entries(properties).filter(([, { type }]) => type !== 'array');
+  return { ...schema, properties: Object.fromEntries(texts) };
 }
 
 /** An optional parameter of a query may also be sent empty. */
