@@ -37,6 +37,9 @@ async function startAgent(upstream: object = { api_key: 'an-api-key-of-the-store
 
 test('A running agent answers its overview with the same ETag, until something happens.', async () => {
   await using agent = await startAgent();
+  // The agent finds out by itself that nothing listens there.
+  const state = async () => (await agent.get('overview', overviewObject)).data?.upstream?.state;
+  await expect.poll(state, { timeout: 10_000 }).toBe('down');
   const first = await agent.get('overview', overviewObject);
   expect(first.data).toMatchObject({ role: 'agent', storage: 'ok', outbox: { pending: 0, oldest_at: null } });
   const again = await agent.get('overview', overviewObject);
