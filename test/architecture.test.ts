@@ -54,6 +54,8 @@ const floors: Readonly<Record<string, Allowance>> = {
       'service/status.ts',
       // What an event of a store is, and what became of it.
       'service/store-event.ts',
+      // The signature of Standard Webhooks.
+      'webhook/signature.ts',
     ],
     modules: true,
   },

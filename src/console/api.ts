@@ -15,6 +15,12 @@ export class ApiError extends Error {
   }
 }
 
+/** Any error as one that can be shown. */
+export function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  return new ApiError(0, 'unknown', error instanceof Error ? error.message : String(error));
+}
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 type Sent = {

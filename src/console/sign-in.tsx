@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { SessionObject, SignInObject } from '../wire/console.ts';
-import { ApiError, send } from './api.ts';
+import { type ApiError, asApiError, send } from './api.ts';
 import { Command } from './parts/command.tsx';
 import { Notice } from './parts/notice.tsx';
 import { saveSession } from './session.ts';
@@ -15,26 +15,26 @@ export function SignIn() {
     let timer: number | undefined;
     let current: SignInObject | null = null;
     let isOver = false;
-    const step = async (): Promise<void> => {
+    const ask = async (): Promise<void> => {
       try {
         current ??= await send<SignInObject>('POST', '/console/v1/sign-ins', {});
         if (isOver) return;
         setSignIn(current);
         setError(null);
-        const { session } = await send<SessionObject>('POST', '/console/v1/sessions', {
-          secret: current.secret,
-        });
-        if (session !== null) {
-          saveSession({ token: session.token, admin: session.admin });
-          return;
-        }
+        const { secret } = current;
+        const { session } = await send<SessionObject>('POST', '/console/v1/sessions', { secret });
+        // This part of the page goes away then.
+        if (session !== null) saveSession({ token: session.token, admin: session.admin });
       } catch (caught) {
-        const { status } = caught instanceof ApiError ? caught : { status: 0 };
+        const failure = asApiError(caught);
         // The code has expired, was refused, or belongs to a daemon that has ended: the next step asks for another.
-        if (status === 404) current = null;
-        else if (!isOver)
-          setError(caught instanceof ApiError ? caught : new ApiError(0, 'unknown', String(caught)));
+        if (failure.status === 404) current = null;
+        else if (!isOver) setError(failure);
       }
+    };
+    const step = async (): Promise<void> => {
+      // A forgotten tab must not keep another page from a code.
+      if (current !== null || document.visibilityState === 'visible') await ask();
       if (!isOver) timer = window.setTimeout(() => void step(), askEveryMs);
     };
     void step();

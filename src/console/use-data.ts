@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, call } from './api.ts';
+import { type ApiError, asApiError, call } from './api.ts';
 
 export type Loaded<Data> = {
   /** Null: not read yet. It stays while the daemon does not answer. */
@@ -81,10 +81,6 @@ function readRepeatedly<Data>(
     clearTimeout(timer);
     document.removeEventListener('visibilitychange', onVisible);
   };
-}
-
-function asApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(0, 'unknown', String(error));
 }
 
 export type Pages<Item> = {

@@ -11,6 +11,7 @@ import type {
   StoreEventStatus,
 } from '../service/store-event.ts';
 import type { Reader } from '../service/tables.ts';
+import { signatureOf } from '../webhook/signature.ts';
 import type { HintedReads } from './hinted-reads.ts';
 
 /** How many license keys one event makes the agent read. */
@@ -216,16 +217,15 @@ function signatureIn(event: object): string {
 function isStandard(secret: string, body: Buffer, header: (name: string) => string, now: number): boolean {
   const id = header('webhook-id');
   const timestamp = header('webhook-timestamp');
-  if (id === '' || !/^\d{1,12}$/.test(timestamp)) return false;
+  if (id === '' || !/^[1-9]\d{0,11}$/.test(timestamp)) return false;
   if (Math.abs(now / 1000 - Number(timestamp)) > toleranceS) return false;
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-  const expected = hmac(key, Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body])).toString('base64');
+  const expected = signatureOf({ id, timestampS: Number(timestamp), body }, secret);
   // While a secret is rotated, there are two signatures.
   const signatures = header('webhook-signature').split(' ').slice(0, 10);
-  return signatures.map((signature) => isSame(signature, `v1,${expected}`)).includes(true);
+  return signatures.map((signature) => isSame(signature, expected)).includes(true);
 }
 
-function hmac(key: string | Buffer, message: Buffer): Buffer {
+function hmac(key: string, message: Buffer): Buffer {
   return createHmac('sha256', key).update(message).digest();
 }
 

@@ -3,18 +3,23 @@ import { createHmac } from 'node:crypto';
 /** What is signed: the id of the event, the time of the attempt in whole seconds, and the body. */
 export type Message = { id: string; timestampS: number; body: string };
 
+/** The signature of a message by a secret (`whsec_` and base64; Standard Webhooks 1.0). */
+export function signatureOf(
+  { id, timestampS, body }: Omit<Message, 'body'> & { body: string | Buffer },
+  secret: string,
+): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
+}
+
 /** The headers of Standard Webhooks 1.0, with a signature by each secret (`whsec_` and base64). */
 export function signedHeaders(
-  { id, timestampS, body }: Message,
+  message: Message,
   secrets: readonly string[],
 ): Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>> {
-  const signatures = secrets.map((secret) => {
-    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-    return `v1,${createHmac('sha256', key).update(`${id}.${timestampS}.${body}`).digest('base64')}`;
-  });
   return {
-    'webhook-id': id,
-    'webhook-timestamp': String(timestampS),
-    'webhook-signature': signatures.join(' '),
+    'webhook-id': message.id,
+    'webhook-timestamp': String(message.timestampS),
+    'webhook-signature': secrets.map((secret) => signatureOf(message, secret)).join(' '),
   };
 }

@@ -8,6 +8,7 @@ import { SameCommand } from '../parts/command.tsx';
 import { FilterForm } from '../parts/filter.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { Heading } from '../parts/page.tsx';
+import { ListEnd } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
 import { usePages, type Pages } from '../use-data.ts';
@@ -182,7 +183,7 @@ function StateLink({
 }
 
 function Changes({
-  pages: { items, total, error, more },
+  pages,
   filter,
   onDecided,
 }: {
@@ -190,6 +191,7 @@ function Changes({
   filter: Filter;
   onDecided: (operation: ExplainedOperation, decision: Decision) => void;
 }) {
+  const { items, error } = pages;
   if (error !== null && items === null) return <Notice tone="fail">{error.message}</Notice>;
   if (items === null) return <p class="quiet">Reading …</p>;
   if (items.length === 0)
@@ -207,15 +209,7 @@ function Changes({
           <Change key={operation.id} operation={operation} onDecided={onDecided} />
         ))}
       </ul>
-      {error !== null && <Notice tone="fail">{error.message}</Notice>}
-      <p class="quiet">
-        {count(items.length)} of {count(total ?? items.length)}{' '}
-        {more !== null && (
-          <button type="button" onClick={more}>
-            Show more
-          </button>
-        )}
-      </p>
+      <ListEnd pages={pages} />
     </>
   );
 }

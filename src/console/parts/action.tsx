@@ -1,6 +1,6 @@
 import { isValidElement, type ComponentChildren, type VNode } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { ApiError } from '../api.ts';
+import { type ApiError, asApiError } from '../api.ts';
 import { useSession } from '../session.ts';
 import { Command } from './command.tsx';
 import { Notice } from './notice.tsx';
@@ -86,8 +86,7 @@ function useRun({ run }: ActionProps, close: () => void): [RunState, (form: Form
       if (result === null) close();
       else setState({ isRunning: false, error: null, result });
     } catch (caught) {
-      const error = caught instanceof ApiError ? caught : new ApiError(0, 'unknown', String(caught));
-      setState({ isRunning: false, error, result: null });
+      setState({ isRunning: false, error: asApiError(caught), result: null });
     }
   };
   return [state, start];

@@ -23,16 +23,26 @@ export function ListTable<Item>({
   keyOf: (item: Item) => string | number;
   empty: ComponentChildren;
 }) {
-  const { items, total, error, more } = pages;
+  const { items, error } = pages;
   if (error !== null && items === null) return <Notice tone="fail">{error.message}</Notice>;
   if (items === null) return <p class="quiet">Reading …</p>;
   if (items.length === 0) return <p class="empty">{empty}</p>;
   return (
     <>
       <Table caption={caption} rows={items} columns={columns} keyOf={keyOf} />
+      <ListEnd pages={pages} />
+    </>
+  );
+}
+
+/** How much of a list is shown, and a button for the next page. */
+export function ListEnd({ pages: { items, total, error, more } }: { pages: Pages<unknown> }) {
+  const shown = items?.length ?? 0;
+  return (
+    <>
       {error !== null && <Notice tone="fail">{error.message}</Notice>}
       <p class="quiet">
-        {count(items.length)} of {count(total ?? items.length)}{' '}
+        {count(shown)} of {count(total ?? shown)}{' '}
         {more !== null && (
           <button type="button" onClick={more}>
             Show more

@@ -60,10 +60,11 @@ export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
 function examineWebhooks(webhooks: StatusObject['webhooks'], hint: Hint): Finding[] {
   const { paused = 0, failing = 0 } = webhooks ?? {};
   const advice = `see: ${hint('webhook list')}`;
-  const of = (count: number): string => counted(count, 'webhook endpoint');
+  const waiting = counted(failing, 'failing webhook endpoint');
+  const stopped = counted(paused, 'paused webhook endpoint');
   return [
-    ...(paused > 0 ? [fail(`${of(paused)} paused: events wait, and are removed after 30 days`, advice)] : []),
-    ...(failing > 0 ? [warn(`${of(failing)} failing: events wait`, advice)] : []),
+    ...(paused > 0 ? [fail(`${stopped}: events wait, and are removed after 30 days`, advice)] : []),
+    ...(failing > 0 ? [warn(`${waiting}: events wait`, advice)] : []),
   ];
 }
 

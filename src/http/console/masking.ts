@@ -45,7 +45,7 @@ export class LicenseKeyMask {
     return new Map(unmasked);
   }
 
-  /** Masks the body and the link of a response. Throws for a body that is not JSON: nobody knows the keys in it. */
+  /** Masks the body and the link of a response. Throws for a body that is not JSON: the keys in it are unknown. */
   maskReply(reply: FastifyReply, payload: unknown): unknown {
     const link = reply.getHeader('Link');
     if (typeof link === 'string') reply.header('Link', this.#maskLink(link));

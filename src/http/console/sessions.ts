@@ -117,7 +117,7 @@ export class ConsoleSessions {
     return this.#waiting().find(({ code }) => lettersOf(code) === letters);
   }
 
-  /** Gives the page its session, once; null while nobody has confirmed its code. */
+  /** Gives the page its session, once; null before a person has confirmed its code. */
   exchange(secret: string): Result<StartedSession | null> {
     const { digest } = this.#parts;
     const secretDigest = digest(secret);

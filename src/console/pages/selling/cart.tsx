@@ -2,7 +2,7 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import type { QuoteObject } from '../../../wire/checkout.ts';
 import type { OverviewObject } from '../../../wire/console.ts';
 import type { ProductObject } from '../../../wire/product.ts';
-import { ApiError, send } from '../../api.ts';
+import { type ApiError, asApiError, send } from '../../api.ts';
 import { Refusal } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
@@ -220,8 +220,7 @@ function Answer({ code, items }: { code: string; items: readonly Item[] | null }
         setQuote(read);
         setError(null);
       } catch (caught) {
-        if (!isOver)
-          setError(caught instanceof ApiError ? caught : new ApiError(0, 'unknown', String(caught)));
+        if (!isOver) setError(asApiError(caught));
       }
     };
     const timer = setTimeout(() => void ask(), quoteAfterMs);

@@ -1,5 +1,5 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import { ApiError, call, send, withQuery } from '../../api.ts';
+import { type ApiError, asApiError, call, send, withQuery } from '../../api.ts';
 import { count, counted } from '../../format.ts';
 import { Refusal } from '../../parts/action.tsx';
 import { SameCommand } from '../../parts/command.tsx';
@@ -113,16 +113,7 @@ function ImportFields({
   const products = useProducts('authority') ?? [];
   return (
     <div class="filters">
-      <div class="field">
-        <label for={`${id}-noun`}>What</label>
-        <select id={`${id}-noun`} onChange={(event) => onNoun(event.currentTarget.value as Noun)}>
-          {nouns.map((each) => (
-            <option key={each} value={each} selected={each === noun}>
-              {meanings[each]}
-            </option>
-          ))}
-        </select>
-      </div>
+      <NounChoice noun={noun} onNoun={onNoun} />
       <div class="field">
         <label for={`${id}-file`}>CSV file</label>
         <input
@@ -176,13 +167,8 @@ async function importFile(
     }
     return { step: isDryRun ? 'checked' : 'imported', report };
   } catch (caught) {
-    const error = caught instanceof ApiError ? caught : new ApiError(0, 'unknown', messageOf(caught));
-    return { step: 'failed', error, report };
+    return { step: 'failed', error: asApiError(caught), report };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function Result({ state }: { state: State }) {
@@ -222,12 +208,27 @@ function Result({ state }: { state: State }) {
 
 const shownRejected = 100;
 
+function NounChoice({ noun, onNoun }: { noun: Noun; onNoun: (noun: Noun) => void }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>What</label>
+      <select id={id} onChange={(event) => onNoun(event.currentTarget.value as Noun)}>
+        {nouns.map((each) => (
+          <option key={each} value={each} selected={each === noun}>
+            {meanings[each]}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
 function Export() {
   const [noun, setNoun] = useState<Noun>('license');
   const [error, setError] = useState<ApiError | null>(null);
   const [isRunning, setRunning] = useState(false);
   const isAdmin = useSession()?.admin === true;
-  const id = useId();
   const start = async (): Promise<void> => {
     setRunning(true);
     setError(null);
@@ -235,7 +236,7 @@ function Export() {
       const response = await call('GET', `/admin/v1/${noun}s/export`);
       save(await response.blob(), `${noun}s.csv`);
     } catch (caught) {
-      setError(caught instanceof ApiError ? caught : new ApiError(0, 'unknown', messageOf(caught)));
+      setError(asApiError(caught));
     }
     setRunning(false);
   };
@@ -243,16 +244,7 @@ function Export() {
     <Section title="Export">
       <p>The file has whole license keys and e-mail addresses: keep it where only you can read it.</p>
       <div class="filters">
-        <div class="field">
-          <label for={id}>What</label>
-          <select id={id} onChange={(event) => setNoun(event.currentTarget.value as Noun)}>
-            {nouns.map((each) => (
-              <option key={each} value={each} selected={each === noun}>
-                {meanings[each]}
-              </option>
-            ))}
-          </select>
-        </div>
+        <NounChoice noun={noun} onNoun={setNoun} />
         <button type="button" disabled={!isAdmin || isRunning} onClick={() => void start()}>
           {isRunning ? 'Exporting …' : 'Export'}
         </button>

@@ -1,4 +1,4 @@
-/** The customers of the demo shop. Names under `.example` belong to nobody. */
+/** The customers of the demo shop. Names under `.example` are reserved (RFC 2606). */
 
 const givenNames = [
   'anna',
