@@ -20,6 +20,8 @@ export async function buildConsole(): Promise<BuiltConsole> {
     cwd: root,
     platform: 'browser',
     write: false,
+    // Under Wine, Rolldown finds no package where it also resolves links.
+    resolve: { symlinks: false },
     // Each warning ends the build.
     onLog: (_level, { message }) => {
       throw new Error(message);
