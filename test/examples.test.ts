@@ -187,6 +187,7 @@ const status: Status = {
     state: 'up',
     since: 0,
     protocol: 'plain',
+    pushes: [],
     breaker: 'closed',
     lastSuccessAt: 0,
     lastError: null,

@@ -9,8 +9,8 @@ import {
   operationTransitions,
   type OperationEvent,
   type OperationEventType,
-  tracePoints,
 } from '../src/domain/outbox/operation.ts';
+import { tracePoints } from '../src/domain/outbox/trace.ts';
 
 const repository = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(repository, path), 'utf8');
@@ -147,7 +147,9 @@ function destinations(state: OperationState, type: OperationEventType): string[]
   const progresses: object[] = [true, false].flatMap((maybeApplied) =>
     ['refused', 'missing'].map((cause) => ({ state, maybeApplied, cause, ...rest })),
   );
-  const events: object[] = [true, false].map((certain) => ({ type, certain, at: 1, cause: 'refused' }));
+  const events: object[] = ['applied', 'refused', 'not_seen'].flatMap((was) =>
+    [true, false].map((certain) => ({ type, certain, was, at: 1, cause: 'refused' })),
+  );
   const reached = progresses.flatMap((progress) =>
     events.flatMap(
       (event) => nextProgress(progress as OperationProgress, event as OperationEvent)?.state ?? [],

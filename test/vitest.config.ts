@@ -34,6 +34,7 @@ const withOwnPostgres = [
 /** Tests in process that take too long for `npm test`. */
 const thorough = [
   'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol}.test.ts',
+  'test/property/simulation/latchkey/latchkey-simulation.test.ts',
   'test/regular-expressions.test.ts',
   'test/client/{testing,types}.test.ts',
   'test/packaging/declarations.test.ts',
@@ -49,6 +50,7 @@ const onBothEngines = [
   'test/http/routes/admin/{audit,catalogue,coupon-change,export,history,import,import-dry-run,webhook}.test.ts',
   'test/http/routes/admin/{purchase,roll,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
+  'test/http/routes/sync-v1{,-hostile}.test.ts',
   'test/cli/{every-command,seller}.test.ts',
 ];
 

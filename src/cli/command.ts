@@ -9,7 +9,16 @@ export interface Term {
 
 /** Things of the running daemon that have an id. */
 export type ThingName =
-  'account' | 'act' | 'collection' | 'coupon' | 'operation' | 'product' | 'purchase' | 'token' | 'webhook';
+  | 'account'
+  | 'act'
+  | 'agent'
+  | 'collection'
+  | 'coupon'
+  | 'operation'
+  | 'product'
+  | 'purchase'
+  | 'token'
+  | 'webhook';
 
 /** What a value names. The shell completes files and folders; the program completes the others. */
 export type ValueName = 'file' | 'folder' | 'command' | ThingName;

@@ -84,6 +84,10 @@ export const commands: readonly Entry[] = [
     resume: () => import('./commands/webhook/resume.ts'),
     remove: () => import('./commands/webhook/remove.ts'),
   }),
+  group('agent', 'List and forget the agents that send changes to an authority', {
+    list: () => import('./commands/agent/list.ts'),
+    forget: () => import('./commands/agent/forget.ts'),
+  }),
   group('audit', 'See who did what', {
     list: () => import('./commands/audit/list.ts'),
     show: () => import('./commands/audit/show.ts'),
@@ -100,6 +104,7 @@ export const commands: readonly Entry[] = [
     now: () => import('./commands/sync/now.ts'),
     pause: () => import('./commands/sync/pause.ts'),
     resume: () => import('./commands/sync/resume.ts'),
+    protocol: () => import('./commands/sync/protocol.ts'),
   }),
   group(
     'lease',

@@ -28,6 +28,7 @@ export type ProblemCode =
   | 'activation_not_found'
   | 'lease_not_found'
   | 'sign_in_not_found'
+  | 'agent_not_found'
   | 'route_not_found'
   | 'method_not_allowed'
   | 'request_timeout'
@@ -51,6 +52,7 @@ export type ProblemCode =
   | 'no_seat_left'
   | 'no_move_left'
   | 'out_of_sequence'
+  | 'sequence_reused'
   | 'activation_blocked'
   | 'not_a_holder'
   | 'not_an_issuer'
@@ -79,6 +81,8 @@ export type ProblemCode =
   | 'storage_unavailable'
   | 'outcome_unknown'
   | 'storage_full'
+  | 'too_many_agents'
+  | 'too_many_keys'
   | 'loop_detected';
 
 /** What is known about the change that failed. A call that changes nothing has no key. */

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact';
 import type { OverviewObject } from '../wire/console.ts';
+import { Agents } from './pages/agents.tsx';
 import { Audit } from './pages/audit.tsx';
 import { Devices } from './pages/licenses/devices.tsx';
 import { Licenses } from './pages/licenses/licenses.tsx';
@@ -45,6 +46,7 @@ export const pages: readonly PageEntry[] = [
   { path: 'purchases', title: 'Purchases', group: 'Selling', roles: ['authority'], Page: Purchases },
   { path: 'coupons', title: 'Coupons', group: 'Selling', roles: everywhere, Page: Coupons },
   { path: 'exchange', title: 'Import and export', group: 'Selling', roles: ['authority'], Page: Exchange },
+  { path: 'agents', title: 'Agents', group: 'Access', roles: ['authority'], Page: Agents },
   { path: 'webhooks', title: 'Webhooks', group: 'Access', roles: everywhere, Page: Webhooks },
   { path: 'tokens', title: 'Tokens', group: 'Access', roles: everywhere, Page: Tokens },
   { path: 'accounts', title: 'Accounts', group: 'Access', roles: ['authority'], Page: Accounts },

@@ -9,6 +9,7 @@ import { recordMinutes, type RecorderParts } from './console/series-recorder.ts'
 import { Daemon } from './daemon.ts';
 import { lazyLeaseIssuer } from './lease-issuer.ts';
 import { isConsoleServed, openListeners } from './listeners.ts';
+import { lazySyncServer } from './sync-server.ts';
 import { logOf } from './log.ts';
 import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
 import { nodeRole, authorityRole, type Role, type RoleParts } from './role/role.ts';
@@ -63,7 +64,8 @@ export async function compose(
   });
   const leaseIssuer = issuerOf(store, role);
   const webhooks = role.holder === null ? lazyWebhooks(store, role.leaseDesk !== null) : null;
-  const daemon = new Daemon({ ...store, role, leaseIssuer, lifetime });
+  const syncServer = syncServerOf(store);
+  const daemon = new Daemon({ ...store, role, leaseIssuer, syncServer, lifetime });
   const damageWatch =
     local === null
       ? null
@@ -75,6 +77,7 @@ export async function compose(
     control,
     leaseIssuer,
     webhooks,
+    syncServer,
     leaseHolder: role.holder?.leases ?? null,
     licenseCredential: role.holder?.credentialOf ?? null,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
@@ -186,9 +189,22 @@ type OfProcess = Pick<
   | 'control'
   | 'prove'
   | 'leaseIssuer'
+  | 'syncServer'
   | 'leaseHolder'
   | 'licenseCredential'
 >;
+
+/** Answers agents; null unless this is an authority. */
+function syncServerOf(store: OpenedStore): App['syncServer'] {
+  if (store.current.configuration.role !== 'authority') return null;
+  const { metrics, log } = store;
+  return lazySyncServer({
+    ...store,
+    random: systemRandom,
+    log: logOf(log, 'sync'),
+    count: (result, outcomes) => metrics.countPush(result, outcomes),
+  });
+}
 
 /** Builds the dependencies of the routes. */
 function appOf(

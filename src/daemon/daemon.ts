@@ -15,6 +15,7 @@ import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
 import { webhookStatus } from '../service/webhook/endpoint.ts';
+import { protocolOf } from '../service/outbox/protocol.ts';
 import { lastSuccessAt } from '../service/outbox/queue.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
@@ -39,6 +40,7 @@ type DaemonParts = OpenedStore & {
   role: Role;
   /** Null on a holder. */
   leaseIssuer: App['leaseIssuer'];
+  syncServer: App['syncServer'];
   /** Aborted at the end of a stop: ends the requests in flight. */
   lifetime: AbortController;
 };
@@ -193,6 +195,7 @@ export class Daemon {
   async #drain(): Promise<void> {
     this.#phase = 'draining';
     this.#parts.leaseIssuer?.stopWaiting();
+    this.#parts.syncServer?.stopWaiting();
     const cut = setTimeout(() => {
       this.#parts.lifetime.abort();
     }, drainMs);
@@ -301,10 +304,21 @@ function upstreamStatus(
   const proxy = proxyTo(settings);
   return {
     ...status,
+    protocol: protocolOf(reader),
+    pushes: products.list.configured.flatMap(({ id, productKey }) => pushStatus(reader, id, productKey)),
     lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),
     pausedProducts: status.pausedProducts.map((id) => products.keyOf(id)),
     proxy: proxy === null ? null : formatProxy(proxy),
   };
+}
+
+function pushStatus(reader: Reader, id: string, productKey: string): UpstreamStatus['pushes'] {
+  const push = reader.pushes.get(id);
+  const follow = reader.follows.get(id);
+  if (push === null && follow === null) return [];
+  const { seq, isAnswered } = push ?? { seq: 0, isAnswered: true };
+  const followed = reader.snapshots.followedCount(id);
+  return [{ productKey, seq, isAnswered, followed, confirmedAt: follow?.confirmedAt ?? null }];
 }
 
 function recordCounts({ reader }: Agent, { clock, current }: DaemonParts): RecordCounts {

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { pino, type Logger } from 'pino';
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../service/ports.ts';
-import type { Traced } from '../domain/outbox/operation.ts';
+import type { Traced } from '../domain/outbox/trace.ts';
 import { credentialLabel } from '../service/access/credential.ts';
 import type { Reader } from '../service/tables.ts';
 
@@ -218,6 +218,13 @@ const allowed: ReadonlySet<string> = new Set([
   'issuer',
   'leases',
   'wait_ms',
+  // of pushes
+  'push',
+  'delivered',
+  'rejected',
+  'repeated',
+  'failures',
+  'instance',
   // of events of stores
   'webhook',
   'result',

@@ -90,6 +90,8 @@ export class Metrics implements UpstreamMeter, Disposable {
     'result',
   ]);
   readonly #webhooks = this.#counter('webhook_attempts_total', 'Attempts to deliver an event.', ['result']);
+  readonly #pushes = this.#counter('sync_pushes_total', 'Pushes of agents answered.', ['result']);
+  readonly #pushed = this.#counter('sync_operations_total', 'Operations of pushes carried out.', ['outcome']);
   readonly #totals = { verifies: 0, uses: 0 };
   readonly #unexpected = this.#counter('unexpected_delta_total', 'Counts that another writer changed.', []);
   readonly #commitDuration = this.#histogram(
@@ -152,6 +154,12 @@ export class Metrics implements UpstreamMeter, Disposable {
   countResponse(route: string, status: number, begunAt: number): void {
     this.#requests.inc({ route, status });
     this.#requestDuration.observe((performance.now() - begunAt) / 1000);
+  }
+
+  /** Counts a push, and its operations by their outcomes. `result`: `applied`, `repeated` or the code of a problem. */
+  countPush(result: string, results: readonly string[]): void {
+    this.#pushes.inc({ result });
+    for (const outcome of results) this.#pushed.inc({ outcome });
   }
 
   /** Counts a request for a lease: `lease`, `notice`, `unchanged` or the code of a problem. */

@@ -11,6 +11,7 @@ import type { CheckoutService, CouponService, LicenseService } from '../service/
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { LeaseHolder, LeaseIssuer } from '../service/lease/ports.ts';
+import type { SyncServer } from '../service/sync/ports.ts';
 import type { Overview, Status } from '../service/status.ts';
 import type { StoreEvents } from '../service/store-event.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
@@ -89,6 +90,8 @@ export interface App {
   readonly sync: SyncControl | null;
   /** Null unless this is an agent. */
   readonly storeEvents: StoreEvents | null;
+  /** Answers agents; null unless this is an authority. */
+  readonly syncServer: SyncServer | null;
   /** Null on a holder. */
   readonly leaseIssuer: LeaseIssuer | null;
   /** Sends events to webhook endpoints; null on a holder. */

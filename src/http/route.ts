@@ -19,6 +19,8 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   body: Body;
   /** Path and query as sent, to build links from. */
   sentTo: { path: string; query: RawParameters };
+  /** SHA-256 of the body, if the route has it computed (`digestsBody`). */
+  bodyDigest: string;
   /** For the writer: the actor to record, and the idempotency key. */
   writeOptions: WriteOptions;
   /** How long to wait for the upstream, in ms (`Prefer: wait`). */
@@ -49,8 +51,8 @@ export type Owned = 'account' | 'collection' | 'product' | 'purchase';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Who may use a route: anyone, or a credential of this kind that carries the scope. */
-export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope };
+/** Who may use a route: anyone, or a credential of this kind that carries the scope (null: any valid credential). */
+export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope | null };
 
 /** A route without its handler. */
 type RouteFacts = {
@@ -107,6 +109,10 @@ type RouteFacts = {
   takesDocument?: boolean;
   /** The body is an event of a store, which is passed on byte by byte with its headers. */
   takesEvent?: boolean;
+  /** The SHA-256 of the body is computed. */
+  digestsBody?: boolean;
+  /** The request may wait for a change: its connection can be given to another caller. */
+  mayWait?: boolean;
   /** The route also works while the process starts and drains. */
   always?: boolean;
   /** The connection stays open after this request, although the route needs no credential. */

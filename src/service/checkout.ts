@@ -22,7 +22,13 @@ import type { AuthorityReader, Reader, Awaitable, AuthorityTransaction, Transact
 import type { Context } from './ports.ts';
 
 /** `now`: epoch ms. */
-type QuoteRequest = { accountId: string; cart: Cart; now: number };
+type QuoteRequest = {
+  accountId: string;
+  cart: Cart;
+  now: number;
+  /** `usage_limit` does not count. */
+  isUnlimited?: boolean;
+};
 
 /** Finds products of the cart that the account does not have. */
 export async function cartFaults(
@@ -36,7 +42,7 @@ export async function cartFaults(
 /** Quotes an account's coupon. The catalogue decides whether a product is recurring, whatever the cart says. */
 export async function quoteCoupon(
   reader: AuthorityReader,
-  { accountId, cart, now }: QuoteRequest,
+  { accountId, cart, now, isUnlimited = false }: QuoteRequest,
 ): Promise<Result<Quote>> {
   const products = await findProducts(reader, accountId, cart.lines);
   const faults = faultsOf(products, cart.lines);
@@ -53,7 +59,8 @@ export async function quoteCoupon(
     collectionIds: collected.productKeys.has(line.productKey) ? [collected.collectionId] : [],
     recurring: line.recurring || products.get(line.productKey)?.recurring === true,
   }));
-  const redemptions = coupon === null ? 0 : await reader.redemptions.countOf(accountId, coupon.id);
+  const isCounted = coupon !== null && !isUnlimited;
+  const redemptions = isCounted ? await reader.redemptions.countOf(accountId, coupon.id) : 0;
   return done(quoteCart(coupon, { ...cart, lines }, { now, redemptions }));
 }
 
@@ -128,7 +135,16 @@ export async function withStoredCouponCode<Filter extends CouponFilter>(
     : { ...filter, code: await storedCouponCode(filter.code, byCode) };
 }
 
-export type RedeemCoupon = { accountId: string; order: string; cart: Cart };
+export type RedeemCoupon = {
+  accountId: string;
+  order: string;
+  cart: Cart;
+  /**
+   * When an agent answered its caller without this authority (epoch ms): the coupon is judged at that time, and
+   * `usage_limit` does not refuse the redemption. Null or absent: nothing was answered.
+   */
+  takenAt?: number | null;
+};
 
 /** `isNew`: this request made the redemption. */
 export type RedeemedCoupon = { redemption: Redemption; isNew: boolean };
@@ -139,7 +155,13 @@ export async function redeemCoupon(
   command: RedeemCoupon,
   { now }: Context,
 ): Promise<Result<RedeemedCoupon>> {
-  return await redeemOnce(transaction, command, now, () => quoteCoupon(transaction, { ...command, now }));
+  const { takenAt = null } = command;
+  return await redeemOnce(transaction, command, now, async () => {
+    const asked = { ...command, now: takenAt ?? now };
+    const quoted = await quoteCoupon(transaction, asked);
+    if (takenAt === null || !quoted.ok || !isUsedUp(quoted.value)) return quoted;
+    return await quoteCoupon(transaction, { ...asked, isUnlimited: true });
+  });
 }
 
 /** Redeems a coupon of an agent's mirror. The upstream is not notified. */
@@ -165,8 +187,8 @@ export async function voidRedemption(
 }
 
 async function redeemOnce(
-  { redemptions }: AuthorityTransaction,
-  { accountId, order, cart }: RedeemCoupon,
+  { coupons, redemptions }: AuthorityTransaction,
+  { accountId, order, cart, takenAt = null }: RedeemCoupon,
   now: number,
   quoteNow: () => Promise<Result<Quote>>,
 ): Promise<Result<RedeemedCoupon>> {
@@ -182,9 +204,25 @@ async function redeemOnce(
   if (!quoted.ok) return quoted;
   const { value: quote } = quoted;
   if (quote.couponId === null || quote.reasons.length > 0) return notRedeemable(quote);
-  const redemption = { order, couponId: quote.couponId, cart, quote, redeemedAt: now };
+  const coupon = takenAt === null ? null : await coupons.get(accountId, quote.couponId);
+  const isOver =
+    coupon !== null &&
+    coupon.usageLimit !== null &&
+    (await redemptions.countOf(accountId, coupon.id)) >= coupon.usageLimit;
+  const redemption: Redemption = {
+    order,
+    couponId: quote.couponId,
+    cart,
+    quote,
+    redeemedAt: takenAt ?? now,
+    ...(isOver && { overLimit: true }),
+  };
   await redemptions.add(accountId, redemption);
   return done({ redemption, isNew: true });
+}
+
+function isUsedUp({ reasons }: Quote): boolean {
+  return reasons.length === 1 && reasons[0] === 'usage_limit_reached';
 }
 
 function notRedeemable({ reasons }: Quote): Result<never> {

@@ -1,6 +1,6 @@
 import type { Coupon, CouponTerms } from '../domain/checkout/coupon.ts';
 import type { License } from '../domain/license.ts';
-import type { QueueName, LicenseOperationKind } from '../domain/outbox/operation.ts';
+import type { QueueName, LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Result } from '../domain/problem/problem.ts';
 
@@ -113,6 +113,76 @@ export interface Upstream {
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 
+/** The limits of one push. `bytes`: of its body. */
+export type PushLimits = { operations: number; bytes: number };
+
+/** What `GET /sync/v1` says about a Latchkey upstream. `epoch`: the id of the history of its store. */
+export type SyncInfo = { instance: string; epoch: string; limits: PushLimits; maxWaitS: number };
+
+/** The answer to a push. `results`: of the operations that were not applied, by their ids. */
+export type PushAnswer =
+  | {
+      kind: 'results';
+      epoch: string;
+      results: Readonly<Record<string, { outcome: 'refused' | 'conflicted'; code: string }>>;
+    }
+  /** Another push of this agent had the same number: its state directory is used twice, or was restored. */
+  | { kind: 'reused' }
+  | { kind: 'out_of_sequence'; last: number; epoch: string };
+
+/** `epoch` and `cursor`: from the answer before; null: the first request. */
+export type FollowRequest = {
+  epoch: string | null;
+  cursor: string | null;
+  follow: readonly string[];
+  unfollow: readonly string[];
+  waitS: number;
+};
+
+/** Changes of followed license keys. `lastSeq`: the last push of this agent that the licenses contain. */
+export type ChangesAnswer = {
+  epoch: string;
+  cursor: string;
+  lastSeq: number;
+  /** When all followed keys were as they are known here, with these changes (epoch ms). */
+  confirmedAt: number;
+  licenses: readonly { license: License; revision: number }[];
+  absent: readonly string[];
+  hasMore: boolean;
+  /** The upstream follows only the keys of this request. */
+  isReset: boolean;
+};
+
+export type KnownAnswer = readonly {
+  id: string;
+  outcome: 'applied' | 'refused' | 'conflicted' | 'not_seen' | 'too_old';
+  code: string | null;
+}[];
+
+/** A Latchkey upstream that speaks `/sync/v1`. Each call is one request; failures are outcomes. */
+export interface SyncUpstream {
+  info(productId: string, signal: AbortSignal): Promise<Outcome<SyncInfo>>;
+  push(
+    productId: string,
+    push: { seq: number; body: string },
+    signal: AbortSignal,
+  ): Promise<Outcome<PushAnswer>>;
+  changes(
+    productId: string,
+    agent: string,
+    request: FollowRequest,
+    signal: AbortSignal,
+  ): Promise<Outcome<ChangesAnswer>>;
+  known(
+    productId: string,
+    agent: string,
+    ids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Outcome<KnownAnswer>>;
+  /** The body of a push. */
+  writePush(agent: string, seq: number, operations: readonly Operation[]): string;
+}
+
 export type Requester = {
   /** Look-ups of different credentials take turns (`Principal.credential`). */
   credential: string;
@@ -190,6 +260,11 @@ export interface SyncControl {
   pause(writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** Ends a pause, and retries rejected credentials. */
   resume(writeOptions: WriteOptions): Promise<Result<unknown>>;
+  /**
+   * `plain`: pushes to `/sync/v1` end, and what was not answered may have been applied. `automatic`: an upstream that is
+   * Latchkey is pushed to.
+   */
+  chooseProtocol(protocol: 'plain' | 'automatic', writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** Call it when the outbox may have something to do. */
   wake(): void;
   /** Queues license keys to be fetched, so that they can be answered offline. */

@@ -3,13 +3,22 @@ import type { StoreEventStatus } from './store-event.ts';
 import type { OperationState } from '../domain/outbox/operation.ts';
 import type { PreloadProgress } from '../domain/agent/preload.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
+import type { Protocol } from '../domain/outbox/protocol.ts';
 import type { RoleName } from '../domain/role.ts';
 
 /** The upstream as an agent sees it. Times are epoch ms. */
 export type UpstreamStatus = {
   state: 'up' | 'down' | 'paused' | 'unknown';
   since: number;
-  protocol: 'plain' | 'latchkey';
+  protocol: Protocol;
+  /** The number of the last push of each product; empty in the plain protocol. */
+  pushes: readonly {
+    productKey: string;
+    seq: number;
+    isAnswered: boolean;
+    followed: number;
+    confirmedAt: number | null;
+  }[];
   breaker: 'closed' | 'open' | 'half_open';
   lastSuccessAt: number | null;
   lastError: string | null;
@@ -27,6 +36,9 @@ export type UpstreamStatus = {
   /** The upstream rejects the API key. */
   couponsPaused: boolean;
 };
+
+/** What the limiter of the upstream knows of it. */
+export type LimiterStatus = Omit<UpstreamStatus, 'proxy' | 'protocol' | 'pushes'>;
 
 /** Counts requests to the upstream, for `/metrics`. */
 export type UpstreamMeter = {

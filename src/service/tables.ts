@@ -1,4 +1,6 @@
 import type {
+  FollowReads,
+  FollowTable,
   MirrorReads,
   MirrorTable,
   PreloadReads,
@@ -8,7 +10,9 @@ import type {
 } from './agent/tables.ts';
 import type { ActivationReads, ActivationTable, HeldLeaseReads, HeldLeaseTable } from './lease/tables.ts';
 import type { NewEvents, WebhookReads, WebhookTable } from './webhook/tables.ts';
-import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
+import type { SyncReads, SyncTable } from './sync/tables.ts';
+import type { Result } from '../domain/problem/problem.ts';
+import type { OperationReads, OperationTable, PushReads, PushTable, Trace } from './outbox/tables.ts';
 import type { Page } from '../domain/page.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
 import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../domain/license.ts';
@@ -54,6 +58,8 @@ export interface Reader {
   snapshots: SnapshotReads;
   preload: PreloadReads;
   operations: OperationReads;
+  pushes: PushReads;
+  follows: FollowReads;
   idempotency: IdempotencyReads;
   settings: SettingReads;
   audit: AuditReads;
@@ -63,6 +69,7 @@ export interface Reader {
   activations: ActivationReads;
   webhooks: WebhookReads;
   heldLeases: HeldLeaseReads;
+  sync: SyncReads;
 }
 
 /** The only handle that writes to a local store; the writer gives it to one use case at a time. */
@@ -79,6 +86,8 @@ export interface Transaction extends Reader {
   snapshots: SnapshotTable;
   preload: PreloadTable;
   operations: OperationTable;
+  pushes: PushTable;
+  follows: FollowTable;
   trace: Trace;
   changes: Changes;
   idempotency: IdempotencyTable;
@@ -91,7 +100,12 @@ export interface Transaction extends Reader {
   webhooks: WebhookTable;
   events: NewEvents;
   heldLeases: HeldLeaseTable;
+  sync: SyncTable;
+  attempt: Attempt;
 }
+
+/** Does a part of a use case, and undoes it if it is refused. Parts do not contain others, and change no settings. */
+export type Attempt = <Value>(work: () => Promise<Result<Value>>) => Promise<Result<Value>>;
 
 export type Awaitable<Value> = Value | Promise<Value>;
 
@@ -108,9 +122,10 @@ type AgentMethod = 'changeKey' | 'forgetRequests' | 'renumberCoupon';
 export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 
 /** Tables that only an agent or a holder has; their stores are always local and synchronous. */
-type AgentTable = 'mirror' | 'snapshots' | 'operations' | 'preload' | 'trace' | 'heldLeases';
+type AgentTable =
+  'mirror' | 'snapshots' | 'operations' | 'pushes' | 'follows' | 'preload' | 'trace' | 'heldLeases';
 
-type LocalTable = 'changes' | 'events';
+type LocalTable = 'changes' | 'events' | 'attempt';
 
 /** All reads of an authority. A `Reader` is also an `AuthorityReader`. */
 export type AuthorityReader = {
@@ -120,7 +135,7 @@ export type AuthorityReader = {
 /** The only handle that writes to an authority's store. A `Transaction` is also an `AuthorityTransaction`. */
 export type AuthorityTransaction = {
   readonly [Name in Exclude<keyof Transaction, AgentTable | LocalTable>]: AuthorityTable<Transaction[Name]>;
-} & { readonly events: NewEvents };
+} & { readonly events: NewEvents; readonly attempt: Attempt };
 
 export interface TokenReads {
   get(tokenId: string): Token | null;
@@ -364,6 +379,7 @@ export type Lists = {
       | 'tokens'
       | 'audit'
       | 'activations'
+      | 'sync'
   ]: Pick<AuthorityReader[Name], Listed>;
 } & { readonly redemptions: Pick<AuthorityReader['redemptions'], 'listOf'> };
 

@@ -44,8 +44,14 @@ export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';
 export { planStep, pruneOperations } from './outbox/queue.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
+export { chooseProtocol, startPushing } from './outbox/protocol.ts';
+export { confirmFollowed, recordChanges } from './outbox/follow.ts';
+export { recordKnown, renewIdentity } from './outbox/identity.ts';
+export { makeAgentId, planPush, recordPush, resumePushes, storePush } from './outbox/push.ts';
 export { recordRead } from './outbox/record-read.ts';
 export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
+export { applyPush } from './sync/push.ts';
+export { followKeys, forgetAgent, pruneSync } from './sync/follow.ts';
 export { bindUpstream } from './outbox/upstream-state.ts';
 export {
   claimDelivery,

@@ -1,4 +1,4 @@
-import type { Traced } from '../domain/outbox/operation.ts';
+import type { Traced } from '../domain/outbox/trace.ts';
 import type { NewEvent } from '../domain/webhook.ts';
 import type { Trace } from '../service/outbox/tables.ts';
 import type { Change, Changes, Reader, Transaction } from '../service/tables.ts';
@@ -87,7 +87,9 @@ const effects: {
     put: ({ license: { licenseKey } }) => ({ licenseKey }),
     setLocal: (licenseKey) => ({ licenseKey }),
     remove: (licenseKey) => ({ licenseKey }),
-    // This only affects how long a response is cached.
+    // These only affect how long a response is cached.
+    setFollowed: nothing,
+    unfollowAll: nothing,
     touch: nothing,
     shiftWaits: nothing,
     addAlias: anything,

@@ -1,4 +1,6 @@
 import type { Clock, Upstream } from '../service/ports.ts';
+import type { LicenseSnapshot } from '../domain/agent/license-snapshot.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Reader } from '../service/tables.ts';
 import { type KeyedMutex, type Wake, persist } from './waiting.ts';
 import { type LicenseFetcher, isUnsent } from './license-fetcher.ts';
@@ -126,23 +128,50 @@ type RefreshParts = {
   clock: Clock;
   fetcher: LicenseFetcher;
   limiter: UpstreamLimiter;
-  refreshMs: () => number;
+  writer: Writer;
+  policy: () => SyncPolicy;
 };
 
 /** The refresh loop: reads keys whose snapshot is due for a refresh, within the rate's share for refreshes. */
 export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
-  const { reader, clock, fetcher, limiter, refreshMs } = parts;
+  const { reader, clock, fetcher, limiter, policy } = parts;
   while (!signal.aborted) {
     const due = limiter.admission().admitted ? reader.snapshots.toRefresh(clock.monotonic(), batch) : [];
+    const confirmed = due.filter((snapshot) => isConfirmed(parts, snapshot));
+    await confirm(parts, confirmed, signal);
+    const unconfirmed = due.filter((snapshot) => !confirmed.includes(snapshot));
     const outcomes = await Promise.all(
-      due.map(({ productId, license }) => fetcher.fetch(productId, license.licenseKey, 'refresh')),
+      unconfirmed.map(({ productId, license }) => fetcher.fetch(productId, license.licenseKey, 'refresh')),
     );
     // If nothing was sent, or nothing could be stored on a full disk, the same keys would be due again at once.
-    if (due.length < batch || outcomes.every(isUnsent)) {
+    if (due.length < batch || (confirmed.length === 0 && outcomes.every(isUnsent))) {
       // Only the signal ends the sleep early, and the loop condition checks it.
-      await clock.sleep(Math.max(1, refreshMs() * restPart), signal).catch(() => undefined);
+      await clock.sleep(Math.max(1, policy().refreshMs * restPart), signal).catch(() => undefined);
     }
   }
+}
+
+/** Whether the upstream has confirmed a followed key within the time of a refresh, so that no read is needed. */
+function isConfirmed(
+  { reader, clock, policy }: RefreshParts,
+  { productId, license }: LicenseSnapshot,
+): boolean {
+  const { confirmedAt } = reader.follows.get(productId) ?? { confirmedAt: 0 };
+  return clock.now() - confirmedAt <= policy().refreshMs && reader.snapshots.isFollowed(license.licenseKey);
+}
+
+async function confirm(
+  { writer, clock, policy }: RefreshParts,
+  snapshots: readonly LicenseSnapshot[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (snapshots.length === 0) return;
+  const licenseKeys = snapshots.map(({ license }) => license.licenseKey);
+  await persist(clock, signal, () =>
+    writer.write('confirmFollowed', { licenseKeys, policy: policy() }),
+  ).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
 }
 
 /** How long to rest, in ms. The rest doubles while every read fails or nothing is left. */

@@ -4,10 +4,12 @@ import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { QueueKey } from '../service/outbox/tables.ts';
-import type { Clock, Deliveries, Log, Upstream } from '../service/ports.ts';
+import { protocolOf } from '../service/outbox/protocol.ts';
+import type { Clock, Deliveries, Log, PushLimits, SyncUpstream, Upstream } from '../service/ports.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { CommandOf, Writer } from '../service/writer.ts';
+import { BatchPush } from './batch-push.ts';
 import type { CouponSync } from './coupon-sync.ts';
 import { type KeyedMutex, type MutexGuard, persist, Wake } from './waiting.ts';
 import { logOtherWriter, type LicenseFetcher } from './license-fetcher.ts';
@@ -34,6 +36,7 @@ type PushParts = {
   reader: Reader;
   writer: Writer;
   upstream: Upstream;
+  syncUpstream: SyncUpstream;
   clock: Clock;
   log: Log;
   meter: UpstreamMeter;
@@ -41,7 +44,9 @@ type PushParts = {
   limiter: UpstreamLimiter;
   fetcher: LicenseFetcher;
   coupons: CouponSync;
-  settings: () => { concurrency: number; policy: SyncPolicy };
+  settings: () => { concurrency: number; policy: SyncPolicy; productIds: readonly string[] };
+  limits: () => PushLimits;
+  fraction: () => number;
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
@@ -57,12 +62,14 @@ export class Push implements Deliveries {
   /** Queues that were due when the outbox was last read, and were not started; longest due first. */
   #due: QueueKey[] = [];
   readonly #wake: Wake;
+  readonly #batches: BatchPush;
   /** Callers that wait for their operation: each checks again when it is called. */
   readonly #waiting = new Set<() => void>();
 
   constructor(parts: PushParts) {
     this.#parts = parts;
     this.#wake = new Wake(parts.clock);
+    this.#batches = new BatchPush(parts);
   }
 
   /** Runs until the signal aborts, then until requests under way are answered. Rejects when the store failed. */
@@ -79,12 +86,19 @@ export class Push implements Deliveries {
     };
     const loop = async (): Promise<void> => {
       while (!run.signal.aborted) {
-        const waitMs = this.#startDue(run);
+        const waitMs = isPushing(this.#parts.reader)
+          ? Math.min(this.#startDue(run, isOfNoProduct), this.#startBatches(run))
+          : this.#startDue(run, () => true);
         await this.#wake.wait(Math.min(waitMs, maxSleepMs), run.signal);
       }
-      await Promise.all(this.#active.values());
+      await Promise.all([...this.#active.values(), this.#batches.settled()]);
     };
     await Promise.race([loop(), failed.promise]);
+  }
+
+  /** Resolves when a push of the product has ended; at once if none is unanswered. */
+  async pushed(productId: string, signal: AbortSignal): Promise<void> {
+    await this.#batches.pushed(productId, signal);
   }
 
   wake(queue?: Pick<QueueKey, 'subject' | 'queue'>): void {
@@ -142,8 +156,16 @@ export class Push implements Deliveries {
     return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(queue));
   }
 
+  #startBatches(run: Run): number {
+    return this.#batches.startDue(run.signal, (error) => {
+      if (error !== null) run.fail(error);
+      this.#wake.up();
+      this.#notifyWaiting();
+    });
+  }
+
   /** Starts steps for due queues while there is room. Returns for how long nothing can be started, in ms. */
-  #startDue(run: Run): number {
+  #startDue(run: Run, isTaken: (productId: string | null) => boolean): number {
     const { reader, clock, limiter, settings } = this.#parts;
     const now = clock.monotonic();
     while (!run.signal.aborted) {
@@ -152,7 +174,7 @@ export class Push implements Deliveries {
       if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
       if (!this.#hasRoom()) return Infinity;
       const max = settings().concurrency * readAhead;
-      const due = reader.operations.due(now, max, (owner) => limiter.isAccepted(owner));
+      const due = reader.operations.due(now, max, (owner) => isTaken(owner) && limiter.isAccepted(owner));
       this.#due = due.filter((queue) => !this.#active.has(nameOf(queue)));
       if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
     }
@@ -280,6 +302,15 @@ export class Push implements Deliveries {
     if (productId === null || !isLicenseKind(kind)) throw new Error(`operation ${id} has no product`);
     return upstream.change({ productId, licenseKey: subject, kind, requestId }, lifetime);
   }
+}
+
+function isPushing(reader: Reader): boolean {
+  return protocolOf(reader) === 'latchkey';
+}
+
+/** Coupons are created by the plain protocol. */
+function isOfNoProduct(productId: string | null): boolean {
+  return productId === null;
 }
 
 function isLicenseKind(kind: Operation['kind']): kind is LicenseOperationKind {

@@ -1,5 +1,6 @@
 import type { BreakerPolicy } from '../domain/outbox/outcome.ts';
-import type { Clock, Log, Upstream } from '../service/ports.ts';
+import type { Result } from '../domain/problem/problem.ts';
+import type { Clock, Log, PushLimits, SyncUpstream, Upstream, WriteOptions } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
@@ -9,6 +10,8 @@ import { type KeyedMutex, persist, Wake } from './waiting.ts';
 import type { LookupLimits } from './lookup-queue.ts';
 import { probe, preload, refresh } from './background-reads.ts';
 import { LicenseFetcher } from './license-fetcher.ts';
+import { discover } from './discover.ts';
+import { Follow } from './follow.ts';
 import { Push } from './push.ts';
 import { UpstreamLimiter } from './upstream-limiter.ts';
 
@@ -36,6 +39,9 @@ export type SyncParts = {
   reader: Reader;
   writer: Writer;
   upstream: Upstream;
+  syncUpstream: SyncUpstream;
+  /** In [0, 1), for jitter. */
+  fraction: () => number;
   clock: Clock;
   log: Log;
   meter: UpstreamMeter;
@@ -53,15 +59,19 @@ export class Sync {
   readonly fetcher: LicenseFetcher;
   readonly coupons: CouponSync;
   readonly push: Push;
+  readonly follow: Follow;
   readonly #parts: SyncParts;
   readonly #probeWake: Wake;
   readonly #preloadWake: Wake;
+  readonly #discoverWake: Wake;
+  #limits: PushLimits = { operations: 500, bytes: 256 * 1024 };
 
   constructor(parts: SyncParts) {
     const { settings, clock } = parts;
     this.#parts = parts;
     this.#probeWake = new Wake(clock);
     this.#preloadWake = new Wake(clock);
+    this.#discoverWake = new Wake(clock);
     this.limiter = new UpstreamLimiter({
       ...parts,
       onChange: () => {
@@ -81,10 +91,21 @@ export class Sync {
       lookups: () => settings().lookups,
       onRead: () => {
         this.push.wake();
+        this.follow.followNew();
       },
     });
     this.coupons = new CouponSync(shared);
-    this.push = new Push({ ...shared, fetcher: this.fetcher, coupons: this.coupons });
+    this.push = new Push({
+      ...shared,
+      fetcher: this.fetcher,
+      coupons: this.coupons,
+      limits: () => this.#limits,
+    });
+    this.follow = new Follow({
+      ...shared,
+      pushed: (productId, signal) => this.push.pushed(productId, signal),
+      onRecorded: () => this.push.wake(),
+    });
   }
 
   /** Runs until the signal aborts, then until requests under way are answered. Rejects when the store failed. */
@@ -94,8 +115,10 @@ export class Sync {
     const loops = [
       this.push.run(signal),
       probe({ ...shared, wake: this.#probeWake }, signal),
+      this.#discover(signal),
+      this.follow.run(signal),
       preload({ ...shared, wake: this.#preloadWake, productIds: () => settings().productIds }, signal),
-      refresh({ ...shared, refreshMs: () => settings().policy.refreshMs }, signal),
+      refresh({ ...shared, policy: () => settings().policy }, signal),
     ];
     // A wait that ends because the process ends is no error.
     const unlessEnding = (error: unknown): void => {
@@ -107,6 +130,23 @@ export class Sync {
   /** License keys were queued for preload, or a person resumed sync. */
   wakePreload(): void {
     this.#preloadWake.up();
+  }
+
+  /** Chooses how changes reach the upstream (src/sync/README.md, Which protocol). */
+  async chooseProtocol(protocol: 'plain' | 'automatic', writeOptions: WriteOptions): Promise<Result<null>> {
+    const { writer, settings } = this.#parts;
+    const { reconcileAfterMs } = settings().policy;
+    const chosen = await writer.write('chooseProtocol', { protocol, reconcileAfterMs }, writeOptions);
+    this.#wake();
+    return chosen;
+  }
+
+  async #discover(signal: AbortSignal): Promise<void> {
+    const onFound = (limits: PushLimits): void => {
+      this.#limits = limits;
+      this.push.wake();
+    };
+    await discover({ ...this.#parts, limiter: this.limiter, wake: this.#discoverWake, onFound }, signal);
   }
 
   async #storeRetryAfter(until: number): Promise<void> {
@@ -124,5 +164,6 @@ export class Sync {
   #wake(): void {
     this.push.wake();
     this.#probeWake.up();
+    this.#discoverWake.up();
   }
 }

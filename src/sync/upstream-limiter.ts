@@ -13,7 +13,7 @@ import {
 } from '../domain/outbox/outcome.ts';
 import type { Blocker } from '../domain/outbox/explanation.ts';
 import type { Clock, Log } from '../service/ports.ts';
-import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
+import type { LimiterStatus, UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { RateLimiter, type Priority } from './rate-limiter.ts';
 
 type UpstreamLimiterSettings = CredentialSettings & {
@@ -206,12 +206,11 @@ export class UpstreamLimiter {
     this.#parts.onRecovery();
   }
 
-  status(): Omit<UpstreamStatus, 'proxy'> {
+  status(): LimiterStatus {
     const paused = this.#pausedAt === null ? {} : { state: 'paused' as const, since: this.#pausedAt };
     return {
       ...this.#health,
       ...paused,
-      protocol: 'plain',
       breaker: this.#breaker.state,
       retryAfterUntil: this.#wallClock(this.#notBefore),
       nextAttemptAt: this.#nextAttemptAt(),

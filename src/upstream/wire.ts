@@ -111,21 +111,29 @@ const couponName = z.object({
 export function readLicense(body: unknown, licenseKey: string): Parsed<License> {
   const reading = read(licenseResponse, body);
   if ('fault' in reading) return reading;
-  const { license_key, product_link, buyer_email, uses, enabled, date, ...others } = reading.value.data;
-  if (foldKey(license_key) !== foldKey(licenseKey)) {
-    return { fault: 'the response is about another license key' };
-  }
+  const { data } = reading.value;
+  return foldKey(data.license_key) === foldKey(licenseKey)
+    ? { value: licenseFrom(data) }
+    : { fault: 'the response is about another license key' };
+}
+
+/** Reads a license without an envelope. */
+export function readBareLicense(body: unknown): Parsed<License> {
+  const reading = read(license, body);
+  return 'fault' in reading ? reading : { value: licenseFrom(reading.value) };
+}
+
+function licenseFrom(wire: z.infer<typeof license>): License {
+  const { license_key, product_link, buyer_email, uses, enabled, date, ...others } = wire;
   const extra = limitExtra(others);
   return {
-    value: {
-      licenseKey: license_key.trim(),
-      productKey: product_link,
-      buyerEmail: buyer_email,
-      uses,
-      enabled,
-      createdAt: date,
-      ...(extra !== null && { extra }),
-    },
+    licenseKey: license_key.trim(),
+    productKey: product_link,
+    buyerEmail: buyer_email,
+    uses,
+    enabled,
+    createdAt: date,
+    ...(extra !== null && { extra }),
   };
 }
 

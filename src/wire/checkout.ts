@@ -152,15 +152,14 @@ export const redemptionList = z
   .meta({ id: 'RedemptionList' });
 
 export function serializeRedemption(
-  { order, quote, redeemedAt }: Redemption,
+  { order, quote, redeemedAt, overLimit }: Redemption,
   role: RoleName,
 ): RedemptionObject {
   return {
     order,
     ...serializeQuote(quote, role),
     redeemed_at: formatDatetime(redeemedAt),
-    // The limit was checked in the transaction that recorded the redemption.
-    over_limit: false,
+    over_limit: overLimit === true,
   };
 }
 

@@ -7,6 +7,7 @@ const sortKeys = {
   accounts: ['string'],
   activations: ['string'],
   acts: ['number', 'number'],
+  agents: ['number'],
   changes: ['number'],
   collections: ['string'],
   coupons: ['number'],

@@ -47,6 +47,7 @@ export const problemObject = z
     last: z.int().optional(),
     challenge: z.string().optional(),
     uses: useTotals.optional(),
+    epoch: z.string().optional(),
   })
   .meta({ id: 'Problem' });
 

@@ -18,7 +18,23 @@ export const upstreamObject = z
   .object({
     state: z.enum(['up', 'down', 'paused', 'unknown']),
     since: instant,
-    protocol: z.enum(['plain', 'latchkey']),
+    protocol: z
+      .enum(['plain', 'latchkey'])
+      .describe('`latchkey`: changes are pushed to `/sync/v1`, and nothing has to be guessed.'),
+    pushes: z
+      .array(
+        z
+          .object({
+            product_key: z.string(),
+            seq: count.describe('The number of the last push.'),
+            answered: z.boolean(),
+            followed: count.describe('License keys whose changes the upstream sends.'),
+            confirmed_at: instant.nullable().describe('When the upstream confirmed all of them.'),
+          })
+          .meta({ id: 'ProductPushes' }),
+      )
+      .readonly()
+      .describe('Empty unless changes are pushed.'),
     breaker: z.enum(['closed', 'open', 'half_open']),
     last_success_at: instant.nullable(),
     last_error: z.string().nullable(),
@@ -69,6 +85,12 @@ export type OutboxObject = z.infer<typeof outboxObject>;
 
 /** The response of `/admin/v1/sync/…`: two parts of `/statusz`. */
 export const syncObject = z.object({ upstream: upstreamObject, outbox: outboxObject }).meta({ id: 'Sync' });
+
+/** `POST /admin/v1/sync/protocol`. */
+export const protocolParameters = parameters(
+  { protocol: oneOf(['plain', 'automatic'] as const) },
+  { id: 'ProtocolChoice' },
+);
 
 export const leasesObject = z
   .object({
@@ -274,6 +296,13 @@ function serializeUpstream(upstream: UpstreamStatus): UpstreamObject {
     state: upstream.state,
     since: formatDatetime(upstream.since),
     protocol: upstream.protocol,
+    pushes: upstream.pushes.map(({ productKey, seq, isAnswered, followed, confirmedAt }) => ({
+      product_key: productKey,
+      seq,
+      answered: isAnswered,
+      followed,
+      confirmed_at: confirmedAt === null ? null : formatDatetime(confirmedAt),
+    })),
     breaker: upstream.breaker,
     last_success_at: upstream.lastSuccessAt === null ? null : formatDatetime(upstream.lastSuccessAt),
     last_error: upstream.lastError,

@@ -63,6 +63,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'activation block': 'needs an issuer: test/cli/issuer.test.ts',
   'webhook test': 'needs a receiver: test/cli/webhook.test.ts',
   'webhook replay': 'needs a receiver: test/cli/webhook.test.ts',
+  'agent forget': 'needs an agent: test/cli/agent.test.ts',
   'outbox retry': 'needs a change that is dead: test/e2e/outbox-decisions.test.ts',
   'outbox confirm': 'needs a change uncertain: test/e2e/outbox-decisions.test.ts',
   'outbox decide': 'needs changes that are dead: test/e2e/outbox-decisions.test.ts',
@@ -126,6 +127,7 @@ const successes: readonly string[] = [
   'webhook rotate $webhook_id',
   'webhook resume $webhook_id',
   'webhook remove $webhook_id',
+  'agent list',
   'audit list',
   'audit show 1',
   'status',
@@ -160,6 +162,8 @@ const successes: readonly string[] = [
 const successesOfAgent: readonly string[] = [
   'preload $folder/keys.txt',
   'sync now',
+  'sync protocol plain',
+  'sync protocol automatic',
   // What is in flight takes no decision.
   'sync pause',
   'coupon create --code WINTER --type multi --percent-off 20',

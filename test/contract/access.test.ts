@@ -1,7 +1,7 @@
 import { defaultLeaseTerms } from '../../src/domain/lease.ts';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Principal, scopes, type Scope } from '../../src/domain/access/principal.ts';
+import { apiKeyScopes, type Principal, scopes, type Scope } from '../../src/domain/access/principal.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
@@ -10,7 +10,7 @@ import { apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app
  * The required scope of each route, by the first matching pattern (src/http/README.md, Credentials and
  * scopes).
  */
-const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
+const documented: readonly (readonly [RegExp, Scope | 'anyone' | 'any'])[] = [
   [/^GET \/(?:livez|readyz|openapi\.json)$/, 'anyone'],
   [/^GET \/(?:statusz|metrics)$/, 'ops'],
   [/^GET \/api\/v2\/license\/verify$/, 'verify'],
@@ -28,7 +28,8 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^(?:PUT \/agent\/v1\/lease|POST \/agent\/v1\/lease\/request)$/, 'use'],
   [/^(?:POST|DELETE) \/agent\/v1\/activations(?:\/:key)?$/, 'use'],
   [/^GET \/agent\/v1\/activations$/, 'ops'],
-  [/^(?:GET|POST) \/sync\/v1\//, 'use'],
+  [/^(?:GET \/sync\/v1|POST \/sync\/v1\/(?:push|known))$/, 'any'],
+  [/^POST \/sync\/v1\/changes$/, 'verify'],
   [/^(?:POST \/lease\/v1|GET \/lease\/v1\/keys)$/, 'anyone'],
   [/^GET \/agent\/v1\/lease$/, 'verify'],
   [/^GET \/agent\/v1\/activations$/, 'ops'],
@@ -40,7 +41,8 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^(?:GET|POST|PUT|DELETE) \/admin\/v1\//, 'admin'],
 ];
 
-function neededFor(route: Route): Scope | 'anyone' | undefined {
+/** `any`: each valid credential, whatever its scopes. */
+function neededFor(route: Route): Scope | 'anyone' | 'any' | undefined {
   return documented.find(([pattern]) => pattern.test(nameOf(route)))?.[1];
 }
 
@@ -52,7 +54,7 @@ test('every route has the access rule that the contract documents', () => {
   expect(routes.length).toBeGreaterThan(20);
   for (const route of routes) {
     const { access } = route as { access: Route['access'] | undefined };
-    expect([nameOf(route), access === 'anyone' ? access : access?.scope]).toEqual([
+    expect([nameOf(route), access === 'anyone' ? access : (access?.scope ?? 'any')]).toEqual([
       nameOf(route),
       neededFor(route),
     ]);
@@ -130,7 +132,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
   afterAll(() => opened[Symbol.asyncDispose]());
 
   const expected = (needed: string | undefined, carried: readonly string[]): string =>
-    needed === 'anyone' || carried.includes('admin') || carried.includes(needed ?? '')
+    needed === 'anyone' || needed === 'any' || carried.includes('admin') || carried.includes(needed ?? '')
       ? 'open'
       : 'scope_missing';
 
@@ -153,7 +155,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
       const { access } = route;
       const kinds = [
         ['product_secret', { 'product-secret-key': productSecret }, ['verify', 'use', 'manage']],
-        ['api_key', { 'service-api-key': apiKey }, ['coupons:read', 'coupons:write']],
+        ['api_key', { 'service-api-key': apiKey }, apiKeyScopes],
       ] as const;
       for (const [kind, headers, carried] of kinds) {
         const said = atTheDoor(await call(server, route, headers));

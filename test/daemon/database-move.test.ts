@@ -9,6 +9,7 @@ import { Database } from '../../src/store/postgres/database.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import {
   createShop,
+  push,
   readEverything,
   repeatWrites,
   type Caller,
@@ -140,7 +141,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     const rows = await place.query(
       `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '${place.schema}'`,
     );
-    const derived = ['schema_version', 'coupon_number', 'series'];
+    const derived = ['schema_version', 'coupon_number', 'series', 'sync_follow', 'license_change'];
     expect([...Object.keys(tables), ...derived].toSorted()).toEqual(
       rows.map(({ name }) => String(name)).toSorted(),
     );
@@ -157,6 +158,20 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
       ];
       expect([name, names]).toEqual([name, expected.toSorted().join(' ')]);
     }
+  });
+
+  test('After a move, the pushes of agents continue, and none is carried out again.', async () => {
+    await using place = await machine();
+    const shop = await place.during('sqlite', (call) => createShop(call));
+    expect(shop.pushed).toContain(null);
+    expect(await place.move()).toMatchObject({ code: 0 });
+    await place.during('postgres', async (call) => {
+      const before = await readEverything(call, shop);
+      expect(await push(call, 1, shop.licenseKeys)).toEqual(shop.pushed);
+      expect(await push(call, 2, shop.licenseKeys)).toEqual(shop.pushed);
+      expect(await push(call, 4, shop.licenseKeys)).toBe('out_of_sequence');
+      expect(await readEverything(call, shop)).toEqual(before);
+    });
   });
 
   test('A backup can be moved while the daemon runs, and becomes a new instance.', async () => {

@@ -2,7 +2,7 @@ import { expect, test, onTestFinished, vi } from 'vitest';
 import { pino } from 'pino';
 import { hashLicenseKeys, allowedFields, OperationLog, BufferedLines } from '../../src/daemon/log.ts';
 import type { Log } from '../../src/service/ports.ts';
-import { traced } from '../../src/domain/outbox/operation.ts';
+import { traced } from '../../src/domain/outbox/trace.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 
 test('The log withholds a field that is not in the list of fields.', () => {

@@ -8,7 +8,7 @@ import {
   type DiskSpaceMessage,
 } from '../../src/daemon/threads/worker.ts';
 import { startWriter, WriterThread } from '../../src/daemon/threads/writer-thread.ts';
-import { traced, type Traced } from '../../src/domain/outbox/operation.ts';
+import { traced, type Traced } from '../../src/domain/outbox/trace.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../src/service/writer.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';

@@ -1,39 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { type LeaseLimits, growthOf, leaseDates, nextRev, waitsUntil } from '../../src/domain/lease-rules.ts';
 import { usesAfter } from '../../src/domain/lease.ts';
-import { decideSequence } from '../../src/domain/sequence.ts';
 import { buildActivation, buildRequest, thumbprint } from '../support/builders/activation-builders.ts';
 import { at } from '../support/builders/store-builders.ts';
 
 const day = 86_400_000;
 const minute = 60_000;
-
-describe('the order of requests', () => {
-  const last = { seq: 4, digest: 'd4' };
-  const cases = [
-    ['the next request is carried out', { seq: 5, digest: 'd5', challenge: null }, 'next'],
-    ['the last request is repeated', { seq: 4, digest: 'd4', challenge: null }, 'repeated'],
-    ['a challenge is repeated with its request', { seq: 4, digest: 'd4', challenge: 'old' }, 'repeated'],
-    [
-      'another request with the last number is out of sequence',
-      { seq: 4, digest: 'x', challenge: null },
-      'out_of_sequence',
-    ],
-    ['an earlier request is out of sequence', { seq: 3, digest: 'd3', challenge: null }, 'out_of_sequence'],
-    ['a later request is out of sequence', { seq: 6, digest: 'd6', challenge: 'c4' }, 'out_of_sequence'],
-    ['a request with the challenge continues', { seq: 5, digest: 'd5', challenge: 'c4' }, 'continued'],
-    [
-      'a request with another challenge is out of sequence',
-      { seq: 5, digest: 'd5', challenge: 'c3' },
-      'out_of_sequence',
-    ],
-  ] as const;
-  for (const [name, request, decision] of cases) {
-    it(`the order of requests: ${name}`, () => {
-      expect(decideSequence(last, request, 'c4')).toBe(decision);
-    });
-  }
-});
 
 describe('totals of uses', () => {
   const before = { recorded: 5, returned: 2 };

@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { leaksIn } from '../support/app/canary.ts';
+import { startAuthorityAndAgents, untilEqual } from '../support/harness/authority-and-agents.ts';
+import { HttpGateway } from '../support/network/http-gateway.ts';
 import { payhipRefund } from '../support/builders/store-events.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/harness/plain-upstream.ts';
@@ -355,6 +358,63 @@ test('an agent discloses no secret and no license key, even if its upstream quot
   for (const msg of ['an operation was not delivered', 'an event of a store: its license keys are read'])
     expect(daemon.lines.some((line) => line.msg === msg)).toBe(true);
   for (const kept of [secret, apiKey, token, webhookSecret]) expect(files).not.toContain(kept);
+});
+
+/** Whether a route can be asked without more parameters, and does not give out the whole store. */
+function isPlainRead({ method, path }: Route): boolean {
+  return method === 'GET' && !path.includes(':') && path !== '/admin/v1/backup';
+}
+
+test('an authority and its agent disclose no agent id, and no license key that is pushed or followed', async () => {
+  const licenseKeys = [licenseKey(1), licenseKey(2)];
+  let gateway: HttpGateway | null = null;
+  const via = async (url: string): Promise<HttpGateway> => (gateway = await HttpGateway.start(url));
+  const settings = { log: { level: 'trace' }, limits: { failed_rate: 1_000_000 } };
+  await using fleet = await startAuthorityAndAgents({ licenseKeys, via, settings });
+  const { authority, agents } = fleet;
+  const [only] = agents;
+  if (gateway === null || only === undefined) throw new Error('nothing was started');
+  const { requests }: HttpGateway = gateway;
+  await only.use(licenseKeys);
+  await authority.refund(licenseKey(2));
+  await only.use(licenseKeys);
+  await untilEqual(fleet, licenseKeys);
+  using store = new DatabaseSync(join(only.directory, 'state', 'latchkey.db'), { readOnly: true });
+  const id = String(store.prepare(`SELECT value FROM setting WHERE name = 'sync_agent'`).get()?.['value']);
+  expect(id).toMatch(/^[0-9a-f]{32}$/);
+  const told = new Told();
+  told.secrets.push(id);
+  // Requests that are refused because of their numbers or shapes.
+  for (const body of [
+    { agent: id, seq: 99, operations: [{ id: 'Canary', kind: 'Canary', license_key: licenseKey(1) }] },
+    { agent: id, seq: 1, operations: [null] },
+    { agent: `${id}Canary`, seq: 'Canary', operations: 'Canary' },
+    { agent: id, follow: [licenseKey(1)], cursor: 'Canary', wait: 'Canary' },
+    { agent: id, ids: ['Canary'] },
+  ]) {
+    for (const path of ['push', 'changes', 'known']) {
+      const headers = { 'product-secret-key': 'secret-of-the-product' };
+      const target = `/sync/v1/${path}?agent=${id}`;
+      told.addResponse(target.slice(0, 16), await authority.http.post(target, { headers, json: body }));
+    }
+  }
+  for (const [name, http, headers] of [
+    ['authority', authority.http, authority.admin],
+    ['agent', only.agent.client, only.agent.admin],
+  ] as const) {
+    for (const { path } of routes.filter(isPlainRead)) {
+      const { body, headers: sent } = await http.get(path, { headers });
+      const shows = /^.admin.v1.(licenses|purchases|outbox|activations)|^.api/.test(path);
+      told.add(`${name} ${path}`, JSON.stringify(shows ? sent : [sent, body]));
+    }
+  }
+  told.add('URLs', requests.join('\n'));
+  for (const { process: daemon } of [authority, only.agent]) told.addProcess(daemon);
+  const lines = [authority, only.agent].flatMap(({ process: daemon }) => daemon.lines);
+  expect(lines.filter((line) => Object.values(line).includes('(withheld)'))).toEqual([]);
+  const isShown = (leak: string): boolean => leak.startsWith('URLs') && leak.includes('canary');
+  expect(told.leaks().filter((leak) => !isShown(leak))).toEqual([]);
+  expect(told.count).toBeGreaterThan(50);
 });
 
 test('the test finds a canary in every encoding in which it could be disclosed', () => {

@@ -9,7 +9,7 @@ import {
   movesCounter,
   refusal,
 } from '../support/harness/plain-upstream.ts';
-import { tracePoints } from '../../src/domain/outbox/operation.ts';
+import { tracePoints } from '../../src/domain/outbox/trace.ts';
 
 const points: ReadonlySet<unknown> = new Set(tracePoints);
 

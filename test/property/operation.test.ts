@@ -31,8 +31,10 @@ function eventsWith({ at, baseUses, certain, lasting }: Happening): Events {
     needless: { type: 'needless', at },
     question: { type: 'question', baseUses, lasting },
     resend: { type: 'resend' },
+    resume: { type: 'resume' },
     read_applied: { type: 'read_applied', certain, at },
     read_absent: { type: 'read_absent', certain },
+    known: { type: 'known', was: certain ? 'applied' : 'not_seen', at },
     reopen: { type: 'reopen' },
     hold: { type: 'hold' },
     conflict: { type: 'conflict' },
@@ -95,12 +97,14 @@ describe('an operation after any events', () => {
     );
   });
 
-  it('an operation never leaves a finished state', () => {
+  it('an operation leaves a finished state only if a restored upstream expects it again', () => {
     assert(
       property(walk, (events) => {
         const places = placesOf(events);
-        const end = places.findIndex(({ progress }) => finished.has(progress.state));
-        expect(end === -1 || end === places.length - 1).toBe(true);
+        const after = places.filter((_, index) =>
+          finished.has(places[index - 1]?.progress.state ?? 'pending'),
+        );
+        expect(after.filter(({ by }) => by.type !== 'resume')).toEqual([]);
       }),
       often,
     );
@@ -119,16 +123,18 @@ describe('an operation after any events', () => {
     );
   });
 
-  it('an operation ends delivered only if nothing was uncertain, or if a person has said so', () => {
+  it('an operation ends delivered only if nothing was uncertain, or if a person or the upstream has said so', () => {
+    const settles = new Set<OperationEventType>(['retry', 'known', 'resume']);
     assert(
       property(walk, (events) => {
         let inDoubt = false;
         for (const { progress, by } of placesOf(events)) {
           if (by.type === 'repeat') inDoubt = true;
           if (by.type === 'read_absent') inDoubt = !by.certain;
-          if (by.type === 'retry' && progress.state === 'pending') inDoubt = progress.maybeApplied;
+          if (settles.has(by.type) && progress.state === 'pending') inDoubt = progress.maybeApplied;
           const isCertain =
             by.type === 'confirm' ||
+            by.type === 'known' ||
             (by.type === 'read_applied' && by.certain) ||
             (by.type === 'applied' && (by.certain || !inDoubt)) ||
             (by.type === 'needless' && !inDoubt);
@@ -139,7 +145,7 @@ describe('an operation after any events', () => {
     );
   });
 
-  it('an operation with a lost attempt is called not applied only after a read or a decision of a person', () => {
+  it('an operation with a lost attempt is called not applied only after a read, or as a person or the upstream says', () => {
     const unapplied = new Set<OperationState>(['dead', 'cancelled', 'conflicted']);
     const settlesDoubt = new Set<OperationEventType>([
       'read_absent',
@@ -148,6 +154,7 @@ describe('an operation after any events', () => {
       'drop',
       'conflict',
       'cancel',
+      'known',
     ]);
     assert(
       property(walk, (events) => {
@@ -155,6 +162,7 @@ describe('an operation after any events', () => {
         for (const { progress, by } of placesOf(events)) {
           if (by.type === 'repeat' || by.type === 'ambiguous') isLost = true;
           if (settlesDoubt.has(by.type)) isLost = false;
+          if (by.type === 'resume' && progress.state === 'pending') isLost = progress.maybeApplied;
           expect(isLost && unapplied.has(progress.state)).toBe(false);
         }
       }),

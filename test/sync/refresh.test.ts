@@ -17,8 +17,9 @@ async function createRefreshing(keys: readonly string[]): Promise<ManualHarness>
   const harness = await createManualHarness();
   harness.policy = { ...harness.policy, refreshMs: hour };
   for (const licenseKey of keys) await harness.learn(licenseKey);
-  const { store, clock, sync } = harness;
-  const parts = { reader: store, clock, fetcher: sync.fetcher, limiter: sync.limiter, refreshMs: () => hour };
+  const { store, writer, clock, sync } = harness;
+  const policy = () => harness.policy;
+  const parts = { reader: store, writer, clock, fetcher: sync.fetcher, limiter: sync.limiter, policy };
   void refresh(parts, harness.ending.signal);
   return harness;
 }

@@ -129,9 +129,33 @@ function UpstreamFields({ upstream }: { upstream: UpstreamObject }) {
         'Refused secrets': upstream.paused_products.length > 0 && upstream.paused_products.join(', '),
         'API key': upstream.coupons_paused && 'refused: changes of coupons wait',
         Proxy: upstream.proxy,
+        Protocol: protocolTexts[upstream.protocol],
+        ...Object.fromEntries(upstream.pushes.map(pushEntry)),
       }}
     />
   );
+}
+
+const protocolTexts: Readonly<Record<UpstreamObject['protocol'], string>> = {
+  plain: 'the API of the specification',
+  latchkey: '/sync/v1 of a Latchkey',
+};
+
+/** What was pushed and is followed for a product. */
+function pushEntry(pushes: UpstreamObject['pushes'][number]) {
+  const { product_key: product, seq, answered, followed, confirmed_at: at } = pushes;
+  return [
+    product,
+    <>
+      {seq === 0 ? 'no push yet' : `push ${count(seq)}${answered ? '' : ', not answered yet'}`};{' '}
+      {counted(followed, 'followed key')}
+      {at !== null && (
+        <>
+          , confirmed <Time at={at} />
+        </>
+      )}
+    </>,
+  ] as const;
 }
 
 function SyncActions({ state, onDone }: { state: UpstreamState; onDone: () => void }) {

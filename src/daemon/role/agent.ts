@@ -8,15 +8,17 @@ import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/queue.ts';
-import type { Log, SyncControl, Upstream } from '../../service/ports.ts';
+import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/ports.ts';
 import type { LeaseDesk } from '../../service/lease/services.ts';
 import type { LicenseService } from '../../service/services.ts';
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { Sync } from '../../sync/sync.ts';
-import { plainUpstream } from '../../upstream/plain-upstream.ts';
+import { networkTransport } from '../../upstream/exchange.ts';
+import { plainUpstreamOver, type PlainUpstreamSettings } from '../../upstream/plain-upstream.ts';
 import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';
-import { isSameDigest } from '../system/machine.ts';
+import { SyncEndpoint } from '../../upstream/sync-endpoint.ts';
+import { isSameDigest, systemRandom } from '../system/machine.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
 import { LazyStoreEvents } from './store-events.ts';
@@ -24,8 +26,9 @@ import { LazyStoreEvents } from './store-events.ts';
 /** Builds an agent: the client of its upstream, the sync loops, and the services for callers. */
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
   const { current, reader, clock, tokenUses: uses } = parts;
-  const upstream = connect(parts);
-  const sync = openSync(parts, upstream);
+  const connected = connect(parts);
+  const { upstream } = connected;
+  const sync = openSync(parts, connected);
   const storeEvents = new LazyStoreEvents({ ...parts, sync });
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
   const licenseService = agentLicenseService({
@@ -78,10 +81,11 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   };
 }
 
-function openSync(parts: RoleParts & { reader: Reader }, upstream: Upstream): Sync {
+function openSync(parts: RoleParts & { reader: Reader }, connected: Connected): Sync {
   const sync = new Sync({
     ...parts,
-    upstream,
+    ...connected,
+    fraction: () => systemRandom.fraction(),
     mutex: new KeyedMutex(),
     settings: () => parts.current.sync(),
     onState: (state) => recordState(parts, state),
@@ -140,7 +144,10 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
   }
 }
 
-function connect({ instance, current, clock, writer, log }: RoleParts): ReturnType<typeof plainUpstream> {
+type Connected = { upstream: Upstream & AsyncDisposable; syncUpstream: SyncUpstream };
+
+/** Both protocols share their connections. */
+function connect({ instance, current, clock, writer, log }: RoleParts): Connected {
   const { upstream } = current;
   const maxConnections = (): number => current.configuration.sync.concurrency * 2 + 2;
   const read = upstream.caFile === null ? null : readCertificates(upstream.caFile, readNamedFile);
@@ -149,23 +156,25 @@ function connect({ instance, current, clock, writer, log }: RoleParts): ReturnTy
   const connections = connectionSettings(upstream, current.configuration.listen, { ca, maxConnections });
   const proxy = connections.proxy();
   if (proxy !== null) logProxy(proxy, log);
-  return plainUpstream(
-    {
-      ...connections,
-      ...speechSettings(upstream),
-      self: instance,
-      apiKey: () => current.upstream.apiKey?.reveal() ?? null,
-      secretOf: (productId) => current.secretOf(productId),
-      onOutcome: ({ path: route, ...request }) => {
-        log.debug({ route, ...request }, 'request to the upstream');
-      },
-      onDate: (date) => {
-        // If this write fails, maintenance records the time within a minute.
-        if (clock.learn(date)) writer.write('markTime', { mark: clock.mark() }).catch(() => undefined);
-      },
+  const settings: PlainUpstreamSettings = {
+    ...connections,
+    ...speechSettings(upstream),
+    self: instance,
+    apiKey: () => current.upstream.apiKey?.reveal() ?? null,
+    secretOf: (productId) => current.secretOf(productId),
+    onOutcome: ({ path: route, ...request }) => {
+      log.debug({ route, ...request }, 'request to the upstream');
     },
-    clock,
-  );
+    onDate: (date) => {
+      // If this write fails, maintenance records the time within a minute.
+      if (clock.learn(date)) writer.write('markTime', { mark: clock.mark() }).catch(() => undefined);
+    },
+  };
+  const transport = networkTransport(settings);
+  return {
+    upstream: plainUpstreamOver(transport, settings, clock),
+    syncUpstream: new SyncEndpoint(transport, settings, clock),
+  };
 }
 
 function logProxy(choice: ProxyChoice, log: Log): void {
@@ -201,6 +210,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
       sync.wakePreload();
       return done;
     },
+    chooseProtocol: (protocol, writeOptions) => sync.chooseProtocol(protocol, writeOptions),
     wake: () => push.wake(),
     async preload(command, writeOptions) {
       const queued = await writer.write('queuePreload', command, writeOptions);

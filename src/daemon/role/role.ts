@@ -21,7 +21,7 @@ import type { Product } from '../../domain/catalogue.ts';
 import { type Log, type SyncControl, type Clock, StorageError } from '../../service/ports.ts';
 import type { LeaseDesk } from '../../service/lease/services.ts';
 import type { LeaseHolder } from '../../service/lease/ports.ts';
-import type { HolderStatus, RecordCounts, UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
+import type { HolderStatus, LimiterStatus, RecordCounts, UpstreamMeter } from '../../service/status.ts';
 import type { EventResult, StoreEvents } from '../../service/store-event.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
@@ -36,7 +36,7 @@ export type Role = {
   productName: ProductName;
   /** Null on an authority. */
   upstream: {
-    status(): Omit<UpstreamStatus, 'proxy'>;
+    status(): LimiterStatus;
     /** What blocks all requests with the secret of a product (null: with the API key). */
     blocker(productKey: string | null): Blocker | null;
     /** Tries refused credentials again, because they may have changed. */

@@ -47,6 +47,7 @@ export class ReadingThread implements AsyncDisposable {
     mirror: this.#table('mirror', ['list', 'count']),
     snapshots: this.#table('snapshots', ['list', 'count']),
     activations: this.#table('activations', ['list', 'count']),
+    sync: this.#table('sync', ['list', 'count']),
     operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
   };
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
-import type { Traced } from '../../domain/outbox/operation.ts';
+import type { Traced } from '../../domain/outbox/trace.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type Clock, type StorageFault, type WriteOptions } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';

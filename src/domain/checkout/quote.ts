@@ -211,6 +211,8 @@ export type Redemption = {
   cart: Cart;
   quote: Quote;
   redeemedAt: number;
+  /** It was made without the authority, and goes beyond the coupon's `usage_limit`. */
+  overLimit?: true;
 };
 
 /**

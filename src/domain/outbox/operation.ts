@@ -139,10 +139,14 @@ export type OperationEvent =
   | { type: 'question'; baseUses: number | null; lasting: boolean }
   /** It may have been delivered before this start, but is sent anyway. */
   | { type: 'resend' }
+  /** An upstream that knows operations by their ids expects its push again. */
+  | { type: 'resume' }
   /** A read shows that it was applied; `certain` if no other writer can explain that. */
   | { type: 'read_applied'; certain: boolean; at: number }
   /** A read shows that it was not applied; `certain` as above. */
   | { type: 'read_absent'; certain: boolean }
+  /** The upstream knows operations by their ids, and says what became of this one. */
+  | { type: 'known'; was: 'applied' | 'refused' | 'not_seen'; at: number }
   /** The upstream knows the license key again. */
   | { type: 'reopen' }
   | { type: 'hold' }
@@ -177,8 +181,10 @@ const nothing = {
   needless: null,
   question: null,
   resend: null,
+  resume: null,
   read_applied: null,
   read_absent: null,
+  known: null,
   hold: null,
   reopen: null,
   conflict: null,
@@ -244,6 +250,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     not_applied: ({ maybeApplied }) => ({ state: 'pending', maybeApplied }),
     ambiguous: ({ maybeApplied, baseUses }) => uncertain(baseUses, maybeApplied),
     repeat: () => ({ state: 'pending', maybeApplied: true }),
+    resume: ({ maybeApplied }) => ({ state: 'pending', maybeApplied }),
     refused: ({ maybeApplied, baseUses }, { cause }) =>
       maybeApplied ? held(baseUses, true) : { state: 'dead', cause },
     question: ({ maybeApplied, baseUses }, event) =>
@@ -268,6 +275,10 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
       state: 'pending',
       maybeApplied: maybeApplied || !certain,
     }),
+    known: (_, { was, at }) => {
+      if (was === 'applied') return { state: 'delivered', finishedAt: at };
+      return was === 'refused' ? { state: 'dead', cause: 'refused' } : pending();
+    },
     hold: ({ maybeApplied, baseUses }) => held(baseUses, maybeApplied),
     conflict: conflicted,
     superseded: inferred,
@@ -297,7 +308,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     drop: dropped,
     confirm: delivered,
   },
-  delivered: nothing,
+  delivered: { ...nothing, resume: pending },
   inferred: nothing,
   cancelled: nothing,
   dropped: nothing,
@@ -311,6 +322,11 @@ export function nextProgress(progress: OperationProgress, event: OperationEvent)
   return cell === null ? null : cell(progress, event);
 }
 
+/** What happens to an operation whose response is lost: a disable sets a value, so it may be sent again. */
+export function eventOfLoss({ kind }: Pick<Operation, 'kind'>): OperationEvent {
+  return { type: kind === 'disable' ? 'repeat' : 'ambiguous' };
+}
+
 /** The operation after the event. No other function changes an operation. Throws if the table has no cell. */
 export function advance(operation: Operation, event: OperationEvent): Operation {
   const progress = nextProgress(operation.progress, event);
@@ -319,76 +335,4 @@ export function advance(operation: Operation, event: OperationEvent): Operation 
   }
   const attempts = event.type === 'send' ? operation.attempts + 1 : operation.attempts;
   return { ...operation, attempts, progress };
-}
-
-/** The log lines of an operation (src/sync/README.md, The log of an operation). */
-export const tracePoints = [
-  'queued',
-  'sent',
-  'delivered',
-  'uncertain',
-  'reconciled',
-  'held',
-  'dead',
-  'reopened',
-  'conflicted',
-  'cancelled',
-  'retried',
-  'dropped',
-  'confirmed',
-] as const;
-
-type TracePoint = (typeof tracePoints)[number];
-
-/** A log line, with the operation as it was at that time. */
-export type Traced = Pick<
-  Operation,
-  'id' | 'kind' | 'subject' | 'productId' | 'attempts' | 'credential' | 'requestId' | 'lastError'
-> & { point: TracePoint; state: OperationState };
-
-export function traced(point: TracePoint, operation: Operation): Traced {
-  const { id, kind, subject, productId, attempts, credential, requestId, lastError, progress } = operation;
-  const { state } = progress;
-  return { point, id, kind, subject, productId, state, attempts, credential, requestId, lastError };
-}
-
-/** The log line for an event; null if the push loop logs the reason itself. */
-export function tracePointOf(event: OperationEvent, after: OperationProgress): TracePoint | null {
-  switch (event.type) {
-    case 'send':
-      return 'sent';
-    case 'applied':
-      return 'delivered';
-    case 'ambiguous':
-    case 'repeat':
-    case 'resend':
-    case 'question':
-      return 'uncertain';
-    case 'needless':
-    case 'read_applied':
-    case 'read_absent':
-    case 'superseded':
-      return 'reconciled';
-    case 'refused':
-      return after.state === 'dead' ? 'dead' : 'held';
-    case 'hold':
-      return 'held';
-    case 'reopen':
-      return 'reopened';
-    case 'conflict':
-      return 'conflicted';
-    case 'cancel':
-      return 'cancelled';
-    case 'retry':
-    case 'recheck':
-      return 'retried';
-    case 'drop':
-      return 'dropped';
-    case 'confirm':
-      return 'confirmed';
-    case 'not_applied':
-      return null;
-    default:
-      return event satisfies never;
-  }
 }

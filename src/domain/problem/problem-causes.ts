@@ -43,6 +43,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'There is no redemption for this order. An agent records only the orders that were sent to it.',
   operation_not_found: 'The outbox has no change with this id. Finished changes are removed after 7 days.',
   act_not_found: 'The audit has no event with this number that the credential gives access to.',
+  agent_not_found:
+    'No agent that the credential gives access to has this number. It may have been forgotten.',
   token_not_found: 'No token that the credential gives access to has this id. A revoked token is gone.',
   sign_in_not_found:
     'The code or the secret is mistyped, the page has waited for more than five minutes, or the sign-in was refused or used. A restart of the daemon ends all sign-ins and sessions.',
@@ -123,7 +125,12 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   no_move_left:
     'A seat can be freed at once three times in 30 days. After that, it is freed when the last lease of its device expires, because its owner could have kept the lease.',
   out_of_sequence:
-    'The issuer knows another number of the last request of this device, or other totals of uses: the state of the holder or of the issuer was restored or copied, or an old request was sent again.',
+    'Another number of the last request is known of this device or agent, or other totals of uses: the state of one of the two sides was restored or copied, or an old request was sent again.',
+  sequence_reused:
+    'Two machines use the same state directory of an agent, or its state was put back by hand.',
+  too_many_agents:
+    'An account has at most 100,000 agents. An agent whose state directory is lost at each start is another agent each time.',
+  too_many_keys: 'An agent follows at most 100,000 license keys with one credential.',
   activation_blocked: 'The vendor has blocked the key of this device.',
   not_a_holder: 'The route or command is for a holder, and this process is an authority or an agent.',
   not_an_issuer: 'The route or command is for an issuer of leases, and this process is a holder.',

@@ -147,6 +147,11 @@ const table = {
     title: 'There is no such sign-in',
     remedy: 'Look at the page of the console: it shows the code that is valid now.',
   },
+  agent_not_found: {
+    status: 404,
+    title: 'No such agent',
+    remedy: 'List the agents to see their numbers: latchkey agent list.',
+  },
   route_not_found: {
     status: 404,
     title: 'No such route',
@@ -261,7 +266,14 @@ const table = {
   out_of_sequence: {
     status: 409,
     title: 'The request does not follow the last one',
-    remedy: 'Sign another request with the next number and the challenge of this answer.',
+    remedy:
+      'Send the number after the last one in this answer. A device signs its request again, with the challenge of this answer.',
+  },
+  sequence_reused: {
+    status: 409,
+    title: 'Another push had this number',
+    remedy:
+      'Restore the state directory of the agent with latchkey restore, so that the agent gets a new id.',
   },
   activation_blocked: {
     status: 409,

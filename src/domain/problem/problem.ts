@@ -26,8 +26,13 @@ export type Problem = {
   holders?: readonly SeatHolder[];
   /** When the seat of `no_move_left` is free (epoch ms). */
   freesAt?: number;
-  /** What the issuer knows of the requests of a device, for `out_of_sequence`. */
-  sequence?: { last: number; challenge: string; uses: { recorded: number; returned: number } };
+  /** What is known of the requests of a device or the pushes of an agent, for `out_of_sequence` and `sequence_reused`. */
+  sequence?: {
+    last: number;
+    challenge?: string;
+    uses?: { recorded: number; returned: number };
+    epoch?: string;
+  };
   /** Whole seconds for `Retry-After`. */
   retryAfterS?: number;
   /** The status of the upstream's response, if the error comes from the upstream. */
@@ -75,6 +80,7 @@ export function failWithFaults(errors: readonly ParameterFault[]): { ok: false; 
  */
 const refusals = {
   activation: ['activation_not_found', 'There is no such activation.'],
+  agent: ['agent_not_found', 'There is no agent with this number.'],
   account: ['account_not_found', 'There is no such account.'],
   collection: ['collection_not_found', 'There is no such collection.'],
   coupon: ['coupon_not_found', 'There is no coupon with this id.'],

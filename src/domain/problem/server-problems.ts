@@ -68,6 +68,16 @@ export const serverProblems = {
     title: 'The storage is full',
     remedy: 'Free disk space, or raise sync.max_pending. Nothing was changed, and verifying still works.',
   },
+  too_many_agents: {
+    status: 507,
+    title: 'The account has too many agents',
+    remedy: 'Forget agents that are gone: latchkey agent list, latchkey agent forget NUMBER.',
+  },
+  too_many_keys: {
+    status: 507,
+    title: 'The agent follows too many license keys',
+    remedy: 'Stop following keys that are not asked about.',
+  },
   loop_detected: {
     status: 508,
     title: 'The agent has called itself',

@@ -308,7 +308,7 @@ type Requester = { credential: string; waitMs: number };
  */
 export function requesterOf(
   { role }: Pick<App, 'role'>,
-  { operatorOnly, takesDocument }: Pick<Route, 'operatorOnly' | 'takesDocument'>,
+  { operatorOnly, takesDocument, mayWait }: Pick<Route, 'operatorOnly' | 'takesDocument' | 'mayWait'>,
   {
     principal,
     waitMs,
@@ -317,6 +317,8 @@ export function requesterOf(
 ): Requester | null {
   // Devices have no credential. All of them prefer to wait, so they may use every connection.
   if (takesDocument === true && waitMs > 0) return { credential: clientAddress, waitMs: 0 };
+  // Each agent waits nearly all the time, so agents may use every connection, too.
+  if (mayWait === true && principal !== null) return { credential: principal.credential, waitMs: 0 };
   if (role !== 'agent' || principal === null || operatorOnly === true) return null;
   return { credential: principal.credential, waitMs };
 }

@@ -39,6 +39,7 @@ export function arrival(
     request.state = {
       head,
       query,
+      bodyDigest: '',
       principal: null,
       knownCredential: null,
       session: null,

@@ -23,6 +23,8 @@ type RequestState = {
   head: Head;
   query: RawParameters;
   principal: Principal | null;
+  /** SHA-256 of the body; '' unless the route has it computed. */
+  bodyDigest: string;
   /** The credential of the principal; null if the route needs no credential, or the credential is a session. */
   knownCredential: KnownCredential | null;
   /** The session of the console that sent the request; null: none did. */

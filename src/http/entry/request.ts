@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
@@ -78,6 +79,7 @@ export async function readRequest(
     path: named,
     query: query.values,
     body: body.values,
+    bodyDigest: state.bodyDigest,
     sentTo: { path, query: state.query },
     writeOptions: {
       actor: principal?.credential ?? null,
@@ -210,7 +212,9 @@ export function readBodies(server: FastifyInstance, { parameters: maximum }: Htt
     server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body: Buffer, callback) => {
       let result: RawParameters | Error;
       try {
-        if (request.routeOptions.config.route?.takesDocument === true) throw onlyDocuments();
+        const { route } = request.routeOptions.config;
+        if (route?.takesDocument === true) throw onlyDocuments();
+        if (route?.digestsBody === true) stateOf(request).bodyDigest = hash('sha256', body);
         result = readParameters(request.headers['content-type'] ?? '', body, maximum);
       } catch (error) {
         result = error as Error;

@@ -116,7 +116,7 @@ function describe(route: Route, dialect: Dialect): ZodOpenApiOperationObject {
 function conditionsOf(route: Route): string {
   const { access, operatorOnly, authorityOnly } = route;
   const sentences = [
-    access === 'anyone' ? 'Needs no credential.' : `Needs a credential with the scope \`${access.scope}\`.`,
+    neededCredential(access),
     ...(route.isOpen === undefined ? [] : ['The configuration can open it to anyone.']),
     ...(operatorOnly === true ? ['A credential of a single account is refused.'] : []),
     ...(authorityOnly === true ? ['An agent refuses it: its upstream has the catalogue.'] : []),
@@ -132,4 +132,10 @@ function security(access: Access): Record<string, string[]>[] {
     ...(access.credential === 'api_key' ? [] : [{ productSecret: [] }]),
     { bearer: [] },
   ];
+}
+
+function neededCredential(access: Access): string {
+  if (access === 'anyone') return 'Needs no credential.';
+  if (access.scope === null) return 'Needs any valid credential.';
+  return `Needs a credential with the scope \`${access.scope}\`.`;
 }

@@ -115,6 +115,7 @@ const described: Readonly<Record<string, z.ZodType>> = {
   'webhook-events/:id': z.string().meta({ description: 'The `webhook-id` of an event.' }),
   'tokens/:id': z.string().meta({ description: 'The id of a token.' }),
   'v1/:name': z.string().meta({ description: 'The name of the sender in `webhooks.in`.' }),
+  'agents/:number': z.int().min(1).meta({ description: 'The number of an agent.' }),
   'audit/:id': z.int().min(0).meta({ description: 'The id of an event in the audit log.' }),
 };
 

@@ -2,6 +2,7 @@ import { type Dialect, specification } from '../dialects.ts';
 import type { Route } from '../route.ts';
 import { accountRoutes } from './admin/account.ts';
 import { activationRoutes } from './admin/activation.ts';
+import { agentRoutes } from './admin/agent.ts';
 import { auditRoutes, historyRoutes } from './admin/audit.ts';
 import { processRoutes } from './process.ts';
 import { collectionRoutes } from './admin/collection.ts';
@@ -18,6 +19,7 @@ import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
 import { overviewRoutes } from './admin/overview.ts';
 import { syncRoutes } from './admin/sync.ts';
+import { syncV1Routes } from './sync-v1.ts';
 import { productRoutes } from './admin/product.ts';
 import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
@@ -45,6 +47,8 @@ const sameEverywhere: readonly Route[] = [
   ...exportRoutes,
   ...outboxRoutes,
   ...syncRoutes,
+  ...syncV1Routes,
+  ...agentRoutes,
   ...leaseRoutes,
   ...agentLeaseRoutes,
   ...activationRoutes,

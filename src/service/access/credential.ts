@@ -264,7 +264,7 @@ export function newIdentifier(random: Random): string {
   return hexadecimal(random.bytes(6));
 }
 
-function hexadecimal(bytes: Uint8Array): string {
+export function hexadecimal(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 

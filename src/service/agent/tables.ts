@@ -59,6 +59,12 @@ export interface SnapshotReads {
   ofBuyer(buyerEmail: string, limit: number): LicenseSnapshot[];
   /** License keys of a product, last confirmed first. */
   latest(productKey: string, limit: number): string[];
+  /** License keys of a product that callers ask for and that are not followed. */
+  toFollow(productId: string, limit: number): string[];
+  /** Followed license keys of a product that callers no longer ask for. */
+  toUnfollow(productId: string, limit: number): string[];
+  isFollowed(licenseKey: string): boolean;
+  followedCount(productId: string): number;
   /** Snapshots whose refresh is due, longest due first. */
   toRefresh(now: number, limit: number): LicenseSnapshot[];
   /**
@@ -69,6 +75,9 @@ export interface SnapshotReads {
 }
 export interface SnapshotTable extends SnapshotReads {
   put(snapshot: LicenseSnapshot): void;
+  setFollowed(licenseKey: string, isFollowed: boolean): void;
+  /** Without `productId`: the keys of all products. */
+  unfollowAll(productId?: string): void;
   /** Stores the state that callers see. */
   setLocal(licenseKey: string, local: LocalState): void;
   /** Notes that a key was requested. A key that is no longer refreshed is due at `refreshAt`. */
@@ -81,6 +90,22 @@ export interface SnapshotTable extends SnapshotReads {
   restartWaits(at: number): void;
   /** Moves the times of refreshes and first 404s after a restart by which `Clock.monotonic` went back. */
   shiftWaits(byMs: number): void;
+}
+
+/** What an upstream that speaks `/sync/v1` last said about the followed keys of a product. */
+export type FollowState = {
+  epoch: string;
+  cursor: string;
+  /** When it confirmed all of them (epoch ms). */
+  confirmedAt: number;
+};
+
+export interface FollowReads {
+  get(productId: string): FollowState | null;
+}
+export interface FollowTable extends FollowReads {
+  put(productId: string, state: FollowState): void;
+  removeAll(): void;
 }
 
 export interface PreloadReads {

@@ -8,8 +8,11 @@ import {
   renewReconcileDelays,
   resumeWaits,
 } from '../outbox/reconcile.ts';
+import { beginIdentity } from '../outbox/identity.ts';
+import { protocolOf } from '../outbox/protocol.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
+import { beginEpoch } from '../sync/epoch.ts';
 import { countStart } from './current-run.ts';
 import { newSecret } from '../access/credential.ts';
 
@@ -49,7 +52,8 @@ export async function startAuthority(
   command: StartAuthority,
   context: Context,
 ): Promise<Result<StartedStore>> {
-  const { instance } = await startStore(transaction, 'authority', command, context);
+  const { instance, isCopy } = await startStore(transaction, 'authority', command, context);
+  await beginEpoch(transaction, context.random, { isNew: isCopy });
   const { accounts } = transaction;
   if (command.apiKeyDigest !== null && (await accounts.get(defaultAccountId)) === null) {
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
@@ -66,8 +70,13 @@ export async function startAuthority(
  * send them again: they continue from the totals of this store.
  */
 function forgetHistory(transaction: Transaction): void {
-  makeAllUncertain(transaction);
+  questionChanges(transaction);
   transaction.activations.forgetRequests();
+}
+
+function questionChanges(transaction: Transaction): void {
+  makeAllUncertain(transaction);
+  if (protocolOf(transaction) === 'latchkey') beginIdentity(transaction);
 }
 
 export async function startAgent(
@@ -139,14 +148,15 @@ async function createLogKey({ settings }: AuthorityTransaction, random: Random):
 export type RestoredStore = { instance: string; unfinished: number };
 
 /** Gives a restored store a new instance id. The history of an agent and its upstream is then unknown. */
-export function restore(
+export async function restore(
   transaction: Transaction,
   _: Record<string, never>,
   { now, random }: Context,
-): Result<RestoredStore> {
+): Promise<Result<RestoredStore>> {
   const instance = random.uuid(now);
   transaction.settings.set('instance', instance);
-  makeAllUncertain(transaction);
+  await beginEpoch(transaction, random, { isNew: true });
+  questionChanges(transaction);
   if (roleOf(transaction) === 'agent') transaction.activations.forgetRequests();
   return done({ instance, unfinished: transaction.operations.unfinished() });
 }

@@ -12,10 +12,9 @@ import {
   type Operation,
   advance,
   type OperationEvent,
-  traced,
-  tracePointOf,
   needsReview,
 } from '../../domain/outbox/operation.ts';
+import { traced, tracePointOf } from '../../domain/outbox/trace.ts';
 import { enabledEvent } from '../../domain/webhook.ts';
 import { note } from '../webhook/events.ts';
 import type { Context } from '../ports.ts';

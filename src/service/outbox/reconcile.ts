@@ -17,6 +17,7 @@ import {
   shiftStoredWaits,
 } from './queue.ts';
 import { type UnexpectedCount, endSuperseded, loseResponse } from './record-response.ts';
+import { protocolOf } from './protocol.ts';
 import { isOfOtherUpstream } from './upstream-state.ts';
 
 /** A read of a key, with the snapshot before it. */
@@ -282,14 +283,16 @@ export function renewReconcileDelays(
   }
 }
 
-/** Operations in flight when the process ended may have been applied. */
+/** Operations in flight when the process ended may have been applied. Those of a push are repeated. */
 export function makeInFlightUncertain(
   transaction: Transaction,
   policy: { reconcileAfterMs: number },
   context: Context,
 ): void {
   const lastError = 'the process ended while this was in flight';
+  const isPushing = protocolOf(transaction) === 'latchkey';
   for (const operation of transaction.operations.withState('in_flight')) {
+    if (isPushing && operation.productId !== null) continue;
     const lost = loseResponse(transaction, { ...operation, lastError }, policy, context);
     scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.monotonic });
   }
@@ -302,6 +305,11 @@ export function makeInFlightUncertain(
  */
 export function makeAllUncertain(transaction: Transaction): void {
   beginUnknownHistory(transaction);
+  questionAll(transaction);
+}
+
+/** Makes every unfinished operation uncertain, and every one that died because its key was missing. */
+export function questionAll(transaction: Transaction): void {
   const { operations, snapshots } = transaction;
   const reopenedSubjects = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';

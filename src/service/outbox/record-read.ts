@@ -14,6 +14,7 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import {
   putSnapshot,
+  queueOfOperation,
   scheduleHead,
   waitAfterFailure,
   type Failure,
@@ -22,6 +23,7 @@ import {
 } from './queue.ts';
 import { type UnexpectedCount, refuseOperation, reopenOperations } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
+import { protocolOf } from './protocol.ts';
 import { observeInstance } from './upstream-state.ts';
 
 type RecordRead = {
@@ -69,6 +71,10 @@ export function recordRead(
     return done({ unexpected: null });
   }
   const next = observe(transaction, { ...command, outcome }, before, context);
+  if (before !== null && protocolOf(transaction) === 'latchkey') {
+    recordWhilePushing(transaction, before, next, context);
+    return done({ unexpected: null });
+  }
   if (before === null) {
     putSnapshot(transaction, next);
     return done({ unexpected: null });
@@ -85,6 +91,48 @@ export function recordRead(
     manyWriters: next.manyWriters || counted.unexpected !== null,
   });
   return done({ unexpected: counted.unexpected });
+}
+
+/**
+ * Pushes settle every change by themselves, so a read reconciles nothing. If a push of the key is not answered, the read may
+ * or may not contain its changes: the snapshot stays. A read of a followed key may be older than what the upstream said
+ * about the key since, so a difference decides nothing: the key is followed anew, and read again.
+ */
+function recordWhilePushing(
+  transaction: Transaction,
+  before: LicenseSnapshot,
+  next: LicenseSnapshot,
+  { now, monotonic }: Pick<Context, 'now' | 'monotonic'>,
+): void {
+  const { licenseKey } = next.license;
+  if (before.gone) reopenOperations(transaction, licenseKey, { monotonic });
+  const heads = (['counter', 'state'] as const).map((queue) =>
+    transaction.operations.head(licenseKey, queue),
+  );
+  const isPushed = heads.some((head) => head?.progress.state === 'in_flight');
+  const isInDispute = !isPushed && isFollowedOtherwise(transaction, { before, next, now });
+  if (isInDispute) transaction.snapshots.setFollowed(licenseKey, false);
+  const kept = { license: before.license, confirmedAt: before.confirmedAt, run: before.run };
+  const seen = isPushed || isInDispute ? { ...next, ...kept } : next;
+  putSnapshot(transaction, isInDispute ? { ...seen, refreshAt: monotonic } : seen);
+  for (const head of heads) {
+    // The read shows the key, so the changes need not wait any longer.
+    if (head?.progress.state === 'pending' && head.nextAt !== null && head.nextAt > monotonic)
+      scheduleHead(transaction, licenseKey, queueOfOperation(head), { at: monotonic, failures: 0 });
+  }
+}
+
+/** A read takes less than this, in ms: what the upstream said about followed keys before is older than the read. */
+const longestReadMs = 3_600_000;
+
+function isFollowedOtherwise(
+  { snapshots, follows }: Transaction,
+  { before, next, now }: { before: LicenseSnapshot; next: LicenseSnapshot; now: number },
+): boolean {
+  const { licenseKey, uses, enabled } = next.license;
+  const isSame = before.license.uses === uses && before.license.enabled === enabled;
+  if (isSame || before.gone || !snapshots.isFollowed(licenseKey)) return false;
+  return now - (follows.get(next.productId)?.confirmedAt ?? 0) < longestReadMs;
 }
 
 /** The snapshot that the response makes; `before`: the snapshot so far. */

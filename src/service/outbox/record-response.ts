@@ -6,6 +6,7 @@ import {
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
 import {
+  eventOfLoss,
   type Operation,
   type OperationState,
   isHeld,
@@ -334,7 +335,6 @@ export function loseResponse(
   context: Context,
 ): Operation {
   const until = context.monotonic + reconcileAfterMs;
-  const event = operation.kind === 'disable' ? 'repeat' : 'ambiguous';
-  const lost = move(transaction, { ...operation, reconcileAt: until }, { type: event });
+  const lost = move(transaction, { ...operation, reconcileAt: until }, eventOfLoss(operation));
   return holdIfElsewhere(transaction, lost, context);
 }

@@ -1,5 +1,6 @@
 import type { Backlog } from '../../domain/agent/license-snapshot.ts';
-import type { Traced, QueueName, Operation, OperationState } from '../../domain/outbox/operation.ts';
+import type { QueueName, Operation, OperationState } from '../../domain/outbox/operation.ts';
+import type { Traced } from '../../domain/outbox/trace.ts';
 import type { Page } from '../../domain/page.ts';
 
 /** A queue that has something to do. */
@@ -28,6 +29,8 @@ export interface QueueReads {
   held(subject: string, queue: QueueName): Operation[];
   /** The conflicted and dead operations of a subject, in order. */
   dead(subject: string): Operation[];
+  /** The pending operations at the front of a queue, in order, without held ones; none if another operation is the first. */
+  firstPending(subject: string, queue: QueueName, limit: number): Operation[];
 }
 
 export interface OperationReads extends QueueReads {
@@ -41,6 +44,8 @@ export interface OperationReads extends QueueReads {
   depth(): Record<OperationState, number>;
   /** How many are still to be delivered or wait for a person. */
   unfinished(): number;
+  /** How many changes of licenses are in flight, or uncertain and not held. */
+  inDoubt(): number;
   /** How many are held for a person to decide. */
   heldCount(): number;
   /** How many of a product are unfinished. */
@@ -53,9 +58,16 @@ export interface OperationReads extends QueueReads {
   due(now: number, limit: number, isAsked: (productId: string | null) => boolean): QueueKey[];
   /** When the next queue is due after `now`; null when none is. */
   nextDueAt(now: number): number | null;
+  /** Operations on license keys of a product that are uncertain and not held; in order. */
+  uncertainOf(productId: string, limit: number): Operation[];
+  /** The operations of a push that are in flight, in order. Operations of an earlier identity can have the same number. */
+  ofPush(productId: string, seq: number): Operation[];
+  /** The operations of later pushes, in order. */
+  pushedAfter(productId: string, seq: number): Operation[];
 }
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
+  addToPush(operations: readonly Operation[], pushSeq: number): void;
   put(operation: Operation): void;
   /** Writes only when an operation may take its next step, and why it waits. */
   schedule(operation: Operation): void;
@@ -79,6 +91,27 @@ export interface OperationTable extends OperationReads {
   clampToNow(now: number, limit: number): number;
   /** Removes at most `limit` operations that finished before an instant; returns how many. */
   prune(finishedBefore: number, limit: number): number;
+}
+
+/** The last push of a product to an upstream that speaks `/sync/v1`. */
+export type Push = {
+  /** Counts from 1. */
+  seq: number;
+  isAnswered: boolean;
+  /** As it was sent; null: it was not sent yet, or it is answered. */
+  body: string | null;
+  /** The epoch of the last answer; empty: there was none. */
+  epoch: string;
+  /** When it was planned, sent or answered (`Clock.monotonic`). */
+  changedAt: number;
+};
+
+export interface PushReads {
+  get(productId: string): Push | null;
+}
+export interface PushTable extends PushReads {
+  put(productId: string, push: Push): void;
+  removeAll(): void;
 }
 
 /** What happens to operations in a transaction; logged after the commit. */

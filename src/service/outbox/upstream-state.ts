@@ -6,6 +6,7 @@ import type { ProductList } from '../../domain/agent/product.ts';
 import { questionCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
+import { stopPushing } from './protocol.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
   move,
@@ -54,6 +55,8 @@ export function bindUpstream(
     settings.set(boundTo, baseUrl);
     settings.set(boundInstance, '');
     if (before !== null) {
+      // What was sent to the former upstream is held below: nothing waits for its arrival.
+      stopPushing(transaction, { reconcileAfterMs: 0 }, context);
       forgetUpstream(transaction);
       forgetCoupons(transaction);
       heldOperations = holdUncertainElsewhere(transaction, before, context);

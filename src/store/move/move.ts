@@ -56,6 +56,7 @@ export async function move(options: Move): Promise<ReadonlyMap<string, Contents>
     coupon: source.lastNumber('coupon'),
     audit: source.lastNumber('audit'),
     redemption: source.lastNumber('redemption'),
+    syncAgent: source.lastNumber('syncAgent'),
   });
   for (const [table, contents] of sent) await compare(table, contents, { target, progress });
   await target.commit(movedTables);

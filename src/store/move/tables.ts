@@ -32,7 +32,15 @@ const lastChange = (licenseKey: string): string =>
  * The settings of the authority. The other settings belong to one process: the path of its state directory, its elapsed
  * clock, its `admin.token`.
  */
-const settings = ['role', 'instance', 'log_key', 'high_water', 'high_water_unconfirmed'];
+const settings = [
+  'role',
+  'instance',
+  'log_key',
+  'high_water',
+  'high_water_unconfirmed',
+  // Not `sync_epoch`: positions in the history of SQLite are none on PostgreSQL, so agents follow their keys again.
+  'sync_operations_pruned',
+];
 
 /** The tables of an authority, each after the tables that it refers to. */
 export const movedTables: readonly MovedTable[] = [
@@ -44,7 +52,7 @@ export const movedTables: readonly MovedTable[] = [
   ),
   table('collection', 'collection_id account_id name'),
   table('collection_member', 'collection_id position product_key', { keyLength: 2 }),
-  table('license', 'license_key product_key buyer_email uses enabled created_at changes', {
+  table('license', 'license_key product_key buyer_email uses enabled created_at revision changes', {
     booleans: 'enabled',
     computed: { changes: lastChange('license.license_key') },
   }),
@@ -61,7 +69,9 @@ export const movedTables: readonly MovedTable[] = [
     where: `token_id <> '${adminTokenId}'`,
   }),
   table('old_credential', 'kind id digest until', { keyLength: 2 }),
-  table('redemption', 'id account_id order_id coupon_id cart quote redeemed_at'),
+  table('redemption', 'id account_id order_id coupon_id cart quote redeemed_at over_limit', {
+    booleans: 'over_limit',
+  }),
   table('redemption_count', 'account_id coupon_id count', { keyLength: 2 }),
   table(
     'license_history',
@@ -89,14 +99,22 @@ export const movedTables: readonly MovedTable[] = [
     'endpoint_id number event_id type delivered attempts status error duration_ms at',
     { keyLength: 2, booleans: 'delivered' },
   ),
+  // Without the last pushes and the operations in them, agents would send them again.
+  table(
+    'sync_agent',
+    'number agent_id reach account_id product_key seq digest reply followed created_at seen_at',
+    { computed: { followed: '0' } },
+  ),
+  table('sync_operation', 'account_id id outcome code coupon_id at', { keyLength: 2 }),
 ];
 
 /**
  * SQL for the last number that SQLite has used, or 0. The next number follows it. SQLite reuses the numbers of removed
  * redemptions.
  */
-export const lastNumbers: Readonly<Record<'coupon' | 'audit' | 'redemption', string>> = {
+export const lastNumbers: Readonly<Record<'coupon' | 'audit' | 'redemption' | 'syncAgent', string>> = {
   coupon: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'coupon'`,
   audit: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'audit_event'`,
   redemption: 'SELECT coalesce(max(id), 0) AS last FROM redemption',
+  syncAgent: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'sync_agent'`,
 };

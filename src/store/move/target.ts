@@ -7,7 +7,7 @@ import { isSurelyUndone, sqlState, PostgresAway, refusalOf } from '../postgres/f
 import { makeTables } from '../postgres/migrations.ts';
 import { namesIn, type Names } from '../postgres/names.ts';
 import type { Value } from './source.ts';
-import type { MovedTable } from './tables.ts';
+import type { lastNumbers, MovedTable } from './tables.ts';
 
 /** The response to COMMIT was lost: either everything was moved, or nothing. */
 export class MoveInDoubt extends Error {
@@ -82,20 +82,22 @@ export class Target implements AsyncDisposable {
     await this.#query('CLOSE moved');
   }
 
-  /** Sets the last id that was used, so that the next coupon, audit event and redemption get a higher one. */
+  /** Sets the last number of each kind that was used, so that the next ones are higher. */
   async continueNumbersAfter({
     coupon,
     audit,
     redemption,
-  }: Record<'coupon' | 'audit' | 'redemption', number>): Promise<void> {
+    syncAgent,
+  }: Record<keyof typeof lastNumbers, number>): Promise<void> {
     await this.#query(`UPDATE ${this.#names.couponNumber} SET last = $1`, [coupon]);
     const identities = [
-      [this.#names.audit, audit],
-      [this.#names.redemption, redemption],
+      [this.#names.audit, 'id', audit],
+      [this.#names.redemption, 'id', redemption],
+      [this.#names.syncAgent, 'number', syncAgent],
     ] as const;
-    for (const [name, last] of identities) {
-      const text = `SELECT setval(pg_get_serial_sequence($1, 'id'), greatest($2, 1), $2 > 0)`;
-      await this.#query(text, [name, last]);
+    for (const [name, column, last] of identities) {
+      const text = `SELECT setval(pg_get_serial_sequence($1, $2), greatest($3, 1), $3 > 0)`;
+      await this.#query(text, [name, column, last]);
     }
   }
 

@@ -1,4 +1,6 @@
-import { foldCouponCode } from '../../domain/checkout/coupon.ts';
+import { foldCouponCode, plainCouponCode } from '../../domain/checkout/coupon.ts';
+import { parsePlainLicenseKey } from '../../domain/license.ts';
+import { reachOf, type MalformedOperation, type PushedOperation } from '../../domain/sync/push.ts';
 import { done } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../service/writer.ts';
@@ -15,13 +17,17 @@ const order = [
   'start',
   'imports',
   'credentials',
+  'syncAgent',
   'account',
   'product',
   'collection',
   'coupon',
   'couponCode',
+  'couponCodes',
   'order',
+  'orders',
   'licenseOfPurchase',
+  'licenses',
   'tokens',
   'webhooks',
 ] as const;
@@ -31,6 +37,18 @@ type Kind = (typeof order)[number];
 export type AuthorityUseCase = {
   [Name in UseCaseName]: [AuthorityTransaction] extends [TransactionOf<Name>] ? Name : never;
 }[UseCaseName];
+
+function couponCodesOf(operation: PushedOperation | MalformedOperation): string[] {
+  if (operation.kind !== 'redeem') return [];
+  const { code } = operation.cart;
+  return [foldCouponCode(code), foldCouponCode(plainCouponCode(code))];
+}
+
+/** The spellings under which a license key may be stored. */
+function spellingsOf(licenseKey: string): string[] {
+  const plain = parsePlainLicenseKey(licenseKey);
+  return plain === null || plain === licenseKey ? [licenseKey] : [licenseKey, plain];
+}
 
 type Locks = Partial<Record<Kind, readonly SqlValue[]>>;
 
@@ -72,6 +90,19 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   pruneHistory: nothing,
   recordSeries: nothing,
   pruneSeries: nothing,
+  applyPush: ({ agentId, tenant, operations }) => ({
+    syncAgent: [agentId, reachOf(tenant)],
+    couponCodes: [tenant.accountId, operations.flatMap(couponCodesOf)],
+    orders: [tenant.accountId, operations.flatMap((each) => (each.kind === 'void' ? each.order : []))],
+    licenses: [operations.flatMap((each) => ('licenseKey' in each ? spellingsOf(each.licenseKey) : []))],
+  }),
+  // A change of a license that is being followed must see that it is followed.
+  followKeys: ({ agentId, tenant, follow }) => ({
+    syncAgent: [agentId, reachOf(tenant)],
+    licenses: [follow.flatMap(spellingsOf)],
+  }),
+  forgetAgent: nothing,
+  pruneSync: nothing,
   // These lock the license themselves: its spelling, or the license of an activation, is read first.
   answerLeaseRequest: nothing,
   endActivation: nothing,
@@ -100,6 +131,7 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneSeries: done(null),
   pruneEvents: done({ removed: 0 }),
   recordExpiringLeases: done({ events: 0 }),
+  pruneSync: done({ removed: 0 }),
 };
 
 export function isAuthorityUseCase(name: UseCaseName): name is AuthorityUseCase {
@@ -134,9 +166,19 @@ function lockStatements(names: Names): Record<Kind, Statement> {
     collection: row(`${collection} WHERE collection_id = $1 FOR NO KEY UPDATE`),
     coupon: row(`${coupon} WHERE account_id = $1 AND id = $2 FOR UPDATE`),
     couponCode: row(`${coupon} WHERE account_id = $1 AND folded_code = $2 FOR NO KEY UPDATE`),
+    couponCodes: row(
+      `${coupon} WHERE account_id = $1 AND folded_code = ANY ($2::text[]) ORDER BY folded_code FOR NO KEY UPDATE`,
+    ),
     order: row(`${redemption} WHERE account_id = $1 AND order_id = $2 FOR UPDATE`),
     licenseOfPurchase: row(`${license} WHERE license_key =
       (SELECT sold.license_key FROM ${purchase} AS sold WHERE sold.purchase_id = $1) FOR NO KEY UPDATE`),
+    orders: row(
+      `${redemption} WHERE account_id = $1 AND order_id = ANY ($2::text[]) ORDER BY order_id FOR UPDATE`,
+    ),
+    licenses: row(`${license} WHERE license_key = ANY ($1::text[]) ORDER BY license_key FOR NO KEY UPDATE`),
+    syncAgent: statementOf(
+      `SELECT pg_advisory_xact_lock(hashtextextended(${literal(`latchkey ${names.schema} agent `)} || $1 || ' ' || $2, 0))`,
+    ),
     tokens: row(`${token} WHERE token_id = ANY ($1::text[]) ORDER BY token_id FOR UPDATE`),
   };
 }

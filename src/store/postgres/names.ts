@@ -22,6 +22,10 @@ const tables = {
   webhookEndpoint: 'webhook_endpoint',
   webhookEvent: 'webhook_event',
   webhookDelivery: 'webhook_delivery',
+  syncAgent: 'sync_agent',
+  syncOperation: 'sync_operation',
+  syncFollow: 'sync_follow',
+  licenseChange: 'license_change',
 } as const;
 
 /** The names of all tables of an authority, without their schema. */

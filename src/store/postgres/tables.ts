@@ -1,6 +1,6 @@
-import type { AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
+import type { Attempt, AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
 import { collectEvents } from '../changes.ts';
-import { prepareOn, prepareWritesOn, type Source, type WritingSource } from './statements.ts';
+import { prepareOn, prepareWritesOn, statementOf, type Source, type WritingSource } from './statements.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as access from './tables/access.ts';
 import * as activation from './tables/activation.ts';
@@ -8,6 +8,7 @@ import * as coupon from './tables/coupon.ts';
 import * as license from './tables/license.ts';
 import * as purchase from './tables/purchase.ts';
 import * as series from './tables/series.ts';
+import * as sync from './tables/sync.ts';
 import * as webhook from './tables/webhook.ts';
 
 export function prepareReader(source: Source): AuthorityReader {
@@ -29,6 +30,7 @@ export function prepareReader(source: Source): AuthorityReader {
     series: series.seriesReads(prepare),
     activations: activation.activationReads(prepare),
     webhooks: webhook.webhookReads(prepare),
+    sync: sync.syncReads(prepare),
   };
 }
 
@@ -53,5 +55,24 @@ export function prepareTransaction(source: WritingSource): AuthorityTransaction 
     activations: activation.activationTable(prepare),
     webhooks: webhook.webhookTable(prepare),
     events: collectEvents(),
+    sync: sync.syncTable(prepare),
+    attempt: attemptOn(source),
+  };
+}
+
+const savepoint = {
+  open: statementOf('SAVEPOINT attempt'),
+  undo: statementOf('ROLLBACK TO SAVEPOINT attempt'),
+  close: statementOf('RELEASE SAVEPOINT attempt'),
+};
+
+function attemptOn(source: WritingSource): Attempt {
+  return async (work) => {
+    source.send(savepoint.open, []);
+    // If it throws, the whole transaction is rolled back.
+    const result = await work();
+    if (!result.ok) source.send(savepoint.undo, []);
+    source.send(savepoint.close, []);
+    return result;
   };
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Traced } from '../../domain/outbox/operation.ts';
+import type { Traced } from '../../domain/outbox/trace.ts';
 import { StorageError } from '../../service/ports.ts';
 import type { Awaitable, Change, Transaction, SettingTable } from '../../service/tables.ts';
 import type { WritingConnection } from './connection.ts';

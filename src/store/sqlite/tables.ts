@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Reader, Transaction } from '../../service/tables.ts';
+import type { Attempt, Reader, Transaction } from '../../service/tables.ts';
 import { prepareOn } from './statements.ts';
 import { collectChanges, collectEvents, collectTrace, trackChanges } from '../changes.ts';
 import * as catalogue from './tables/catalogue.ts';
@@ -11,8 +11,10 @@ import * as license from './tables/license.ts';
 import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
 import * as operation from './tables/operation.ts';
+import * as push from './tables/push.ts';
 import * as purchase from './tables/purchase.ts';
 import * as series from './tables/series.ts';
+import * as sync from './tables/sync.ts';
 import * as webhook from './tables/webhook.ts';
 
 export function prepareReader(database: DatabaseSync): Reader {
@@ -30,6 +32,8 @@ export function prepareReader(database: DatabaseSync): Reader {
     snapshots: snapshot.snapshotReads(prepare),
     preload: snapshot.preloadReads(prepare),
     operations: operation.operationReads(prepare),
+    pushes: push.pushReads(prepare),
+    follows: push.followReads(prepare),
     idempotency: access.idempotencyReads(prepare),
     settings: access.settingReads(prepare),
     audit: access.auditReads(prepare),
@@ -39,6 +43,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     activations: activation.activationReads(prepare),
     webhooks: webhook.webhookReads(prepare),
     heldLeases: heldLease.heldLeaseReads(prepare),
+    sync: sync.syncReads(prepare),
   };
 }
 
@@ -60,6 +65,8 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     snapshots: snapshot.snapshotTable(prepare),
     preload: snapshot.preloadTable(prepare),
     operations: operation.operationTable(prepare),
+    pushes: push.pushTable(prepare),
+    follows: push.followTable(prepare),
     trace: collectTrace(),
     changes,
     idempotency: access.idempotencyTable(prepare),
@@ -72,6 +79,21 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     webhooks: webhook.webhookTable(prepare),
     events: collectEvents(),
     heldLeases: heldLease.heldLeaseTable(prepare),
+    sync: sync.syncTable(prepare),
+    attempt: prepareAttempt(database),
   };
   return trackChanges(tables, changes);
+}
+
+function prepareAttempt(database: DatabaseSync): Attempt {
+  const { change } = prepareOn(database);
+  const [open, undo, close] = ['SAVEPOINT attempt', 'ROLLBACK TO attempt', 'RELEASE attempt'].map(change);
+  return async (work) => {
+    open?.({});
+    // If it throws, the whole transaction is rolled back.
+    const result = await work();
+    if (!result.ok) undo?.({});
+    close?.({});
+    return result;
+  };
 }

@@ -11,6 +11,7 @@ const upstream: UpstreamStatus = {
   state: 'up',
   since: now - 1_000,
   protocol: 'plain',
+  pushes: [],
   breaker: 'closed',
   lastSuccessAt: now,
   lastError: null,

@@ -13,8 +13,8 @@ import {
   operationTransitions,
   type OperationEvent,
   type OperationEventType,
-  tracePointOf,
 } from '../../../src/domain/outbox/operation.ts';
+import { tracePointOf } from '../../../src/domain/outbox/trace.ts';
 
 const at = 1000;
 
@@ -28,8 +28,10 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   needless: { type: 'needless', at },
   question: { type: 'question', baseUses: 3, lasting: false },
   resend: { type: 'resend' },
+  resume: { type: 'resume' },
   read_applied: { type: 'read_applied', certain: true, at },
   read_absent: { type: 'read_absent', certain: true },
+  known: { type: 'known', was: 'applied', at },
   reopen: { type: 'reopen' },
   hold: { type: 'hold' },
   conflict: { type: 'conflict' },
@@ -86,6 +88,7 @@ const table: Record<
     not_applied: [pending, 'it certainly was not applied: it is sent again later'],
     ambiguous: [uncertain, 'the answer was lost: it is read back after the reconcile delay'],
     repeat: [inDoubt, 'the answer was lost, and sending it again does no harm'],
+    resume: [pending, 'the upstream was restored and expects its push again'],
     refused: [dead, 'the upstream will never take it'],
     question: [uncertain, 'the store was copied while it was in flight'],
     conflict: [conflicted, 'the upstream moved on'],
@@ -96,6 +99,7 @@ const table: Record<
     question: [uncertain, 'it was uncertain before'],
     read_applied: [delivered, 'reading it back shows that it was applied'],
     read_absent: [pending, 'reading it back shows that it was not applied: it is sent again'],
+    known: [delivered, 'the upstream knows that it was applied'],
     hold: [held, 'reading cannot decide it'],
     conflict: [conflicted, 'the upstream has something else in its place'],
     superseded: [{ state: 'inferred', finishedAt: at }, 'a later change has replaced whatever it did'],
@@ -120,7 +124,7 @@ const table: Record<
     drop: [dropped, 'a person gives it up'],
     confirm: [delivered, 'a person says that it was applied'],
   },
-  delivered: {},
+  delivered: { resume: [pending, 'the upstream was restored and has lost it'] },
   inferred: {},
   cancelled: {},
   dropped: {},

@@ -19,7 +19,7 @@ function nameOf({ method, path }: Route): string {
 
 /** What only a session with admin may do, and what no session may do (src/http/README.md, The console). */
 const changes =
-  /^(?:POST|PUT|DELETE) |^GET \/(?:metrics$|admin\/v1\/(?:backup$|.*\/export$)|api\/v2\/license|agent\/v1\/(?:lease|activations))/;
+  /^(?:POST|PUT|DELETE) |^GET \/(?:metrics$|admin\/v1\/(?:backup$|.*\/export$)|api\/v2\/license|sync\/v1$|agent\/v1\/(?:lease|activations))/;
 const reads = /^(?:POST \/agent\/v1\/quote|DELETE \/console\/v1\/sessions)$/;
 const letsOthersIn = /\/admin\/v1\/console\/sign-ins/;
 

@@ -94,7 +94,9 @@ test.each(named)(
       access === 'anyone' ? [] : schemes[access.credential].map((scheme) => ({ [scheme]: [] }));
     const { security, description: told } = operationOf(route);
     expect(security).toEqual(expected);
-    expect(told).toContain(access === 'anyone' ? 'no credential' : `the scope \`${access.scope}\``);
+    const scope = access === 'anyone' || access.scope === null ? null : access.scope;
+    const credential = access === 'anyone' ? 'no credential' : 'any valid credential';
+    expect(told).toContain(scope === null ? credential : `the scope \`${scope}\``);
     const limits = ['can open it to anyone', 'a single account is refused', 'An agent refuses it'];
     expect(limits.map((limit) => told.includes(limit))).toEqual([
       route.isOpen !== undefined,

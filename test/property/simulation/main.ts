@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { latchkeyTroubles } from './latchkey/trouble.ts';
+import type { LatchkeyTroubleName } from './latchkey/world.ts';
+import { simulateLatchkey } from './latchkey/play.ts';
 import { simulate } from './simulation.ts';
 import { sabotages, type SabotageName } from './sabotage.ts';
 import { troubles } from './trouble.ts';
@@ -14,7 +17,8 @@ const seedsOfAProcess = 250;
 /**
  * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
  * With `--aimed` each seed makes two troubles meet, such as a restore and a listing; without, the troubles of a seed are
- * drawn. `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol.
+ * drawn. `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
+ * the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own.
  */
 const { values } = parseArgs({
   options: {
@@ -24,10 +28,13 @@ const { values } = parseArgs({
     troubles: { type: 'string' },
     sabotage: { type: 'string' },
     aimed: { type: 'boolean', default: false },
+    latchkey: { type: 'boolean', default: false },
   },
 });
 const [from, seeds, steps] = [Number(values.from), Number(values.seeds), Number(values.steps)];
-const chosen = values.troubles?.split(',').filter(isTrouble) ?? null;
+const named = values.troubles?.split(',') ?? null;
+const chosen = values.latchkey ? null : (named?.filter(isTrouble) ?? null);
+const chosenLatchkey = values.latchkey ? (named?.filter(isLatchkeyTrouble) ?? null) : null;
 const sabotage = values.sabotage === undefined ? null : sabotages[values.sabotage as SabotageName];
 const failed = seeds > seedsOfAProcess ? await playApart() : await playHere();
 if (process.send === undefined) {
@@ -40,7 +47,9 @@ process.exitCode = failed === 0 ? 0 : 1;
 async function playHere(): Promise<number> {
   let count = 0;
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const violation = await simulate({ seed, steps, troubles: chosen, sabotage, isAimed: values.aimed });
+    const violation = values.latchkey
+      ? await simulateLatchkey({ seed, steps, troubles: chosenLatchkey })
+      : await simulate({ seed, steps, troubles: chosen, sabotage, isAimed: values.aimed });
     if (violation !== null) {
       count += 1;
       process.stdout.write(`seed ${seed}: ${violation}\n`);
@@ -63,6 +72,7 @@ async function playApart(): Promise<number> {
       if (values.troubles !== undefined) options.push('--troubles', values.troubles);
       if (values.sabotage !== undefined) options.push('--sabotage', values.sabotage);
       if (values.aimed) options.push('--aimed');
+      if (values.latchkey) options.push('--latchkey');
       const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...options], {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });
@@ -79,5 +89,10 @@ async function playApart(): Promise<number> {
 
 function isTrouble(name: string): name is TroubleName {
   if (name !== '' && !(name in troubles)) throw new Error(`there is no trouble ${name}`);
+  return name !== '';
+}
+
+function isLatchkeyTrouble(name: string): name is LatchkeyTroubleName {
+  if (name !== '' && !(name in latchkeyTroubles)) throw new Error(`there is no trouble ${name}`);
   return name !== '';
 }

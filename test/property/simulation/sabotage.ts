@@ -1,5 +1,5 @@
 import { done, failWith } from '../../../src/domain/problem/problem.ts';
-import type { Upstream, WriteOptions } from '../../../src/service/ports.ts';
+import type { SyncUpstream, Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { KeyedMutex } from '../../../src/sync/waiting.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
@@ -13,6 +13,8 @@ import { reconcileAfterMs } from './network.ts';
 export type Sabotage = {
   writer?: (writer: Writer, machine: Machine, clock: VirtualClock) => Writer;
   upstream?: (upstream: Upstream) => Upstream;
+  /** The client of `/sync/v1`. */
+  syncUpstream?: (upstream: SyncUpstream, machine: Machine) => SyncUpstream;
   transport?: (transport: Transport) => Transport;
   /** The clock by which answers are dated. */
   clock?: (clock: VirtualClock) => UpstreamClock;
@@ -25,6 +27,7 @@ export type Sabotage = {
 export const honest: Required<Sabotage> = {
   writer: (writer) => writer,
   upstream: (upstream) => upstream,
+  syncUpstream: (upstream) => upstream,
   transport: (transport) => transport,
   clock: (clock) => clock,
   mutex: () => new KeyedMutex(),

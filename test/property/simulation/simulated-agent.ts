@@ -12,13 +12,20 @@ import {
   type UseCaseName,
   type Writer,
 } from '../../../src/service/writer.ts';
-import { StorageError, type Log, type SyncControl, type WriteOptions } from '../../../src/service/ports.ts';
+import {
+  StorageError,
+  type Log,
+  type SyncControl,
+  type SyncUpstream,
+  type WriteOptions,
+} from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { persist } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { dialects } from '../../../src/upstream/wire.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
+import { SyncEndpoint } from '../../../src/upstream/sync-endpoint.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import { asSpecified } from '../../support/harness/upstream-harness.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
@@ -36,13 +43,16 @@ import { reconcileAfterMs, timeoutMs, type Network, type Sender } from './networ
 import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Sabotage } from './sabotage.ts';
 import { StepsAfterCommit } from './step-after-commit.ts';
+import { noSync } from '../../support/harness/no-sync.ts';
 
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
 const uncounted = { answered: noop, unexpected: noop };
 
 export type AgentParts = {
   machine: Machine;
-  network: Network;
+  network: Pick<Network, 'transport'>;
+  /** The upstream has `/sync/v1`. */
+  isLatchkey?: boolean;
   behaviour: UpstreamBehaviour;
   clock: VirtualClock;
   random: SeededRandom;
@@ -92,6 +102,8 @@ export class SimulatedAgent implements Sender {
       upstream: this.#sabotage.upstream(
         plainUpstreamOver(this.#transport(), this.#client(), this.#sabotage.clock(clock)),
       ),
+      syncUpstream: this.#sabotage.syncUpstream(this.#syncUpstream(), machine),
+      fraction: () => 0.5,
       meter: uncounted,
       mutex: this.#sabotage.mutex(),
       settings,
@@ -187,6 +199,12 @@ export class SimulatedAgent implements Sender {
         onDate();
       },
     };
+  }
+
+  #syncUpstream(): SyncUpstream {
+    if (this.#parts.isLatchkey !== true) return noSync;
+    const settings = { ...this.#client(), timeoutMs };
+    return new SyncEndpoint(this.#transport(), settings, this.#parts.clock);
   }
 
   /** A writer that dies at some commits: before, or just after, and then is silent for ever. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
 import { defaultLeaseTerms } from '../../../src/domain/lease.ts';
-import { latchkeySchemas, migrate, type Migration } from '../../../src/store/postgres/migrations.ts';
+import type { Migration } from '../../../src/store/postgres/migration-list.ts';
+import { latchkeySchemas, migrate } from '../../../src/store/postgres/migrations.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 
 /** A first schema. */

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { traced } from '../../../src/domain/outbox/operation.ts';
+import { traced } from '../../../src/domain/outbox/trace.ts';
 import { StorageError } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome, type Committer } from '../../../src/store/sqlite/commit.ts';

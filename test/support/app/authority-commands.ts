@@ -15,6 +15,8 @@ export type AuthorityUseCase = {
 export const tenant = { accountId: 'default', productKey: null };
 const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
 
+const agentId = '0123456789abcdef0123456789abcdef';
+
 const noLicenseCells = { uses: null, enabled: null, createdAt: null };
 
 const issuedEvent = {
@@ -118,6 +120,25 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     cart: buildCart({ productKey: 'press' }),
   },
   voidRedemption: { accountId: 'default', order: 'A-1' },
+  applyPush: {
+    agentId,
+    tenant,
+    seq: 1,
+    digest: digest('push'),
+    operations: [
+      {
+        id: '0197a000-0000-7000-8000-000000000001',
+        kind: 'usage',
+        at,
+        licenseKey: 'KEY',
+        seenEnabled: false,
+      },
+      { id: '0197a000-0000-7000-8000-000000000002', kind: 'void', at, order: 'A-2' },
+    ],
+  },
+  followKeys: { agentId, tenant, startsAnew: true, follow: ['KEY', 'NO-KEY'], unfollow: ['NO-KEY'] },
+  pruneSync: { before: at + 1, limit: 10 },
+  forgetAgent: { number: 1, accountId: 'default' },
   updateCoupon: {
     accountId: 'default',
     id: 8,

@@ -20,6 +20,7 @@ import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';
 import type { AuthorityTransaction, Transaction } from '../../../src/service/tables.ts';
 import { proofOf } from '../../../src/wire/server/proof.ts';
+import { quickSyncServer } from './sync-server.ts';
 import { lazySender } from './webhooks.ts';
 import { digest, openAppStore, type AppStore } from './app-store.ts';
 import { temporaryDirectory } from '../temporary.ts';
@@ -83,6 +84,7 @@ export async function openApp(
     cachesResponses: false,
     leaseIssuer: null,
     webhooks: role === 'holder' ? null : lazySender({ reader, writer }),
+    syncServer: role === 'authority' ? quickSyncServer({ reader, writer, changes: changeFeed }) : null,
     leaseHolder: null,
     licenseCredential: null,
     sync: null,

@@ -1,3 +1,5 @@
+import { reachOf } from '../../../src/domain/sync/push.ts';
+import type { NewSyncAgent } from '../../../src/service/sync/tables.ts';
 import type { WebhookEndpoint } from '../../../src/domain/webhook.ts';
 import { defaultLeaseTerms, type Activation } from '../../../src/domain/lease.ts';
 import { join } from 'node:path';
@@ -118,4 +120,20 @@ export function buildEndpoint(changes: Partial<WebhookEndpoint> = {}): WebhookEn
     createdAt: at,
     ...changes,
   };
+}
+
+export function buildSyncAgent(changes: Partial<NewSyncAgent> = {}): NewSyncAgent {
+  const agent = {
+    agentId: 'a'.repeat(32),
+    accountId: 'default',
+    productKey: null,
+    seq: 1,
+    digest: '',
+    reply: '',
+    followed: 0,
+    createdAt: at,
+    seenAt: at,
+    ...changes,
+  };
+  return { reach: reachOf(agent), ...agent };
 }

@@ -9,6 +9,7 @@ import { HeldLists } from './held-lists.ts';
 import { AgentHarness, key, minute, productKey, second, valueOf } from './service-harness.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
+import { noSync } from './no-sync.ts';
 
 /** A license request that has arrived at the upstream and waits for an outcome from the test. */
 export type Arrived = {
@@ -67,6 +68,8 @@ export class ManualHarness extends AgentHarness {
           this.fault === null ? this.writer.write(name, command, options) : Promise.reject(this.fault),
       },
       upstream: this.#upstream(),
+      syncUpstream: noSync,
+      fraction: () => 0.5,
       clock: this.clock,
       log: {
         ...silent,

@@ -20,6 +20,9 @@ import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 import { retryAfterUntil } from '../../../src/service/outbox/queue.ts';
+import { protocolOf } from '../../../src/service/outbox/protocol.ts';
+import { LatchkeyVendor } from './latchkey-vendor.ts';
+import { noSync } from './no-sync.ts';
 
 export const second = 1000;
 export const minute: number = 60 * second;
@@ -28,7 +31,7 @@ const never = new AbortController().signal;
 const product = 'press';
 
 /** Replaces a response, by request and key. Null: the normal response. */
-type Corrupt = (what: 'verify' | LicenseOperationKind, key: string) => Outcome<never> | null;
+type Corrupt<Value> = (what: 'verify' | LicenseOperationKind, key: string) => Outcome<Value> | null;
 
 /** An upstream in memory, which answers after 20 ms. */
 export class Vendor implements Upstream {
@@ -36,11 +39,13 @@ export class Vendor implements Upstream {
   /** The requests, in order. */
   readonly asked: string[] = [];
   /** The response that replaces the change, which is not applied. */
-  instead: Corrupt = () => null;
+  instead: Corrupt<never> = () => null;
   /** The response that replaces the real response, after the change was applied. */
-  loses: Corrupt = () => null;
+  loses: Corrupt<License> = () => null;
   /** How long a cache on the way has held the responses to reads, in ms. */
   cachedForMs = 0;
+  /** The instance that the upstream names; null: it is no Latchkey. */
+  instance: string | null = null;
   /** The upstream's own spelling of a requested key. */
   spells: (key: string) => string = (key) => key;
   readonly #clock: VirtualClock;
@@ -89,7 +94,14 @@ export class Vendor implements Upstream {
     this.licenses.set(key, value);
     const ageMs = what === 'verify' ? this.cachedForMs : 0;
     const confirmedAt = this.#clock.now() - ageMs;
-    const applied: Applied<License> = { outcome: 'applied', value, confirmedAt, isCached: ageMs > 0 };
+    const named = this.instance === null ? {} : { instance: this.instance };
+    const applied: Applied<License> = {
+      outcome: 'applied',
+      value,
+      confirmedAt,
+      isCached: ageMs > 0,
+      ...named,
+    };
     return this.loses(what, key) ?? applied;
   }
 }
@@ -111,12 +123,16 @@ export class SyncHarness implements Disposable {
   readonly #database = new DatabaseSync(':memory:');
   readonly store: Transaction;
   readonly #options: SyncOptions;
+  /** `/sync/v1` of the vendor; null: the vendor is a plain store. */
+  readonly latchkey: LatchkeyVendor | null;
 
   /** Use `startSyncHarness`. */
-  constructor(keys: readonly string[], options: Partial<SyncOptions>) {
+  constructor(keys: readonly string[], options: Partial<SyncOptions>, isLatchkey = false) {
     createTables(this.#database);
     this.store = prepareTransaction(this.#database);
     this.vendor = new Vendor(this.time.clock(), keys);
+    this.latchkey = isLatchkey ? new LatchkeyVendor(this.vendor, this.time.clock()) : null;
+    if (isLatchkey) this.vendor.instance = 'vendor';
     this.#options = { ...defaults, ...options };
     this.#process = this.#made();
   }
@@ -204,7 +220,7 @@ export class SyncHarness implements Disposable {
     const ending = new AbortController();
     let ids = this.time.monotonic;
     const random = {
-      bytes: (count: number) => new Uint8Array(count),
+      bytes: (count: number) => new Uint8Array(count).fill((ids += 1) % 256),
       uuid: () => `id-${(ids += 1)}`,
       fraction: () => 0.5,
     };
@@ -225,6 +241,8 @@ export class SyncHarness implements Disposable {
     const sync = new Sync({
       ...shared,
       upstream: this.vendor,
+      syncUpstream: this.latchkey ?? noSync,
+      fraction: () => 0.5,
       meter: uncounted,
       mutex: new KeyedMutex(),
       settings: () => this.#options,
@@ -274,4 +292,16 @@ export async function startSyncHarness(
   const harness = new SyncHarness(keys, options);
   await harness.start();
   return harness;
+}
+
+/** Starts an agent over a Latchkey that knows these keys, and waits until changes are pushed to `/sync/v1`. */
+export async function startPushingHarness(
+  keys: readonly string[],
+  options: Partial<SyncOptions> = {},
+): Promise<SyncHarness & { latchkey: LatchkeyVendor }> {
+  const harness = new SyncHarness(keys, options, true);
+  await harness.start();
+  for (const licenseKey of keys) await harness.verify(licenseKey);
+  await harness.time.runUntil(() => protocolOf(harness.store) === 'latchkey', 5 * minute);
+  return harness as SyncHarness & { latchkey: LatchkeyVendor };
 }

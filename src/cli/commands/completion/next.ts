@@ -153,6 +153,7 @@ type Source = readonly [path: string, member: string, id: string, describedBy: r
 const sources: Readonly<Record<ThingName, Source>> = {
   account: ['/admin/v1/accounts', 'accounts', 'account_id', ['name']],
   act: ['/admin/v1/audit', 'acts', 'id', ['act', 'subject']],
+  agent: ['/admin/v1/agents', 'agents', 'number', ['product_key', 'seen_at']],
   collection: ['/admin/v1/collections', 'collections', 'collection_id', ['name']],
   coupon: ['/agent/v1/coupons', 'coupons', 'id', ['code', 'state']],
   operation: ['/admin/v1/outbox', 'operations', 'id', ['kind', 'state']],

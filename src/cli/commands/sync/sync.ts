@@ -5,7 +5,7 @@ import { formatFields } from '../../format.ts';
 import { formatOutbox, formatUpstream } from '../status/status-view.ts';
 import { syncObject } from '../../../wire/status.ts';
 
-const view: View<z.infer<typeof syncObject>> = {
+export const syncView: View<z.infer<typeof syncObject>> = {
   schema: syncObject,
   show: ({ upstream, outbox }, _answer, hint) =>
     formatFields({
@@ -23,6 +23,6 @@ export function defineSync(name: 'now' | 'pause' | 'resume', describe: string, m
     builder: {},
     examples: [[`latchkey sync ${name}`, meaning]],
     request: () => ({ method: 'POST', path: `/admin/v1/sync/${name}` }),
-    view,
+    view: syncView,
   });
 }

@@ -1,41 +1,60 @@
-import { failWith, failWithFaults } from '../../../domain/problem/problem.ts';
+import { failWith, failWithFaults, type Result } from '../../../domain/problem/problem.ts';
+import type { SyncControl, WriteOptions } from '../../../service/ports.ts';
 import { afterCommit } from '../../../service/writer.ts';
-import { ok, responseUnreadable } from '../../response.ts';
+import type { App } from '../../app.ts';
+import { ok, responseUnreadable, type RouteResponse } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
-import { serializeSync, syncObject } from '../../../wire/status.ts';
+import { protocolParameters, serializeSync, syncObject } from '../../../wire/status.ts';
 import { preloadParameters, queuedObject } from '../../../wire/license.ts';
+
+const shared = {
+  tag: 'Sync',
+  refusals: ['not_an_agent'],
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  answers: { 200: enveloped(syncObject) },
+} as const;
 
 function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary: string): Route {
   return route({
+    ...shared,
     method: 'POST',
     path: `/admin/v1/sync/${act}`,
     operationId,
-    tag: 'Sync',
     summary,
-    refusals: ['not_an_agent'],
-    access: { credential: 'any', scope: 'admin' },
-    operatorOnly: true,
-    answers: { 200: enveloped(syncObject) },
-    async handle({ app, writeOptions }) {
-      if (app.sync === null) return failWith('not_an_agent', 'Only an agent has an upstream to sync with.');
-      const acted = await app.sync[act](writeOptions);
-      if (!acted.ok) return acted;
-      // A repeated request gets the first answer, stored under its idempotency key.
-      if (acted.value !== null) return ok(acted.value);
-      const value = await afterCommit(app.log, async () => serializeSync(await app.status()), null);
-      if (value === null) return responseUnreadable();
-      const { idempotency } = writeOptions;
-      if (idempotency !== null) {
-        await afterCommit(
-          app.log,
-          () => app.writer.write('storeFinalResponse', { idempotency, value }),
-          null,
-        );
-      }
-      return ok(value);
-    },
+    handle: async ({ app, writeOptions }) =>
+      await actAndShow(app, writeOptions, (sync) => sync[act](writeOptions)),
   });
+}
+
+const protocol = route({
+  ...shared,
+  method: 'POST',
+  path: '/admin/v1/sync/protocol',
+  operationId: 'chooseProtocol',
+  summary: 'Send changes by the plain API, or let the agent choose `/sync/v1` of a Latchkey',
+  body: protocolParameters,
+  handle: async ({ app, body, writeOptions }) =>
+    await actAndShow(app, writeOptions, (sync) => sync.chooseProtocol(body.protocol, writeOptions)),
+});
+
+async function actAndShow(
+  app: App,
+  { idempotency }: WriteOptions,
+  act: (sync: SyncControl) => Promise<Result<unknown>>,
+): Promise<Result<RouteResponse>> {
+  if (app.sync === null) return failWith('not_an_agent', 'Only an agent has an upstream to sync with.');
+  const acted = await act(app.sync);
+  if (!acted.ok) return acted;
+  // A repeated request gets the first answer, stored under its idempotency key.
+  if (acted.value !== null) return ok(acted.value);
+  const value = await afterCommit(app.log, async () => serializeSync(await app.status()), null);
+  if (value === null) return responseUnreadable();
+  if (idempotency !== null) {
+    await afterCommit(app.log, () => app.writer.write('storeFinalResponse', { idempotency, value }), null);
+  }
+  return ok(value);
 }
 
 const preload = route({
@@ -67,5 +86,6 @@ export const syncRoutes: readonly Route[] = [
   preload,
   syncRoute('now', 'syncNow', 'Send what waits at once: no backoff, no breaker'),
   syncRoute('pause', 'pauseSync', 'Send nothing more, across restarts too, until resumed'),
+  protocol,
   syncRoute('resume', 'resumeSync', 'Resume after a pause, and try refused credentials again'),
 ];

@@ -106,14 +106,19 @@ export function couponTable(prepare: WritingPrepare): AwaitableTable<CouponTable
   };
 }
 
-type RedemptionRow = Omit<ListedRedemption, 'cart' | 'quote'> & { cart: string; quote: string };
+type RedemptionRow = Omit<ListedRedemption, 'cart' | 'quote' | 'overLimit'> & {
+  cart: string;
+  quote: string;
+  overLimit: boolean;
+};
 
-const redemptionColumns =
-  'id, order_id AS "order", coupon_id AS "couponId", cart, quote, redeemed_at AS "redeemedAt"';
-const listedFrom = ({ cart, quote, ...row }: RedemptionRow): ListedRedemption => ({
+const redemptionColumns = `id, order_id AS "order", coupon_id AS "couponId", cart, quote,
+  redeemed_at AS "redeemedAt", over_limit AS "overLimit"`;
+const listedFrom = ({ cart, quote, overLimit, ...row }: RedemptionRow): ListedRedemption => ({
   ...row,
   cart: JSON.parse(cart) as Cart,
   quote: JSON.parse(quote) as Quote,
+  ...(overLimit && { overLimit }),
 });
 const redemptionFrom = (row: RedemptionRow): Redemption => {
   const { id: _, ...redemption } = listedFrom(row);
@@ -147,8 +152,8 @@ export function redemptionReads(prepare: Prepare): AwaitableTable<RedemptionRead
 export function redemptionTable(prepare: WritingPrepare): AuthorityTable<RedemptionTable> {
   const { redemption, redemptionCount } = prepare.names;
   const add = prepare.write(`WITH added AS (
-       INSERT INTO ${redemption} (account_id, order_id, coupon_id, cart, quote, redeemed_at)
-       VALUES ($1, $2, $3, $4, $5, $6) RETURNING account_id, coupon_id
+       INSERT INTO ${redemption} (account_id, order_id, coupon_id, cart, quote, redeemed_at, over_limit)
+       VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING account_id, coupon_id
      )
      INSERT INTO ${redemptionCount} AS redeemed (account_id, coupon_id, count)
      SELECT account_id, coupon_id, 1 FROM added
@@ -164,8 +169,8 @@ export function redemptionTable(prepare: WritingPrepare): AuthorityTable<Redempt
   );
   return {
     ...redemptionReads(prepare),
-    add: (accountId, { order, couponId, cart, quote, redeemedAt }) =>
-      add(accountId, order, couponId, JSON.stringify(cart), JSON.stringify(quote), redeemedAt),
+    add: (accountId, { order, couponId, cart, quote, redeemedAt, overLimit = false }) =>
+      add(accountId, order, couponId, JSON.stringify(cart), JSON.stringify(quote), redeemedAt, overLimit),
     remove: async (accountId, order) => (await remove.first(accountId, order)) !== null,
   };
 }

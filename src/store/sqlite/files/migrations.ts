@@ -129,6 +129,94 @@ const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX webhook_delivery_number ON webhook_delivery (number);
   CREATE INDEX activation_expiry ON activation (expires_at) WHERE state = 'active';`,
+  // 5: /sync/v1.
+  `-- Grows by 1 with each change of the count or of the state.
+  ALTER TABLE license ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE redemption ADD COLUMN over_limit INTEGER NOT NULL DEFAULT 0 CHECK (over_limit IN (0, 1));
+
+  -- Agents that push changes or follow license keys: a row for each reach (account/product) of their credentials.
+  CREATE TABLE sync_agent (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    agent_id TEXT NOT NULL,
+    reach TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    product_key TEXT,
+    -- The last push that was carried out, and its reply as JSON.
+    seq INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    followed INTEGER NOT NULL CHECK (followed >= 0),
+    created_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    UNIQUE (agent_id, reach)
+  ) STRICT;
+  CREATE INDEX sync_agent_account ON sync_agent (account_id);
+  CREATE INDEX sync_agent_seen ON sync_agent (seen_at) WHERE followed > 0;
+
+  -- What became of each operation of a push.
+  CREATE TABLE sync_operation (
+    account_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    outcome TEXT NOT NULL CHECK (outcome = 'applied' OR outcome = 'refused' OR outcome = 'conflicted'),
+    code TEXT,
+    coupon_id INTEGER,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sync_operation_at ON sync_operation (at);
+
+  CREATE TABLE sync_follow (
+    agent INTEGER NOT NULL,
+    license_key TEXT NOT NULL,
+    PRIMARY KEY (agent, license_key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sync_follow_license ON sync_follow (license_key);
+
+  -- The last change of each license that an agent follows or has followed.
+  CREATE TABLE license_change (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    license_key TEXT NOT NULL UNIQUE
+  ) STRICT;
+  CREATE TRIGGER license_changed AFTER UPDATE OF revision ON license
+  WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
+    INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
+  END;
+  CREATE TRIGGER license_added AFTER INSERT ON license
+  WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
+    INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
+  END;
+
+  -- The number of the push that has an operation.
+  ALTER TABLE outbox ADD COLUMN push_seq INTEGER;
+  CREATE INDEX outbox_push ON outbox (product_key, push_seq) WHERE push_seq IS NOT NULL;
+
+  -- The last push of each product.
+  CREATE TABLE push (
+    product_key TEXT PRIMARY KEY NOT NULL,
+    seq INTEGER NOT NULL,
+    answered INTEGER NOT NULL CHECK (answered = 0 OR answered = 1),
+    -- As it was sent.
+    body TEXT CHECK (body IS NULL OR answered = 0),
+    -- Of the last answer; empty: there was none.
+    epoch TEXT NOT NULL,
+    changed_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- 1: the upstream says what changes about the key.
+  ALTER TABLE license_snapshot ADD COLUMN followed INTEGER NOT NULL DEFAULT 0 CHECK (followed = 0 OR followed = 1);
+  CREATE INDEX license_snapshot_to_follow ON license_snapshot (product_key)
+    WHERE followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0;
+  CREATE INDEX license_snapshot_to_unfollow ON license_snapshot (product_key)
+    WHERE followed = 1 AND refresh_at IS NULL;
+  CREATE INDEX license_snapshot_followed ON license_snapshot (product_key) WHERE followed = 1;
+
+  -- What the upstream last said about the followed keys of each product.
+  CREATE TABLE follow (
+    product_key TEXT PRIMARY KEY NOT NULL,
+    epoch TEXT NOT NULL,
+    cursor TEXT NOT NULL,
+    confirmed_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;`,
 ];
 
 /** The number of the newest schema that this version knows. `user_version` of a database has the number of its schema. */

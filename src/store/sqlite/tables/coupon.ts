@@ -8,7 +8,7 @@ import type {
 } from '../../../service/tables.ts';
 import type { Cart, Quote, Redemption } from '../../../domain/checkout/quote.ts';
 import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
-import { type Prepare, afterNumber } from '../statements.ts';
+import { type Bit, type Prepare, afterNumber } from '../statements.ts';
 
 /** The columns of a `CouponRow`. */
 export const couponColumns = `id, code, scope, product_key AS productKey, collection_id AS collectionId,
@@ -88,16 +88,21 @@ export function couponTable(prepare: Prepare): CouponTable {
   };
 }
 
-type RedemptionRow = Omit<ListedRedemption, 'cart' | 'quote'> & { cart: string; quote: string };
+type RedemptionRow = Omit<ListedRedemption, 'cart' | 'quote' | 'overLimit'> & {
+  cart: string;
+  quote: string;
+  overLimit: Bit;
+};
 
-const selectRedemption = `SELECT id, order_id AS "order", coupon_id AS couponId, cart, quote, redeemed_at AS redeemedAt
-  FROM redemption`;
+const selectRedemption = `SELECT id, order_id AS "order", coupon_id AS couponId, cart, quote, redeemed_at AS redeemedAt,
+  over_limit AS overLimit FROM redemption`;
 
 function listedFrom(row: RedemptionRow): ListedRedemption {
   return { ...redemptionFrom(row), id: row.id };
 }
 
-function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: RedemptionRow): Redemption {
+function redemptionFrom(row: RedemptionRow): Redemption {
+  const { order, couponId, cart, quote, redeemedAt, overLimit } = row;
   return {
     order,
     couponId,
@@ -105,6 +110,7 @@ function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: Redemption
     // The stored quote has the id that the coupon had at that time.
     quote: { ...(JSON.parse(quote) as Quote), couponId },
     redeemedAt,
+    ...(overLimit === 1 && { overLimit: true }),
   };
 }
 
@@ -129,16 +135,16 @@ export function redemptionReads(prepare: Prepare): RedemptionReads {
 
 export function redemptionTable(prepare: Prepare): RedemptionTable {
   const add =
-    prepare.change(`INSERT INTO redemption (account_id, order_id, coupon_id, cart, quote, redeemed_at)
-     VALUES (:accountId, :order, :couponId, :cart, :quote, :redeemedAt)`);
+    prepare.change(`INSERT INTO redemption (account_id, order_id, coupon_id, cart, quote, redeemed_at, over_limit)
+     VALUES (:accountId, :order, :couponId, :cart, :quote, :redeemedAt, :overLimit)`);
   const remove = prepare.change('DELETE FROM redemption WHERE account_id = :accountId AND order_id = :order');
   const renumber = prepare.change(
     'UPDATE redemption SET coupon_id = :to WHERE account_id = :accountId AND coupon_id = :from',
   );
   return {
     ...redemptionReads(prepare),
-    add: (accountId, { cart, quote, ...redemption }) =>
-      add({ accountId, ...redemption, cart: JSON.stringify(cart), quote: JSON.stringify(quote) }),
+    add: (accountId, { cart, quote, overLimit = false, ...redemption }) =>
+      add({ accountId, ...redemption, overLimit, cart: JSON.stringify(cart), quote: JSON.stringify(quote) }),
     remove: (accountId, order) => remove({ accountId, order }).changes > 0,
     renumberCoupon: (accountId, from, to) => renumber({ accountId, from, to }),
   };

@@ -35,9 +35,13 @@ type Row = {
   refreshAt: number | null;
 };
 
+/** The upstream confirms followed keys together. */
+const confirmedAt = `CASE followed WHEN 0 THEN confirmed_at ELSE max(confirmed_at, coalesce(
+  (SELECT follow.confirmed_at FROM follow WHERE follow.product_key = license_snapshot.product_key), 0)) END`;
+
 const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
   enabled, created_at AS createdAt, extra, local_uses AS localUses, local_enabled AS localEnabled,
-  local_pending AS localPending, product_key AS productId, confirmed_at AS confirmedAt, run,
+  local_pending AS localPending, product_key AS productId, ${confirmedAt} AS confirmedAt, run,
   many_writers AS manyWriters, missing_since AS missingSince, gone,
   read_first AS readFirst, requested_at AS askedAt, refresh_at AS refreshAt FROM license_snapshot`;
 
@@ -47,6 +51,7 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
     `${select} WHERE license_key = (SELECT license_key FROM license_alias WHERE alias = ?)`,
     fromRow,
   );
+  const followed = prepare.count('SELECT followed AS count FROM license_snapshot WHERE license_key = ?');
   return {
     get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
     ...snapshotLists(prepare),
@@ -54,6 +59,15 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
     ofBuyer: prepare.query(`${select} WHERE lower(buyer_email) = lower(?) LIMIT ?`, fromRow).all,
     latest: prepare.column<string>(`SELECT license_key FROM license_snapshot WHERE product_key = ?
      ORDER BY confirmed_at DESC LIMIT ?`).all,
+    toFollow: prepare.column<string>(`SELECT license_key FROM license_snapshot
+     WHERE product_key = ? AND followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0 LIMIT ?`)
+      .all,
+    toUnfollow: prepare.column<string>(`SELECT license_key FROM license_snapshot
+     WHERE product_key = ? AND followed = 1 AND refresh_at IS NULL LIMIT ?`).all,
+    followedCount: prepare.count(
+      'SELECT count(*) AS count FROM license_snapshot WHERE product_key = ? AND followed = 1',
+    ),
+    isFollowed: (licenseKey) => followed(licenseKey) > 0,
     toRefresh: prepare.query(
       `${select} WHERE refresh_at IS NOT NULL AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
       fromRow,
@@ -189,9 +203,17 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
   const shiftWaits =
     prepare.change(`UPDATE license_snapshot SET refresh_at = refresh_at + :byMs, missing_since = missing_since + :byMs
      WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`);
+  const setFollowed = prepare.change(
+    'UPDATE license_snapshot SET followed = :followed WHERE license_key = :licenseKey',
+  );
+  const unfollowAll = prepare.change(
+    'UPDATE license_snapshot SET followed = 0 WHERE followed = 1 AND (:productId IS NULL OR product_key = :productId)',
+  );
   return {
     ...snapshotReads(prepare),
     put: snapshotPut(prepare),
+    setFollowed: (licenseKey, isFollowed) => void setFollowed({ licenseKey, followed: bit(isFollowed) }),
+    unfollowAll: (productId) => void unfollowAll({ productId: productId ?? null }),
     setLocal: localChange(prepare),
     touch: (licenseKey, askedAt, refreshAt) => touch({ licenseKey, askedAt, refreshAt }),
     addAlias(alias, licenseKey, { at, max }) {

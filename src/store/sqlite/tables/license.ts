@@ -190,7 +190,8 @@ export function licenseTable(prepare: Prepare, history: Pick<HistoryTable, 'add'
     licenseFrom,
   );
   const setState = prepare.change(
-    'UPDATE license SET uses = :uses, enabled = :enabled WHERE license_key = :licenseKey',
+    `UPDATE license SET uses = :uses, enabled = :enabled, revision = revision + 1
+     WHERE license_key = :licenseKey AND (uses <> :uses OR enabled <> :enabled)`,
   );
   return {
     ...licenseReads(prepare),

@@ -115,6 +115,7 @@ function queueReads(prepare: Prepare): QueueReads {
     operationFrom,
   );
   const held = prepare.query(`${inQueue} AND held = 1 ORDER BY seq`, operationFrom);
+  const front = prepare.query(`${inQueue} AND held = 0 ORDER BY seq LIMIT ?`, operationFrom);
   return {
     head: prepare.query(`${inQueue} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom).first,
     isIdle: (subject, queue) => isBusy(subject, queue) === 0,
@@ -133,6 +134,11 @@ function queueReads(prepare: Prepare): QueueReads {
       operationFrom,
     ).all,
     held: (subject, queue) => held.all(subject, queue),
+    firstPending(subject, queue, limit) {
+      const first = front.all(subject, queue, limit);
+      const end = first.findIndex(({ progress }) => progress.state !== 'pending');
+      return first.slice(0, end === -1 ? undefined : end);
+    },
     dead: (subject) => dead.all(subject),
   };
 }
@@ -201,6 +207,8 @@ export function operationReads(prepare: Prepare): OperationReads {
     depth: () => Object.fromEntries(depth.all()) as Record<OperationState, number>,
     lastSeq: () => lastSeq.first() ?? 0,
     unfinished: () => unfinished(),
+    inDoubt: prepare.count(`SELECT count(*) AS count FROM outbox
+     WHERE state IN ('in_flight', 'uncertain') AND held = 0 AND queue <> 'coupon'`),
     heldCount: prepare.count('SELECT count(*) AS count FROM outbox WHERE held = 1'),
     unfinishedOf: prepare.count(`SELECT count(*) AS count FROM outbox
      WHERE product_key = ? AND ${isUnfinished}`),
@@ -208,6 +216,16 @@ export function operationReads(prepare: Prepare): OperationReads {
       const firsts = unfinishedStates.flatMap((state) => firstIn.first(state) ?? []);
       return firsts.length === 0 ? null : Math.min(...firsts);
     },
+    uncertainOf: prepare.query(
+      `${select} WHERE state = 'uncertain' AND held = 0 AND product_key = ? ORDER BY seq LIMIT ?`,
+      operationFrom,
+    ).all,
+    pushedAfter: prepare.query(`${select} WHERE product_key = ? AND push_seq > ? ORDER BY seq`, operationFrom)
+      .all,
+    ofPush: prepare.query(
+      `${select} WHERE product_key = ? AND push_seq = ? AND state = 'in_flight' ORDER BY seq`,
+      operationFrom,
+    ).all,
     ...queueReads(prepare),
     ...openReads(prepare),
     ...waitReads(prepare),
@@ -245,7 +263,8 @@ function* inPages(after: (seq: number) => Operation[]): Iterable<Operation> {
   }
 }
 
-function singleChanges(prepare: Prepare): Pick<OperationTable, 'add' | 'put' | 'schedule'> {
+function singleChanges(prepare: Prepare): Pick<OperationTable, 'add' | 'addToPush' | 'put' | 'schedule'> {
+  const addToPush = prepare.change('UPDATE outbox SET push_seq = :pushSeq WHERE seq = :seq');
   const add =
     prepare.change(`INSERT INTO outbox (id, kind, subject, queue, product_key, state, maybe_applied, held, base_uses, sent_at,
        attempts, failures, next_at, outage, reconcile_at, upstream, last_error, seen_enabled, payload,
@@ -265,6 +284,9 @@ function singleChanges(prepare: Prepare): Pick<OperationTable, 'add' | 'put' | '
      WHERE seq = :seq`);
   return {
     add: (operation) => ({ ...operation, seq: add(columnsOf(operation)).rowId }),
+    addToPush(operations, pushSeq) {
+      for (const { seq } of operations) addToPush({ seq, pushSeq });
+    },
     put(operation) {
       if (put(columnsOf(operation)).changes !== 1) throw new Error(`there is no operation ${operation.id}`);
     },

@@ -5,7 +5,7 @@ import { routes } from '../../../../src/http/routes/all.ts';
 import type { AuditEntryObject } from '../../../../src/wire/audit.ts';
 import type { SyncControl } from '../../../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
-import { buildEndpoint } from '../../../support/builders/store-builders.ts';
+import { buildEndpoint, buildSyncAgent } from '../../../support/builders/store-builders.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
@@ -114,6 +114,10 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   },
   'POST /admin/v1/sync/now': { record: 'sync.now | upstream | ' },
   'POST /admin/v1/sync/pause': { record: 'sync.pause | upstream | ' },
+  'POST /admin/v1/sync/protocol': {
+    body: { protocol: 'plain' },
+    record: 'sync.protocol | upstream | plain',
+  },
   'POST /admin/v1/sync/resume': { record: 'sync.resume | upstream | ' },
   'POST /admin/v1/stop': { record: 'process.stop | process | ' },
   'POST /admin/v1/reload': { record: 'process.reload | process | log.level limits.rate' },
@@ -135,6 +139,7 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
     record: 'webhook.rotate | hook | the old one until [0-9T:+-]+',
   },
   'DELETE /admin/v1/webhooks/:id': { at: () => 'hook', record: 'webhook.remove | hook | 127.0.0.1:1' },
+  'DELETE /admin/v1/agents/:number': { at: () => '1', record: 'agent.forget | 1 | default/P' },
   'POST /admin/v1/tokens': {
     body: { scopes: ['verify', 'use'], product_key: 'P' },
     record: `token.issue | ${uuid} | verify use of product P`,
@@ -172,6 +177,7 @@ async function openDesk(): Promise<TestApp> {
     const event = { type: 'license.issued', subject: 'KEY', eventId: 'event', at: Date.now() } as const;
     await webhooks.addEvent(event);
   });
+  await opened.write(({ sync }) => sync.add(buildSyncAgent({ productKey: 'P' })));
   return { ...opened, app: { ...opened.app, control } };
 }
 
@@ -184,6 +190,8 @@ async function openAgentDesk(): Promise<TestApp> {
     pause: (asked) => writer.write('pauseSync', { isPaused: true }, asked),
     resume: (asked) => writer.write('pauseSync', { isPaused: false }, asked),
     wake: () => undefined,
+    chooseProtocol: (protocol, asked) =>
+      writer.write('chooseProtocol', { protocol, reconcileAfterMs: 0 }, asked),
     preload: (command, asked) => writer.write('queuePreload', command, asked),
   };
   for (const id of ['retried', 'dropped', 'confirmed']) {
@@ -209,7 +217,7 @@ async function perform(opened: TestApp, which: (route: string) => boolean): Prom
   const told: string[] = [];
   for (const [route, { at, body, record }] of Object.entries(acts).filter(([each]) => which(each))) {
     const [method = '', path = ''] = route.split(' ');
-    const url = path.replace(':id', at?.(made) ?? '');
+    const url = path.replace(/:\w+/, at?.(made) ?? '');
     const answer = await server.inject({
       method: method as 'POST' | 'DELETE',
       url,

@@ -195,7 +195,8 @@ test('a repeated decision under its idempotency key gets the same response, and 
 test('a decision wakes the sending of the outbox', async () => {
   let woken = 0;
   const never = (): Promise<never> => Promise.reject(new Error('unexpected call'));
-  const sync = { now: never, pause: never, resume: never, wake: () => void (woken += 1), preload: never };
+  const others = { now: never, pause: never, resume: never, chooseProtocol: never, preload: never };
+  const sync = { ...others, wake: () => void (woken += 1) };
   await using opened = await openApp({ role: 'agent', sync });
   opened.agentTables().operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   await decide(opened, 'a', 'retry');

@@ -14,6 +14,7 @@ const agentStatus: Status = {
     state: 'paused',
     since: Date.parse('2026-01-01T00:00:00Z'),
     protocol: 'plain',
+    pushes: [],
     breaker: 'closed',
     lastSuccessAt: null,
     lastError: null,
@@ -54,6 +55,7 @@ function askedSync(): { sync: SyncControl; asked: [string, WriteOptions][] } {
       pause: act('pause'),
       resume: act('resume'),
       wake: () => undefined,
+      chooseProtocol: () => Promise.resolve({ ok: true, value: null }),
       preload: async () => done({ queued: 0 }),
     },
     asked,
@@ -73,6 +75,7 @@ test.each(acts)('sync %s is recorded with its user, and returns the state of the
           state: 'paused',
           since: '2026-01-01T00:00:00+00:00',
           protocol: 'plain',
+          pushes: [],
           breaker: 'closed',
           last_success_at: null,
           last_error: null,
@@ -143,7 +146,14 @@ test('an authority cannot preload license keys', async () => {
 test('license keys of a product that the agent does not have are not preloaded, because the preload would never end', async () => {
   const never = async (): Promise<never> => await Promise.reject(new Error('unexpected call'));
   const preload = async () => done({ queued: 1 });
-  const sync = { now: never, pause: never, resume: never, wake: () => undefined, preload };
+  const sync = {
+    now: never,
+    pause: never,
+    resume: never,
+    chooseProtocol: never,
+    wake: () => undefined,
+    preload,
+  };
   await using opened = await openApp({ role: 'agent', sync, products: productsOf('press') });
   const server = serverOf(opened.app);
   const queue = async (productKey?: string): Promise<unknown> => {

@@ -1,0 +1,139 @@
+import { nextRefreshAt, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import type { License } from '../../domain/license.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import { confirmTime, currentRun } from '../lifecycle/current-run.ts';
+import type { ChangesAnswer, Context, FollowRequest } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { isOtherStore, leaveStore } from './identity.ts';
+import { answeredSeq, noPush, resumePushes } from './push.ts';
+import { putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
+import { reopenOperations } from './record-response.ts';
+
+/*
+ * Followed license keys: the upstream says what changes about them, and an answer without changes confirms all of them.
+ * (src/sync/README.md, Between Latchkeys)
+ */
+
+type RecordChanges = {
+  productId: string;
+  sent: Pick<FollowRequest, 'follow' | 'unfollow'> & {
+    /** The last push that was answered before the request was sent. */
+    answeredSeq: number;
+  };
+  answer: ChangesAnswer;
+  policy: SyncPolicy;
+};
+
+/**
+ * - `recorded`: the licenses are stored.
+ * - `early`: they contain a push whose answer has not been recorded: record them after that answer.
+ * - `resumed`: the same, and the upstream has lost pushes, which are sent again: it was restored.
+ * - `late`: they do not contain a push whose answer has been recorded: ask again.
+ * - `lost`: the upstream has lost pushes, and the push that is under way will show that.
+ * - `replaced`: they come from another store at the address of the upstream.
+ * - `ahead`: they contain pushes that this store does not know: it was restored without a new identity.
+ */
+export type ChangesResult = 'recorded' | 'resumed' | 'early' | 'late' | 'lost' | 'replaced' | 'ahead';
+
+export function recordChanges(
+  transaction: Transaction,
+  command: RecordChanges,
+  context: Context,
+): Result<ChangesResult> {
+  const { productId, sent, answer } = command;
+  const order = orderOf(transaction, command);
+  if (order === 'replaced') leaveStore(transaction, context);
+  if (order !== 'recorded' && order !== 'resumed') return done(order);
+  if (order === 'resumed') {
+    const { lastSeq: last, epoch } = answer;
+    resumePushes(transaction, { productId, last, epoch }, context);
+  }
+  const { snapshots, follows } = transaction;
+  confirmTime(transaction, answer.confirmedAt);
+  if (answer.isReset) snapshots.unfollowAll(productId);
+  for (const licenseKey of sent.unfollow) snapshots.setFollowed(licenseKey, false);
+  for (const { license } of answer.licenses) recordLicense(transaction, license, command, context);
+  for (const licenseKey of sent.follow) snapshots.setFollowed(licenseKey, true);
+  for (const licenseKey of answer.absent) recordAbsence(transaction, licenseKey, context);
+  const { epoch, cursor, confirmedAt, hasMore } = answer;
+  // The changes that are still to come may be older.
+  const confirmed = hasMore ? (follows.get(productId)?.confirmedAt ?? 0) : confirmedAt;
+  follows.put(productId, { epoch, cursor, confirmedAt: confirmed });
+  return done(order);
+}
+
+function orderOf(
+  { pushes }: Transaction,
+  { productId, sent, answer: { lastSeq, epoch } }: RecordChanges,
+): ChangesResult {
+  const { seq, isAnswered, epoch: before } = pushes.get(productId) ?? noPush;
+  if (isOtherStore(before, epoch)) return 'replaced';
+  const answered = answeredSeq({ pushes }, productId);
+  if (lastSeq === answered) return 'recorded';
+  if (lastSeq > answered) return lastSeq === seq ? 'early' : 'ahead';
+  if (lastSeq >= sent.answeredSeq) return 'late';
+  // The pushes that were answered before this question are gone.
+  return isAnswered && seq === sent.answeredSeq ? 'resumed' : 'lost';
+}
+
+function recordLicense(
+  transaction: Transaction,
+  license: License,
+  { answer, policy }: RecordChanges,
+  context: Context,
+): void {
+  const before = transaction.snapshots.get(license.licenseKey);
+  if (before === null) return;
+  const { licenseKey } = before.license;
+  if (before.gone) reopenOperations(transaction, licenseKey, context);
+  putSnapshot(transaction, {
+    ...before,
+    license: { ...before.license, ...license, licenseKey },
+    confirmedAt: Math.max(before.confirmedAt, answer.confirmedAt),
+    run: currentRun(transaction),
+    missingSince: null,
+    gone: false,
+    readFirst: false,
+    refreshAt: refreshAt(before, policy, context),
+  });
+  for (const queue of ['counter', 'state'] as const) {
+    const head = transaction.operations.head(licenseKey, queue);
+    if (head?.progress.state === 'pending')
+      scheduleHead(transaction, licenseKey, queue, { at: context.monotonic, failures: 0 });
+  }
+}
+
+function refreshAt(
+  snapshot: Pick<LicenseSnapshot, 'askedAt'>,
+  policy: SyncPolicy,
+  { now, monotonic, random }: Context,
+): number | null {
+  return nextRefreshAt(snapshot, policy, {
+    now,
+    monotonic,
+    fraction: random.fraction(),
+    readResult: 'known',
+  });
+}
+
+/** The upstream does not know a key that it knew: that is evidence, and reads decide. */
+function recordAbsence({ snapshots }: Transaction, licenseKey: string, { monotonic }: Context): void {
+  const snapshot = snapshots.get(licenseKey);
+  if (snapshot === null) return;
+  snapshots.setFollowed(licenseKey, false);
+  if (!snapshot.gone && snapshot.missingSince === null)
+    snapshots.put({ ...snapshot, readFirst: true, refreshAt: monotonic });
+}
+
+/** Plans the next refresh of followed keys, which the upstream has confirmed without a read. */
+export function confirmFollowed(
+  { snapshots }: Transaction,
+  { licenseKeys, policy }: { licenseKeys: readonly string[]; policy: SyncPolicy },
+  context: Context,
+): Result<null> {
+  for (const licenseKey of licenseKeys) {
+    const snapshot = snapshots.get(licenseKey);
+    if (snapshot !== null) snapshots.put({ ...snapshot, refreshAt: refreshAt(snapshot, policy, context) });
+  }
+  return done(null);
+}

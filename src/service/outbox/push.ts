@@ -1,0 +1,297 @@
+import { countAfter, type License } from '../../domain/license.ts';
+import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import type { LicenseOperationKind, Operation } from '../../domain/outbox/operation.ts';
+import { done, failWith, type Result } from '../../domain/problem/problem.ts';
+import { syncRetentionMs } from '../../domain/sync/push.ts';
+import type { Context, PushAnswer, PushLimits } from '../ports.ts';
+import type { Reader, Transaction } from '../tables.ts';
+import {
+  move,
+  putSnapshot,
+  queueOfOperation,
+  scheduleHead,
+  send,
+  type SyncPolicy,
+  waitAfterFailure,
+} from './queue.ts';
+import { agentSetting, beginIdentity, isOtherStore, leaveStore } from './identity.ts';
+import { endSuperseded, refuseOperation } from './record-response.ts';
+import type { Push } from './tables.ts';
+
+/*
+ * Pushes: the changes of one product, numbered and sent together to an upstream that speaks `/sync/v1`. One push of a
+ * product is under way at a time. It is repeated byte for byte until it is answered, so nothing is ever uncertain.
+ */
+
+/** `body`: as it was sent before; null: it was never sent. */
+export type PlannedPush = Pick<Push, 'seq' | 'body'> & { agent: string; operations: readonly Operation[] };
+
+const agentIdBytes = 16;
+
+export const noPush: Push = { seq: 0, isAnswered: true, body: null, epoch: '', changedAt: 0 };
+
+/** The id by which the upstream knows this agent; null: not made yet. Only the upstream sees it. */
+export function agentIdOf({ settings }: Pick<Reader, 'settings'>): string | null {
+  const id = settings.get(agentSetting) ?? '';
+  return id === '' ? null : id;
+}
+
+export function makeAgentId(
+  transaction: Transaction,
+  _: Record<string, never>,
+  context: Context,
+): Result<null> {
+  agentId(transaction, context);
+  return done(null);
+}
+
+function agentId({ settings }: Transaction, { random }: Context): string {
+  const known = agentIdOf({ settings });
+  if (known !== null) return known;
+  const made = [...random.bytes(agentIdBytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  settings.set(agentSetting, made);
+  return made;
+}
+
+/**
+ * The push of a product that is not answered yet; otherwise a new one with the operations that are due, which are in
+ * flight from then on. Null: there is nothing to send.
+ */
+export function planPush(
+  transaction: Transaction,
+  { productId, limits }: { productId: string; limits: PushLimits },
+  context: Context,
+): Result<PlannedPush | null> {
+  const { pushes, operations } = transaction;
+  const agent = agentId(transaction, context);
+  const last = pushes.get(productId) ?? noPush;
+  if (!last.isAnswered) {
+    return done({
+      agent,
+      seq: last.seq,
+      body: last.body,
+      operations: operations.ofPush(productId, last.seq),
+    });
+  }
+  const chosen = chooseOperations(transaction, { productId, limits }, context);
+  if (chosen.length === 0) return done(null);
+  const seq = last.seq + 1;
+  const sent = chosen.map((operation) =>
+    send(transaction, operation, { baseUses: null, at: context.monotonic }),
+  );
+  operations.addToPush(sent, seq);
+  const { epoch } = last;
+  pushes.put(productId, { seq, isAnswered: false, body: null, epoch, changedAt: context.monotonic });
+  return done({ agent, seq, body: null, operations: sent });
+}
+
+/** Revocations first; then the queues that have waited longest. */
+function chooseOperations(
+  transaction: Transaction,
+  { productId, limits }: { productId: string; limits: PushLimits },
+  context: Context,
+): Operation[] {
+  const { operations, snapshots } = transaction;
+  const due = operations.due(context.monotonic, limits.operations, (owner) => owner === productId);
+  const known = due.filter(({ subject }) => {
+    const snapshot = snapshots.get(subject);
+    return snapshot === null || !mayBeMissing(snapshot);
+  });
+  const waiting = known.map(({ subject, queue }) =>
+    operations.firstPending(subject, queue, limits.operations),
+  );
+  const revocations = waiting.filter(([head]) => head?.kind === 'disable');
+  const others = waiting.filter(([head]) => head?.kind !== 'disable');
+  return withinLimits([...revocations, ...others].flat(), limits);
+}
+
+/** The upstream answered 404 about the key: nothing is sent until a read shows the key. */
+function mayBeMissing({ missingSince, readFirst }: LicenseSnapshot): boolean {
+  return missingSince !== null || readFirst;
+}
+
+function withinLimits(waiting: readonly Operation[], limits: PushLimits): Operation[] {
+  let bytes = 0;
+  const end = waiting.findIndex((operation, index) => {
+    bytes += maxBytesOf(operation);
+    return index >= limits.operations || (index > 0 && bytes > limits.bytes);
+  });
+  return waiting.slice(0, end === -1 ? undefined : end);
+}
+
+/** No more than this is written for an operation: a character takes at most three bytes in UTF-8, and is escaped as six. */
+function maxBytesOf({ subject }: Operation): number {
+  return 300 + 6 * subject.length;
+}
+
+/** Stores the body of a push before its first byte leaves. */
+export function storePush(
+  { pushes }: Transaction,
+  { productId, seq, body }: { productId: string; seq: number; body: string },
+  { monotonic }: Context,
+): Result<null> {
+  const push = pushes.get(productId);
+  if (push === null || push.seq !== seq || push.isAnswered)
+    return failWith('operation_not_open', 'The push is over.');
+  pushes.put(productId, { ...push, body: push.body ?? body, changedAt: monotonic });
+  return done(null);
+}
+
+type Results = Extract<PushAnswer, { kind: 'results' }>['results'];
+
+type RecordPush = {
+  productId: string;
+  seq: number;
+  epoch: string;
+  /** An operation without a result was applied. */
+  results: Results;
+  policy: SyncPolicy;
+};
+
+/** The last push of a product that was answered. */
+export function answeredSeq({ pushes }: Pick<Reader, 'pushes'>, productId: string): number {
+  const { seq, isAnswered } = pushes.get(productId) ?? noPush;
+  return isAnswered ? seq : seq - 1;
+}
+
+/** Records the answer to a push. The answer to an older push changes nothing. */
+export function recordPush(
+  transaction: Transaction,
+  { productId, seq, epoch, results, policy }: RecordPush,
+  context: Context,
+): Result<{ delivered: number; rejected: number }> {
+  const { pushes, operations, snapshots } = transaction;
+  const push = pushes.get(productId);
+  if (push === null || push.seq !== seq || push.isAnswered) return done({ delivered: 0, rejected: 0 });
+  const pushed = operations.ofPush(productId, seq);
+  for (const operation of pushed) {
+    const result = results[operation.id] ?? null;
+    if (result === null) recordDelivered(transaction, operation, context);
+    else recordRejected(transaction, operation, { result, policy }, context);
+  }
+  pushes.put(productId, { seq, isAnswered: true, body: null, epoch, changedAt: context.monotonic });
+  for (const subject of new Set(pushed.map((operation) => operation.subject))) {
+    const snapshot = snapshots.get(subject);
+    if (snapshot !== null) putSnapshot(transaction, snapshot);
+  }
+  for (const operation of onePerQueue(pushed)) scheduleNext(transaction, operation, context);
+  const rejected = pushed.filter(({ id }) => (results[id] ?? null) !== null).length;
+  return done({ delivered: pushed.length - rejected, rejected });
+}
+
+function onePerQueue(operations: readonly Operation[]): Iterable<Operation> {
+  return new Map(operations.map((each) => [`${queueOfOperation(each)} ${each.subject}`, each])).values();
+}
+
+/** A head that waits because its key may be missing keeps its wait. */
+function scheduleNext(transaction: Transaction, operation: Operation, { monotonic }: Context): void {
+  const queue = queueOfOperation(operation);
+  const head = transaction.operations.head(operation.subject, queue);
+  if (head !== null && head.nextAt === null)
+    scheduleHead(transaction, operation.subject, queue, { at: monotonic });
+}
+
+/** The upstream has carried out the operation: what it last said about the key now contains the change. */
+function recordDelivered(transaction: Transaction, operation: Operation, context: Context): void {
+  // A disable sets a value: it does not matter how often it arrived.
+  const certain = operation.kind === 'disable';
+  const delivered = move(transaction, operation, { type: 'applied', certain, at: context.now });
+  if (queueOfOperation(operation) === 'state') endSuperseded(transaction, delivered, context);
+  const snapshot = transaction.snapshots.get(operation.subject);
+  if (snapshot === null || operation.kind === 'create_coupon') return;
+  transaction.snapshots.put({ ...snapshot, license: licenseAfterDelivery(snapshot.license, operation.kind) });
+}
+
+function licenseAfterDelivery(license: License, kind: LicenseOperationKind): License {
+  if (kind === 'enable' || kind === 'disable') return { ...license, enabled: kind === 'enable' };
+  return { ...license, uses: countAfter(license.uses, kind) };
+}
+
+const missingCode = 'license_not_found';
+
+function recordRejected(
+  transaction: Transaction,
+  operation: Operation,
+  { result, policy }: { result: NonNullable<Results[string]>; policy: SyncPolicy },
+  context: Context,
+): void {
+  const { outcome, code } = result;
+  const detail = `the upstream answered ${code}`;
+  if (outcome === 'conflicted') {
+    move(transaction, { ...operation, lastError: detail }, { type: 'conflict' });
+    return;
+  }
+  if (code !== missingCode) {
+    refuseOperation(transaction, operation, { cause: 'refused', detail });
+    return;
+  }
+  // A 404 to a change proves nothing about the key: only reads do.
+  const waiting = move(transaction, operation, { type: 'not_applied' });
+  const wait = waitAfterFailure(waiting, { detail, retryAfterMs: null, outage: false }, policy, context);
+  scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);
+  const snapshot = transaction.snapshots.get(operation.subject);
+  if (snapshot !== null)
+    transaction.snapshots.put({ ...snapshot, readFirst: true, refreshAt: context.monotonic });
+}
+
+type ResumePushes = { productId: string; last: number; epoch: string };
+
+/**
+ * The upstream expects another number. If it has lost pushes, it was restored: the unfinished push and the pushes after `last`
+ * are sent again under new numbers. The upstream knows operations by their ids, so none is carried out twice. If it has
+ * pushes that this store does not know, this store is older: it begins a new identity. If it is another store, nothing is sent
+ * again: its licenses may contain every change (`leaveStore`).
+ */
+export function resumePushes(
+  transaction: Transaction,
+  { productId, last, epoch }: ResumePushes,
+  context: Context,
+): Result<{ last: number; repeated: number }> {
+  const { pushes, operations } = transaction;
+  const push = pushes.get(productId) ?? noPush;
+  if (isOtherStore(push.epoch, epoch)) {
+    leaveStore(transaction, context);
+    return done({ last, repeated: 0 });
+  }
+  if (last > push.seq) {
+    beginIdentity(transaction);
+    return done({ last, repeated: 0 });
+  }
+  const unanswered = push.isAnswered ? [] : operations.ofPush(productId, push.seq);
+  const later = operations
+    .pushedAfter(productId, last)
+    .filter(
+      ({ id, progress }) => !unanswered.some((each) => each.id === id) && isRemembered(progress, context.now),
+    );
+  const repeated = [...unanswered, ...later].filter(
+    ({ progress: { state } }) => state === 'in_flight' || state === 'delivered',
+  );
+  for (const operation of repeated) {
+    move(transaction, operation, { type: 'resume' });
+    if (operation.progress.state === 'delivered') undoDelivery(transaction, operation);
+  }
+  for (const { subject } of new Map(repeated.map((each) => [each.subject, each])).values()) {
+    const snapshot = transaction.snapshots.get(subject);
+    if (snapshot !== null) putSnapshot(transaction, { ...snapshot, refreshAt: context.monotonic });
+  }
+  for (const operation of onePerQueue(repeated))
+    scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
+  pushes.put(productId, { seq: last, isAnswered: true, body: null, epoch, changedAt: context.monotonic });
+  return done({ last, repeated: repeated.length });
+}
+
+/** The clocks of the agent and the upstream differ by less than this, in ms. */
+const clockToleranceMs = 86_400_000;
+
+/** Whether the upstream still knows what became of an operation, so that the operation can be sent again. */
+function isRemembered(progress: Operation['progress'], now: number): boolean {
+  return progress.state !== 'delivered' || now - progress.finishedAt < syncRetentionMs - clockToleranceMs;
+}
+
+/** What the upstream said about the key contains a change that it has lost. A read then shows what is really there. */
+function undoDelivery({ snapshots }: Transaction, { kind, subject }: Operation): void {
+  const snapshot = snapshots.get(subject);
+  if (snapshot === null || (kind !== 'usage' && kind !== 'decrease')) return;
+  const uses = countAfter(snapshot.license.uses, kind === 'usage' ? 'decrease' : 'usage');
+  snapshots.put({ ...snapshot, license: { ...snapshot.license, uses } });
+}

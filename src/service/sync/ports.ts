@@ -1,0 +1,61 @@
+import type { Tenant } from '../../domain/access/principal.ts';
+import type { License } from '../../domain/license.ts';
+import type { Result } from '../../domain/problem/problem.ts';
+import type { OperationOutcome } from '../../domain/sync/push.ts';
+import type { WriteOptions } from '../ports.ts';
+import type { AppliedPush, ApplyPush } from './push.ts';
+
+/** `not_seen`: certainly not applied here. `too_old`: its outcome may have been removed. */
+export type KnownOperation = {
+  id: string;
+  outcome: OperationOutcome | 'not_seen' | 'too_old';
+  /** Why it was refused or conflicted. */
+  code: string | null;
+};
+
+export type ChangesRequest = {
+  agentId: string;
+  tenant: Tenant;
+  /** From the last reply; null: none yet. */
+  epoch: string | null;
+  cursor: string | null;
+  follow: readonly string[];
+  unfollow: readonly string[];
+  waitMs: number;
+};
+
+/** What an agent is told about the license keys that it follows. */
+export type FollowedChanges = {
+  epoch: string;
+  cursor: string;
+  /** The last push of the agent that the licenses contain. */
+  lastSeq: number;
+  /** All followed licenses that are not in `changes` are unchanged at this instant (epoch ms), unless `hasMore`. */
+  confirmedAt: number;
+  changes: readonly { license: License; revision: number }[];
+  /** Followed keys without a license in the reach. */
+  absent: readonly string[];
+  /** There are more changes: ask again at once. */
+  hasMore: boolean;
+  /** The agent must send all its keys again: only those of this request are followed. */
+  isReset: boolean;
+};
+
+/** An authority's side of /sync/v1. */
+export interface SyncServer {
+  epoch(): Promise<string>;
+  push(command: ApplyPush, writeOptions: WriteOptions): Promise<Result<AppliedPush & { epoch: string }>>;
+  known(accountId: string, ids: readonly string[]): Promise<KnownOperation[]>;
+  /** Waits until there is something to tell, or the time is over. */
+  changes(
+    request: ChangesRequest,
+    writeOptions: WriteOptions,
+    signal: AbortSignal,
+  ): Promise<Result<FollowedChanges>>;
+  /** How many requests wait for a change. */
+  readonly waiting: number;
+  /** Whether an agent waits for a change at this process. */
+  isWaiting(agent: number): boolean;
+  /** Ends all waits, now and later: the requests are answered as if their time were over. */
+  stopWaiting(): void;
+}

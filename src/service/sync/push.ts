@@ -1,0 +1,263 @@
+import type { Tenant } from '../../domain/access/principal.ts';
+import type { CouponTerms } from '../../domain/checkout/coupon.ts';
+import type { Quote, Redemption } from '../../domain/checkout/quote.ts';
+import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
+import { decideSequence } from '../../domain/sequence.ts';
+import {
+  fitReply,
+  maxAgentsPerAccount,
+  reachOf,
+  type MalformedOperation,
+  type OperationResult,
+  type PushedCoupon,
+  type PushedLicenseChange,
+  type PushedOperation,
+  type PushedRedemption,
+} from '../../domain/sync/push.ts';
+import { createCoupon } from '../authority/coupon.ts';
+import { changeLicense } from '../authority/license.ts';
+import { redeemCoupon, storedCouponCode, voidRedemption } from '../checkout.ts';
+import type { Context } from '../ports.ts';
+import { storedLicenseKey } from '../services.ts';
+import type { AuthorityTransaction } from '../tables.ts';
+import type { StoredOutcome, SyncAgent } from './tables.ts';
+
+export type ApplyPush = {
+  agentId: string;
+  tenant: Tenant;
+  seq: number;
+  /** SHA-256 of the body. */
+  digest: string;
+  operations: readonly (PushedOperation | MalformedOperation)[];
+};
+
+/** `results`: in the order of the operations. */
+export type AppliedPush = { seq: number; results: readonly OperationResult[] };
+
+/**
+ * Carries a push out, once (src/sync/README.md, Between Latchkeys). A refused operation changes nothing, and the others of
+ * its push are applied. A push that does not follow the last one changes nothing.
+ */
+export async function applyPush(
+  transaction: AuthorityTransaction,
+  command: ApplyPush,
+  context: Context,
+): Promise<Result<AppliedPush>> {
+  const { sync } = transaction;
+  const { agentId, tenant, seq, digest } = command;
+  const agent = await sync.agent(agentId, reachOf(tenant));
+  const last = agent ?? { seq: 0, digest: '' };
+  const decision = decideSequence(last, { seq, digest, challenge: null }, '');
+  if (decision === 'repeated' && agent !== null) {
+    return { ...done(JSON.parse(agent.reply) as AppliedPush), unchanged: true };
+  }
+  const sequence = { last: last.seq, epoch: await sync.epoch() };
+  if (decision === 'reused') {
+    return failWith('sequence_reused', `The push ${seq} of this agent was another one.`, { sequence });
+  }
+  if (decision !== 'next') {
+    return failWith('out_of_sequence', `The last push of this agent has the number ${last.seq}.`, {
+      sequence,
+    });
+  }
+  if (agent === null && (await sync.count({ tenant })) >= maxAgentsPerAccount) return tooManyAgents();
+  const results = fitReply(await applyOperations(transaction, command, context));
+  const reply: AppliedPush = { seq, results };
+  await storePush(transaction, agent, { command, reply: JSON.stringify(reply), now: context.now });
+  return done(reply);
+}
+
+export function tooManyAgents(): Result<never> {
+  const detail = `The account has ${maxAgentsPerAccount} agents already.`;
+  return failWith('too_many_agents', detail);
+}
+
+async function storePush(
+  { sync }: AuthorityTransaction,
+  agent: SyncAgent | null,
+  {
+    command: { agentId, tenant, seq, digest },
+    reply,
+    now,
+  }: { command: ApplyPush; reply: string; now: number },
+): Promise<void> {
+  const push = { seq, digest, reply, seenAt: now };
+  if (agent !== null) await sync.put({ ...agent, ...push });
+  else await sync.add({ agentId, reach: reachOf(tenant), ...tenant, ...push, followed: 0, createdAt: now });
+}
+
+async function applyOperations(
+  transaction: AuthorityTransaction,
+  { tenant, operations }: ApplyPush,
+  context: Context,
+): Promise<OperationResult[]> {
+  const { accountId } = tenant;
+  const ids = operations.flatMap(({ id }) => id ?? []);
+  const stored = await transaction.sync.outcomes(accountId, ids);
+  const known = new Map(stored.map((outcome) => [outcome.id, outcome]));
+  const added: StoredOutcome[] = [];
+  const results: OperationResult[] = [];
+  for (const operation of operations) {
+    const before = operation.id === null ? undefined : known.get(operation.id);
+    const result =
+      before === undefined
+        ? await applyOnce(transaction, tenant, operation, context)
+        : await resultBefore(transaction, accountId, operation, before);
+    results.push(result);
+    if (operation.id === null || before !== undefined) continue;
+    const outcome = outcomeOf(operation.id, result);
+    known.set(operation.id, outcome);
+    added.push(outcome);
+  }
+  await transaction.sync.addOutcomes(accountId, added, context.now);
+  return results;
+}
+
+function outcomeOf(id: string, result: OperationResult): StoredOutcome {
+  return {
+    id,
+    outcome: result.outcome,
+    code: result.outcome === 'applied' ? null : result.code,
+    couponId: result.outcome === 'applied' ? (result.couponId ?? null) : null,
+  };
+}
+
+/** The result of an operation that an earlier push, or the same one, has carried out. */
+async function resultBefore(
+  { redemptions }: AuthorityTransaction,
+  accountId: string,
+  operation: PushedOperation | MalformedOperation,
+  { outcome, code, couponId }: StoredOutcome,
+): Promise<OperationResult> {
+  // The codes in the table come from the results.
+  if (outcome !== 'applied') return { outcome, code } as OperationResult;
+  if (operation.kind === 'redeem') {
+    const redemption = await redemptions.get(accountId, operation.order);
+    return redemption === null ? { outcome } : redeemed(operation, redemption);
+  }
+  return couponId === null ? { outcome } : { outcome, couponId };
+}
+
+async function applyOnce(
+  transaction: AuthorityTransaction,
+  tenant: Tenant,
+  operation: PushedOperation | MalformedOperation,
+  context: Context,
+): Promise<OperationResult> {
+  if (operation.kind === null) return { outcome: 'refused', code: 'parameters_invalid' };
+  const applied = await transaction.attempt(() => carryOut(transaction, tenant, operation, context));
+  return applied.ok ? applied.value : refused(applied.problem);
+}
+
+async function carryOut(
+  transaction: AuthorityTransaction,
+  tenant: Tenant,
+  operation: PushedOperation,
+  context: Context,
+): Promise<Result<OperationResult>> {
+  const { accountId } = tenant;
+  switch (operation.kind) {
+    case 'create_coupon':
+      return await create(transaction, accountId, operation, context);
+    case 'redeem':
+      return await redeem(transaction, accountId, operation, context);
+    case 'void': {
+      const voided = await voidRedemption(transaction, { accountId, order: operation.order });
+      return voided.ok ? done({ outcome: 'applied' }) : voided;
+    }
+    case 'usage':
+    case 'decrease':
+    case 'enable':
+    case 'disable':
+      return await change(transaction, tenant, operation, context);
+    default:
+      return operation satisfies never;
+  }
+}
+
+function refused({ code, reasons }: Problem): OperationResult {
+  // The reasons of a coupon's refusal are those of its quote.
+  const listed = reasons as Quote['reasons'] | undefined;
+  return { outcome: 'refused', code, ...(listed !== undefined && { reasons: listed }) };
+}
+
+async function change(
+  transaction: AuthorityTransaction,
+  tenant: Tenant,
+  { kind, licenseKey: sent, seenEnabled }: PushedLicenseChange,
+  context: Context,
+): Promise<Result<OperationResult>> {
+  const licenseKey = await storedLicenseKey(transaction, sent);
+  if (kind === 'enable' && seenEnabled) {
+    // The reach is checked by the change. A license of another reach must not be told from a missing one.
+    const license = await transaction.licenses.get(licenseKey);
+    const isReached = license !== null && (await reachesProduct(transaction, tenant, license.productKey));
+    if (isReached && !license.enabled) return done({ outcome: 'conflicted', code: 'revoked' });
+  }
+  const changed = await changeLicense(transaction, { tenant, licenseKey, trigger: kind }, context);
+  return changed.ok ? done({ outcome: 'applied' }) : changed;
+}
+
+async function reachesProduct(
+  { products }: AuthorityTransaction,
+  tenant: Tenant,
+  productKey: string,
+): Promise<boolean> {
+  if (tenant.productKey !== null) return tenant.productKey === productKey;
+  return (await products.get(productKey))?.accountId === tenant.accountId;
+}
+
+async function create(
+  transaction: AuthorityTransaction,
+  accountId: string,
+  { terms }: PushedCoupon,
+  _context: Context,
+): Promise<Result<OperationResult>> {
+  const taken = await transaction.coupons.byCode(accountId, terms.code);
+  if (taken !== null) {
+    const { id, ...others } = taken;
+    return areSameTerms(terms, others)
+      ? done({ outcome: 'applied', couponId: id })
+      : done({ outcome: 'conflicted', code: 'coupon_code_taken' });
+  }
+  const created = await createCoupon(transaction, { accountId, terms });
+  return created.ok ? done({ outcome: 'applied', couponId: created.value.id }) : created;
+}
+
+function areSameTerms(one: CouponTerms, other: CouponTerms): boolean {
+  const text = ({ scope, discount, ...rest }: CouponTerms): string =>
+    JSON.stringify(
+      [scope, discount, rest].map((part) =>
+        Object.entries(part).toSorted(([left], [right]) => (left < right ? -1 : 1)),
+      ),
+    );
+  return text(one) === text(other);
+}
+
+async function redeem(
+  transaction: AuthorityTransaction,
+  accountId: string,
+  operation: PushedRedemption,
+  context: Context,
+): Promise<Result<OperationResult>> {
+  const { order, cart, provisional, at } = operation;
+  const code = await storedCouponCode(cart.code, (each) => transaction.coupons.byCode(accountId, each));
+  // A caller that was answered without the authority has got the discount at that time.
+  const takenAt = provisional ? Math.min(at, context.now) : null;
+  const command = { accountId, order, cart: { ...cart, code }, takenAt };
+  const answered = await redeemCoupon(transaction, command, context);
+  return answered.ok ? done(redeemed(operation, answered.value.redemption)) : answered;
+}
+
+function redeemed(
+  { discounts }: PushedRedemption,
+  { quote, overLimit }: Pick<Redemption, 'quote' | 'overLimit'>,
+): OperationResult {
+  const told = JSON.stringify(discounts);
+  const isAsTold = told === JSON.stringify(quote.lines.map(({ discount }) => discount));
+  return {
+    outcome: 'applied',
+    ...(overLimit === true && { overLimit }),
+    ...(!isAsTold && { quote }),
+  };
+}

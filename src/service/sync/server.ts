@@ -1,0 +1,202 @@
+import { done, type Result } from '../../domain/problem/problem.ts';
+import { reachOf, syncRetentionMs, timeOfId } from '../../domain/sync/push.ts';
+import type { Clock, Random, WriteOptions } from '../ports.ts';
+import type { AuthorityReader } from '../tables.ts';
+import type { Writer } from '../writer.ts';
+import { prunedSetting } from './follow.ts';
+import type { ChangesRequest, FollowedChanges, KnownOperation, SyncServer } from './ports.ts';
+import type { AppliedPush, ApplyPush } from './push.ts';
+import type { WaitingAgents } from './waiting.ts';
+
+type Parts = {
+  reader: AuthorityReader;
+  writer: Writer;
+  waiting: WaitingAgents;
+  clock: Pick<Clock, 'now' | 'monotonic'>;
+  random: Pick<Random, 'fraction'>;
+  /** Counts an answered push: `applied`, `repeated` or the code of a problem, and its operations by their outcome. */
+  count: (result: string, outcomes: readonly string[]) => void;
+};
+
+/** An agent is noted as seen at most once in this time, in ms, so that most requests write nothing. */
+const seenEveryMs = 3_600_000;
+
+/** The clock of an agent may be this much ahead, in ms. */
+const aheadMs = 86_400_000;
+
+/** How many pages of other agents' changes are passed over before the agent must ask again. */
+const maxPages = 20;
+
+/** `position`: null: the agent begins anew. */
+type Begun = { position: string | null; isReset: boolean };
+
+/** Answers agents, from the store of an authority. */
+export class AuthoritySyncServer implements SyncServer {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  get waiting(): number {
+    return this.#parts.waiting.count;
+  }
+
+  isWaiting(agent: number): boolean {
+    return this.#parts.waiting.has(agent);
+  }
+
+  stopWaiting(): void {
+    this.#parts.waiting.stop();
+  }
+
+  async epoch(): Promise<string> {
+    return await this.#parts.reader.sync.epoch();
+  }
+
+  async push(
+    command: ApplyPush,
+    { actor, requestId }: WriteOptions,
+  ): Promise<Result<AppliedPush & { epoch: string }>> {
+    const applied = await this.#parts.writer.write('applyPush', command, { actor, requestId });
+    if (!applied.ok) this.#parts.count(applied.problem.code, []);
+    else if (applied.unchanged === true) this.#parts.count('repeated', []);
+    else {
+      const { results } = applied.value;
+      this.#parts.count(
+        'applied',
+        results.map(({ outcome }) => outcome),
+      );
+    }
+    return applied.ok ? done({ ...applied.value, epoch: await this.epoch() }) : applied;
+  }
+
+  async known(accountId: string, ids: readonly string[]): Promise<KnownOperation[]> {
+    const { sync, settings } = this.#parts.reader;
+    // An outcome that is removed between the two reads is too old.
+    const stored = await sync.outcomes(accountId, ids);
+    const pruned = await settings.get(prunedSetting);
+    const outcomes = new Map(stored.map((each) => [each.id, each]));
+    return ids.map((id) => {
+      const known = outcomes.get(id);
+      if (known !== undefined) return { id, outcome: known.outcome, code: known.code };
+      const isTooOld = pruned !== null && timeOfId(id) < Number(pruned) + aheadMs;
+      return { id, outcome: isTooOld ? 'too_old' : 'not_seen', code: null };
+    });
+  }
+
+  async changes(
+    request: ChangesRequest,
+    { actor, requestId }: WriteOptions,
+    signal: AbortSignal,
+  ): Promise<Result<FollowedChanges>> {
+    const { writer } = this.#parts;
+    const { agentId, tenant, follow, unfollow } = request;
+    const begun = await this.#begin(request);
+    if (begun.mustWrite) {
+      const command = { agentId, tenant, startsAnew: begun.position === null, follow, unfollow };
+      const followed = await writer.write('followKeys', command, { actor, requestId });
+      if (!followed.ok) return followed;
+    }
+    const first = await this.#read(request, begun, follow);
+    // Nothing of the request is kept while it waits, but the agent, the position and the time.
+    if (request.waitMs === 0 || isWorthTelling(first)) return done(first);
+    return await this.#wait({ agentId, tenant, waitMs: request.waitMs }, first, signal);
+  }
+
+  /** Finds where the agent is in the history. */
+  async #begin({
+    agentId,
+    tenant,
+    epoch,
+    cursor,
+    follow,
+    unfollow,
+  }: ChangesRequest): Promise<Begun & { mustWrite: boolean }> {
+    const { reader, clock } = this.#parts;
+    const { sync } = reader;
+    const agent = await sync.agent(agentId, reachOf(tenant));
+    const at = cursor === null ? null : readCursor(cursor);
+    const isKnown =
+      agent !== null &&
+      at !== null &&
+      clock.now() - at.confirmedAt <= syncRetentionMs &&
+      epoch === (await sync.epoch()) &&
+      (await sync.isPosition(at.position));
+    const isStale = agent === null || clock.now() - agent.seenAt > seenEveryMs;
+    const mustWrite = !isKnown || isStale || follow.length > 0 || unfollow.length > 0;
+    return { position: isKnown ? at.position : null, isReset: !isKnown && cursor !== null, mustWrite };
+  }
+
+  async #read(
+    { agentId, tenant }: Pick<ChangesRequest, 'agentId' | 'tenant'>,
+    { position, isReset }: Begun,
+    keys: readonly string[],
+  ): Promise<FollowedChanges> {
+    const { reader, clock } = this.#parts;
+    const query = { agentId, reach: reachOf(tenant), tenant };
+    let confirmedAt = clock.now();
+    let read = await reader.sync.followed({ ...query, position, keys });
+    for (let page = 1; page < maxPages && read.hasMore && isEmpty(read); page += 1) {
+      confirmedAt = clock.now();
+      read = await reader.sync.followed({ ...query, position: read.position, keys: [] });
+    }
+    const { epoch, lastSeq, hasMore, absent, licenses } = read;
+    const cursor = writeCursor({ confirmedAt, position: read.position });
+    return { epoch, cursor, lastSeq, confirmedAt, changes: licenses, absent, hasMore, isReset };
+  }
+
+  async #wait(
+    request: Pick<ChangesRequest, 'agentId' | 'tenant' | 'waitMs'>,
+    first: FollowedChanges,
+    signal: AbortSignal,
+  ): Promise<Result<FollowedChanges>> {
+    const { reader, waiting, clock, random } = this.#parts;
+    const agent = await reader.sync.agent(request.agentId, reachOf(request.tenant));
+    if (agent === null) return done(first);
+    // A fleet must not come back all at once.
+    const endsAt = clock.monotonic() + request.waitMs * (1 - random.fraction() / 16);
+    for (let last = first; ;) {
+      const wait = await waiting.begin(agent.number, { forMs: endsAt - clock.monotonic(), signal });
+      last = await this.#read(request, { position: positionIn(last.cursor), isReset: false }, []);
+      if (isWorthTelling(last)) {
+        wait.cancel();
+        return done(last);
+      }
+      if ((await wait.end) === 'over') {
+        return done(await this.#read(request, { position: positionIn(last.cursor), isReset: false }, []));
+      }
+    }
+  }
+}
+
+function isEmpty({
+  licenses,
+  absent,
+}: {
+  licenses: readonly unknown[];
+  absent: readonly unknown[];
+}): boolean {
+  return licenses.length === 0 && absent.length === 0;
+}
+
+function isWorthTelling({ changes, absent, hasMore, isReset }: FollowedChanges): boolean {
+  return changes.length > 0 || absent.length > 0 || hasMore || isReset;
+}
+
+type Cursor = { confirmedAt: number; position: string };
+
+function writeCursor({ confirmedAt, position }: Cursor): string {
+  return `${confirmedAt}/${position}`;
+}
+
+/** Null: it is not a cursor. */
+function readCursor(text: string): Cursor | null {
+  const [, confirmedAt, position] = /^(\d{1,15})\/(.+)$/s.exec(text) ?? [];
+  if (confirmedAt === undefined || position === undefined) return null;
+  return { confirmedAt: Number(confirmedAt), position };
+}
+
+function positionIn(cursor: string): string | null {
+  return readCursor(cursor)?.position ?? null;
+}

@@ -1,0 +1,97 @@
+import type { Tenant, TenantFilter } from '../../domain/access/principal.ts';
+import type { License } from '../../domain/license.ts';
+import type { Page } from '../../domain/page.ts';
+import type { OperationOutcome } from '../../domain/sync/push.ts';
+
+/** An agent and the reach of its credential. Times are epoch ms. */
+export type SyncAgent = {
+  /** The number of the row, which is never used again. */
+  number: number;
+  agentId: string;
+  reach: string;
+  accountId: string;
+  /** Null: all products of the account. */
+  productKey: string | null;
+  /** The last push (0: none yet), the digest of its body, and the reply as JSON. */
+  seq: number;
+  digest: string;
+  reply: string;
+  /** How many license keys it follows. */
+  followed: number;
+  createdAt: number;
+  /** May be an hour old. */
+  seenAt: number;
+};
+
+export type NewSyncAgent = Omit<SyncAgent, 'number'>;
+
+/** What became of an operation of a push. */
+export type StoredOutcome = {
+  id: string;
+  outcome: OperationOutcome;
+  code: string | null;
+  /** The coupon that was created. */
+  couponId: number | null;
+};
+
+/**
+ * Reads what an agent is to be told: the followed licenses that have changed after a position, and the licenses with
+ * `keys`. `position`: null reads only `keys`.
+ */
+export type FollowedQuery = {
+  agentId: string;
+  reach: string;
+  tenant: Tenant;
+  position: string | null;
+  keys: readonly string[];
+};
+
+/** Everything in it is from the same instant. */
+export type FollowedRead = {
+  epoch: string;
+  lastSeq: number;
+  /** Changes after it are not in this read. */
+  position: string;
+  /** There may be more changes before the end of the history. */
+  hasMore: boolean;
+  licenses: readonly { license: License; revision: number }[];
+  /** Keys without a license in the tenant. */
+  absent: readonly string[];
+};
+
+/** The agents that follow a license that has changed after a position, by their numbers. */
+export type FollowersRead = { position: string; hasMore: boolean; agents: readonly number[] };
+
+export interface SyncReads {
+  /** A random id of the history of this store. */
+  epoch(): string;
+  agent(agentId: string, reach: string): SyncAgent | null;
+  byNumber(number: number): SyncAgent | null;
+  /** Without their replies. */
+  list(filter: TenantFilter, page: Page): SyncAgent[];
+  count(filter: TenantFilter): number;
+  /** The outcomes of those operations that are known. */
+  outcomes(accountId: string, ids: readonly string[]): StoredOutcome[];
+  /** Whether a text is a position of this history, and not ahead of it. */
+  isPosition(position: string): boolean;
+  followed(query: FollowedQuery): FollowedRead;
+  /** `position`: null reads only the position. */
+  followers(position: string | null): FollowersRead;
+}
+
+export interface SyncTable extends SyncReads {
+  add(agent: NewSyncAgent): void;
+  /** Stores everything but `followed`. */
+  put(agent: SyncAgent): void;
+  /** Also forgets what it follows. */
+  remove(number: number): void;
+  addOutcomes(accountId: string, outcomes: readonly StoredOutcome[], at: number): void;
+  /** Returns how many keys it follows now. */
+  follow(number: number, licenseKeys: readonly string[]): number;
+  /** `licenseKeys`: null ends all. Returns how many keys it follows now. */
+  unfollow(number: number, licenseKeys: readonly string[] | null): number;
+  /** Removes up to `limit` outcomes from before an instant. */
+  pruneOutcomes(before: number, limit: number): number;
+  /** Ends up to `limit` follows of agents that were last seen before an instant. */
+  pruneFollows(before: number, limit: number): number;
+}

@@ -1,0 +1,217 @@
+import { backoffMs, type BackoffPolicy } from '../domain/outbox/delivery.ts';
+import { queueOf, type Operation } from '../domain/outbox/operation.ts';
+import type { Applied, Outcome } from '../domain/outbox/outcome.ts';
+import { agentIdOf, type PlannedPush } from '../service/outbox/push.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
+import type { Clock, Log, PushAnswer, PushLimits, SyncUpstream } from '../service/ports.ts';
+import type { Reader } from '../service/tables.ts';
+import type { Writer } from '../service/writer.ts';
+import { type KeyedMutex, type MutexGuard, persist, raceWithAbort } from './waiting.ts';
+import type { UpstreamLimiter } from './upstream-limiter.ts';
+
+type BatchPushParts = {
+  reader: Reader;
+  writer: Writer;
+  syncUpstream: SyncUpstream;
+  clock: Clock;
+  log: Log;
+  mutex: KeyedMutex;
+  limiter: UpstreamLimiter;
+  settings: () => { policy: SyncPolicy; productIds: readonly string[] };
+  limits: () => PushLimits;
+  /** In [0, 1), for jitter. */
+  fraction: () => number;
+  /** Ends requests under way. */
+  lifetime: AbortSignal;
+};
+
+/** How far a product has got. `failures`: attempts that failed in a row; `retryAt`: monotonic ms. */
+type Attempts = { failures: number; retryAt: number };
+
+/**
+ * Delivers the changes of licenses to an upstream that speaks `/sync/v1`: one push of each product at a time, repeated
+ * until it is answered.
+ */
+export class BatchPush {
+  readonly #parts: BatchPushParts;
+  readonly #active = new Map<string, Promise<void>>();
+  readonly #attempts = new Map<string, Attempts>();
+  /** Calls that wait for the end of a push. */
+  readonly #waiting = new Set<() => void>();
+
+  constructor(parts: BatchPushParts) {
+    this.#parts = parts;
+  }
+
+  /** Starts a push for each product that has something to send. Returns for how long nothing can be started, in ms. */
+  startDue(signal: AbortSignal, onEnd: (error: unknown) => void): number {
+    const { clock, limiter, settings } = this.#parts;
+    const now = clock.monotonic();
+    const admission = limiter.admission();
+    if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
+    const waits = settings().productIds.map((productId) => {
+      if (this.#active.has(productId) || !limiter.isAccepted(productId)) return Infinity;
+      const waitMs = this.#dueIn(productId, now);
+      if (waitMs > 0) return waitMs;
+      this.#start(productId, signal, onEnd);
+      return Infinity;
+    });
+    return Math.min(Infinity, ...waits);
+  }
+
+  /** Resolves when the pushes under way are over. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#active.values());
+  }
+
+  /** Resolves when a push of the product has ended; at once if none is unanswered. */
+  async pushed(productId: string, signal: AbortSignal): Promise<void> {
+    if (this.#parts.reader.pushes.get(productId)?.isAnswered !== false) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    await raceWithAbort(promise, signal).finally(() => this.#waiting.delete(resolve));
+  }
+
+  #dueIn(productId: string, now: number): number {
+    const { reader } = this.#parts;
+    const { retryAt } = this.#attempts.get(productId) ?? { retryAt: 0 };
+    if (retryAt > now) return retryAt - now;
+    if (reader.pushes.get(productId)?.isAnswered === false) return 0;
+    if (reader.operations.uncertainOf(productId, 1).length > 0) return 0;
+    if (reader.operations.due(now, 1, (owner) => owner === productId).length > 0) return 0;
+    return (reader.operations.nextDueAt(now) ?? Infinity) - now;
+  }
+
+  #start(productId: string, signal: AbortSignal, onEnd: (error: unknown) => void): void {
+    const end = (error: unknown): void => {
+      this.#active.delete(productId);
+      for (const resolve of this.#waiting) resolve();
+      onEnd(signal.aborted ? null : error);
+    };
+    this.#active.set(
+      productId,
+      this.#push(productId, signal).then(() => end(null), end),
+    );
+  }
+
+  async #push(productId: string, signal: AbortSignal): Promise<void> {
+    const { reader, limiter, clock, writer, limits } = this.#parts;
+    // The limiter comes first: operations that are marked as in flight must be sent at once.
+    const admission = await limiter.admit('push', signal);
+    if (!admission.admitted) return;
+    let isSent = false;
+    try {
+      const uncertain = reader.operations.uncertainOf(productId, limits().operations);
+      if (uncertain.length > 0) {
+        isSent = true;
+        await this.#askAbout(productId, uncertain);
+        return;
+      }
+      const planned = await persist(clock, signal, () =>
+        writer.write('planPush', { productId, limits: limits() }),
+      );
+      if (!planned.ok || planned.value === null) return;
+      using _guards = await this.#holdKeys(planned.value, signal);
+      const body = await this.#storedBody(productId, planned.value, signal);
+      if (body === null) return;
+      isSent = true;
+      await this.#send(productId, { ...planned.value, body });
+    } finally {
+      if (!isSent) limiter.giveBack();
+    }
+  }
+
+  /** Asks what became of operations of an earlier identity. */
+  async #askAbout(productId: string, operations: readonly Operation[]): Promise<void> {
+    const { reader, writer, syncUpstream, clock, limiter, lifetime } = this.#parts;
+    const agent = agentIdOf(reader);
+    if (agent === null) {
+      limiter.giveBack();
+      await persist(clock, lifetime, () => writer.write('makeAgentId', {}));
+      return;
+    }
+    const sentAt = clock.monotonic();
+    const ids = operations.map(({ id }) => id);
+    const outcome = await syncUpstream.known(productId, agent, ids, lifetime);
+    limiter.observe(outcome, { owner: productId, subject: `known ${productId}`, sentAt });
+    if (outcome.outcome !== 'applied') return this.#failed(productId, outcome);
+    const results = outcome.value.filter(({ id }) => ids.includes(id));
+    await persist(clock, lifetime, () => writer.write('recordKnown', { results }));
+  }
+
+  /** Reads of the same keys end before the push, and new ones wait: a count is never read while a push may change it. */
+  async #holdKeys({ operations }: PlannedPush, signal: AbortSignal): Promise<DisposableStack> {
+    const guards = new DisposableStack();
+    const queues = new Map<string, Set<'counter' | 'state'>>();
+    for (const { subject, kind } of operations) {
+      const queue = queueOf[kind];
+      if (queue !== 'coupon') queues.set(subject, (queues.get(subject) ?? new Set()).add(queue));
+    }
+    try {
+      const held = await Promise.all(
+        [...queues].map(([subject, names]) => this.#parts.mutex.enter(subject, [...names], signal)),
+      );
+      for (const guard of held) guards.use<MutexGuard>(guard);
+      return guards;
+    } catch (error) {
+      guards.dispose();
+      throw error;
+    }
+  }
+
+  /** Null: meanwhile another identity has begun, or a person has chosen the plain protocol. */
+  async #storedBody(productId: string, planned: PlannedPush, signal: AbortSignal): Promise<string | null> {
+    const { writer, syncUpstream, clock } = this.#parts;
+    if (planned.body !== null) return planned.body;
+    const body = syncUpstream.writePush(planned.agent, planned.seq, planned.operations);
+    const stored = await persist(clock, signal, () =>
+      writer.write('storePush', { productId, seq: planned.seq, body }),
+    );
+    return stored.ok ? body : null;
+  }
+
+  async #send(productId: string, push: PlannedPush & { body: string }): Promise<void> {
+    const { syncUpstream, clock, limiter, lifetime } = this.#parts;
+    const sentAt = clock.monotonic();
+    const outcome = await syncUpstream.push(productId, { seq: push.seq, body: push.body }, lifetime);
+    limiter.observe(outcome, { owner: productId, subject: `push ${productId}`, sentAt });
+    if (outcome.outcome === 'applied') await this.#record(productId, push, outcome.value);
+    else this.#failed(productId, outcome);
+  }
+
+  async #record(productId: string, { seq }: PlannedPush, answer: PushAnswer): Promise<void> {
+    const { writer, clock, log, lifetime, settings } = this.#parts;
+    this.#attempts.delete(productId);
+    if (answer.kind === 'reused') {
+      await persist(clock, lifetime, () => writer.write('renewIdentity', {}));
+      const hint = 'use a state directory on one machine only';
+      log.error({ product: productId, push: seq, hint }, 'another process has sent pushes of this agent');
+      return;
+    }
+    const { policy } = settings();
+    if (answer.kind === 'out_of_sequence') {
+      const { last, epoch } = answer;
+      const resumed = await persist(clock, lifetime, () =>
+        writer.write('resumePushes', { productId, last, epoch }),
+      );
+      if (resumed.ok)
+        log.warn({ product: productId, ...resumed.value }, 'pushes continue from another number');
+      return;
+    }
+    const { results, epoch } = answer;
+    const recorded = await persist(clock, lifetime, () =>
+      writer.write('recordPush', { productId, seq, epoch, results, policy }),
+    );
+    if (recorded.ok) log.debug({ product: productId, push: seq, ...recorded.value }, 'a push was answered');
+  }
+
+  /** Whatever happened to it: the same push is sent again. */
+  #failed(productId: string, outcome: Exclude<Outcome<never>, Applied<never>>): void {
+    const { clock, log, settings, fraction } = this.#parts;
+    const failures = (this.#attempts.get(productId)?.failures ?? 0) + 1;
+    const { backoff }: { backoff: BackoffPolicy } = settings().policy;
+    const waitMs = Math.max(backoffMs(backoff, failures, fraction()), outcome.retryAfterMs ?? 0);
+    this.#attempts.set(productId, { failures, retryAt: clock.monotonic() + waitMs });
+    log.warn({ product: productId, error: outcome.detail, failures }, 'a push was not answered');
+  }
+}

@@ -1,0 +1,175 @@
+import { backoffMs } from '../domain/outbox/delivery.ts';
+import { protocolOf } from '../service/outbox/protocol.ts';
+import { agentIdOf, answeredSeq } from '../service/outbox/push.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
+import type { ChangesAnswer, Clock, FollowRequest, Log, SyncUpstream } from '../service/ports.ts';
+import type { Reader } from '../service/tables.ts';
+import type { Writer } from '../service/writer.ts';
+import { persist, Wake } from './waiting.ts';
+import type { UpstreamLimiter } from './upstream-limiter.ts';
+
+/** How many keys are followed, or no longer followed, by one request. */
+const batch = 1_000;
+/** How long a request waits for a change, in seconds. */
+const waitS = 25;
+/** How long to wait at least after a request that brought nothing, in ms. */
+const restMs = 1_000;
+
+type FollowParts = {
+  reader: Reader;
+  writer: Writer;
+  syncUpstream: SyncUpstream;
+  clock: Clock;
+  log: Log;
+  limiter: UpstreamLimiter;
+  settings: () => { policy: SyncPolicy; productIds: readonly string[] };
+  fraction: () => number;
+  /** Resolves when the push of a product that is under way is answered. */
+  pushed: (productId: string, signal: AbortSignal) => Promise<void>;
+  onRecorded: () => void;
+  lifetime: AbortSignal;
+};
+
+/** Follows the license keys that callers asked for: one request of each product waits at the upstream for a change. */
+export class Follow {
+  readonly #parts: FollowParts;
+  readonly #wake: Wake;
+  /** The requests that wait at the upstream, by product. */
+  readonly #waiting = new Map<string, AbortController>();
+  readonly #loops = new Map<string, Promise<void>>();
+
+  constructor(parts: FollowParts) {
+    this.#parts = parts;
+    this.#wake = new Wake(parts.clock);
+  }
+
+  /** Runs until the signal aborts. Rejects when the store failed. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { reader, settings } = this.#parts;
+    const failed = Promise.withResolvers<never>();
+    const start = async (): Promise<void> => {
+      while (!signal.aborted) {
+        if (protocolOf(reader) === 'latchkey') {
+          for (const productId of settings().productIds) this.#startLoop(productId, signal, failed.reject);
+        }
+        await this.#wake.wait(restMs, signal);
+      }
+      await Promise.all(this.#loops.values());
+    };
+    await Promise.race([start(), failed.promise]);
+  }
+
+  /** Follows new keys at once: a request that waits for changes ends. */
+  followNew(): void {
+    const { snapshots } = this.#parts.reader;
+    for (const [productId, waiting] of this.#waiting) {
+      if (snapshots.toFollow(productId, 1).length > 0) waiting.abort();
+    }
+  }
+
+  #startLoop(productId: string, signal: AbortSignal, fail: (error: unknown) => void): void {
+    if (this.#loops.has(productId)) return;
+    const loop = this.#follow(productId, signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) fail(error);
+      })
+      .finally(() => this.#loops.delete(productId));
+    this.#loops.set(productId, loop);
+  }
+
+  /** Ends when the product is removed, or when the plain protocol is chosen. */
+  async #follow(productId: string, signal: AbortSignal): Promise<void> {
+    const { reader, clock, settings, limiter } = this.#parts;
+    const isOn = (): boolean =>
+      !signal.aborted && protocolOf(reader) === 'latchkey' && settings().productIds.includes(productId);
+    let failures = 0;
+    while (isOn()) {
+      const canAsk = limiter.isAccepted(productId) && (await limiter.admit('refresh', signal)).admitted;
+      const isDone = canAsk && (await this.#askOnce(productId, signal));
+      failures = isDone || !canAsk ? 0 : failures + 1;
+      if (!isDone) await clock.sleep(this.#restMs(failures), signal).catch(() => undefined);
+    }
+  }
+
+  /** `failures`: requests in a row that brought nothing. */
+  #restMs(failures: number): number {
+    const { settings, fraction } = this.#parts;
+    const { backoff } = settings().policy;
+    return Math.max(restMs, failures === 0 ? 0 : backoffMs(backoff, failures, fraction()));
+  }
+
+  /** Asks once. False: nothing was brought. */
+  async #askOnce(productId: string, signal: AbortSignal): Promise<boolean> {
+    const { reader, syncUpstream, clock, limiter, lifetime } = this.#parts;
+    const agent = agentIdOf(reader);
+    if (agent === null) return await this.#makeAgentId();
+    const request = this.#requestFor(productId);
+    const waiting = new AbortController();
+    if (request.waitS > 0) this.#waiting.set(productId, waiting);
+    const sentAt = clock.monotonic();
+    const sent = { ...request, answeredSeq: answeredSeq(reader, productId) };
+    const ending = AbortSignal.any([lifetime, waiting.signal, signal]);
+    const outcome = await syncUpstream.changes(productId, agent, request, ending);
+    this.#waiting.delete(productId);
+    // This process ended the request: that says nothing about the upstream.
+    if (waiting.signal.aborted) return true;
+    if (signal.aborted) return false;
+    limiter.observe(outcome, { owner: productId, subject: `changes ${productId}`, sentAt });
+    return outcome.outcome === 'applied' && (await this.#record(productId, sent, outcome.value, signal));
+  }
+
+  #requestFor(productId: string): FollowRequest {
+    const { reader, fraction } = this.#parts;
+    const { epoch = null, cursor = null } = reader.follows.get(productId) ?? {};
+    const follow = reader.snapshots.toFollow(productId, batch);
+    const unfollow = reader.snapshots.toUnfollow(productId, batch);
+    const isBusy = follow.length === batch || unfollow.length === batch;
+    // A fleet that was cut off at once must not come back at once.
+    const wait = isBusy || follow.length > 0 ? 0 : Math.round(waitS * (1 - fraction() / 16));
+    return { epoch, cursor, follow, unfollow, waitS: wait };
+  }
+
+  async #makeAgentId(): Promise<boolean> {
+    const { writer, clock, lifetime } = this.#parts;
+    await persist(clock, lifetime, () => writer.write('makeAgentId', {}));
+    return true;
+  }
+
+  async #record(
+    productId: string,
+    sent: FollowRequest & { answeredSeq: number },
+    answer: ChangesAnswer,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { writer, clock, log, settings, pushed, onRecorded, lifetime } = this.#parts;
+    for (;;) {
+      const { policy } = settings();
+      const recorded = await persist(clock, lifetime, () =>
+        writer.write('recordChanges', { productId, sent, answer, policy }),
+      );
+      if (!recorded.ok || recorded.value === 'lost') return false;
+      if (recorded.value === 'late') return true;
+      if (recorded.value === 'replaced') {
+        log.warn({ product: productId }, 'another store is at the address of the upstream');
+        return true;
+      }
+      if (recorded.value === 'ahead') {
+        log.error(
+          { product: productId },
+          'the upstream knows pushes of this agent that this store does not know',
+        );
+        await persist(clock, lifetime, () => writer.write('renewIdentity', {}));
+        return true;
+      }
+      if (recorded.value === 'resumed') {
+        log.warn({ product: productId, last: answer.lastSeq }, 'pushes continue from another number');
+      }
+      if (recorded.value === 'recorded' || recorded.value === 'resumed') {
+        onRecorded();
+        return true;
+      }
+      await pushed(productId, signal);
+      signal.throwIfAborted();
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import type { Dispatcher } from 'undici';
+import { instanceHeader } from '../domain/header-names.ts';
+import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
+import type {
+  ChangesAnswer,
+  FollowRequest,
+  KnownAnswer,
+  PushAnswer,
+  SyncInfo,
+  SyncUpstream,
+} from '../service/ports.ts';
+import { classify, sentAtOf } from './classification.ts';
+import type { Exchange, Transport } from './exchange.ts';
+import type { SpecificationSettings, UpstreamClock } from './plain-upstream.ts';
+import {
+  readChanges,
+  readInfo,
+  readKnown,
+  idsOf,
+  readPushReply,
+  refusalOfNumber,
+  writeFollow,
+  writePush,
+} from './sync-wire.ts';
+import { dialects, type JsonObject, type Parsed, readObject } from './wire.ts';
+
+type Settings = Pick<
+  SpecificationSettings,
+  'baseUrl' | 'secretOf' | 'headers' | 'userAgent' | 'self' | 'onOutcome' | 'onDate'
+> & { timeoutMs: number };
+
+type Call<Value> = {
+  /** Below `/sync/v1`. */
+  path: string;
+  productId: string;
+  /** Null: a GET. */
+  body: string | null;
+  read: (body: JsonObject) => Parsed<Value>;
+  /** For how long the upstream may wait for a change. */
+  waitMs?: number;
+  signal: AbortSignal;
+};
+
+/** The client of `/sync/v1` of another Latchkey. Each call is one request, and no call rejects. */
+export class SyncEndpoint implements SyncUpstream {
+  readonly #transport: Transport;
+  readonly #settings: Settings;
+  readonly #clock: UpstreamClock;
+
+  constructor(transport: Transport, settings: Settings, clock: UpstreamClock) {
+    this.#transport = transport;
+    this.#settings = settings;
+    this.#clock = clock;
+  }
+
+  async info(productId: string, signal: AbortSignal): Promise<Outcome<SyncInfo>> {
+    return await this.#call({ path: '', productId, body: null, read: readInfo, signal });
+  }
+
+  async push(
+    productId: string,
+    { seq, body }: { seq: number; body: string },
+    signal: AbortSignal,
+  ): Promise<Outcome<PushAnswer>> {
+    const read = (answer: JsonObject): Parsed<PushAnswer> => {
+      const refusal = refusalOfNumber(answer);
+      return refusal === null ? readPushReply(answer, { seq, ids: idsOf(body) }) : { value: refusal };
+    };
+    return await this.#call({ path: '/push', productId, body, read, signal });
+  }
+
+  async changes(
+    productId: string,
+    agent: string,
+    request: FollowRequest,
+    signal: AbortSignal,
+  ): Promise<Outcome<ChangesAnswer>> {
+    const body = writeFollow(agent, request);
+    const waitMs = request.waitS * 1_000;
+    return await this.#call({ path: '/changes', productId, body, read: readChanges, waitMs, signal });
+  }
+
+  async known(
+    productId: string,
+    agent: string,
+    ids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Outcome<KnownAnswer>> {
+    const body = JSON.stringify({ agent, ids });
+    return await this.#call({ path: '/known', productId, body, read: readKnown, signal });
+  }
+
+  readonly writePush: SyncUpstream['writePush'] = writePush;
+
+  async #call<Value>(call: Call<Value>): Promise<Outcome<Value>> {
+    const { secretOf, self, timeoutMs, onOutcome, onDate } = this.#settings;
+    const credential = secretOf(call.productId);
+    if (credential === null) return notApplied('unauthorized', 'no secret is configured for the product');
+    const startedAt = this.#clock.monotonic();
+    const limitMs = timeoutMs + (call.waitMs ?? 0);
+    const { exchange, discard } = await this.#transport.send(
+      this.#requestOf(call, credential),
+      call.signal,
+      limitMs,
+    );
+    const outcome = classify(asAnswer(exchange), {
+      read: call.read,
+      request: call.body === null ? 'verify' : 'change',
+      dialect: dialects.specification,
+      self,
+      hidden: [credential],
+      now: this.#clock.now(),
+      confirmed: this.#clock.confirmed(),
+    });
+    onOutcome?.({
+      method: call.body === null ? 'GET' : 'POST',
+      path: `/sync/v1${call.path}`,
+      requestId: null,
+      outcome: outcome.outcome,
+      status: exchange.type === 'answered' ? exchange.status : null,
+      durationMs: this.#clock.monotonic() - startedAt,
+    });
+    if (outcome.outcome === 'ambiguous') discard();
+    if (outcome.outcome === 'applied' && exchange.type === 'answered') onDate?.(sentAtOf(exchange));
+    return outcome;
+  }
+
+  #requestOf({ path, body }: Call<unknown>, credential: string): Dispatcher.DispatchOptions {
+    const { baseUrl, userAgent, self, headers: names } = this.#settings;
+    const { origin, pathname } = new URL(baseUrl);
+    const target = `${pathname.replace(/\/$/, '')}/sync/v1${path}`;
+    const headers = {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'cache-control': 'no-cache',
+      'user-agent': userAgent,
+      ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
+      [names.productSecret]: credential,
+    };
+    return body === null
+      ? { origin, method: 'GET', path: target, headers }
+      : {
+          origin,
+          method: 'POST',
+          path: target,
+          headers: { ...headers, 'content-type': 'application/json' },
+          body,
+        };
+  }
+}
+
+/** A 409 about the number of a push is an answer to the push. */
+function asAnswer(exchange: Exchange): Exchange {
+  const isAnswer =
+    exchange.type === 'answered' && exchange.status === 409 && isRefusalOfNumber(exchange.text);
+  return isAnswer ? { ...exchange, status: 200 } : exchange;
+}
+
+function isRefusalOfNumber(text: string): boolean {
+  const body = readObject(text);
+  return 'value' in body && refusalOfNumber(body.value) !== null;
+}

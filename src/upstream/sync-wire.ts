@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import type { Operation } from '../domain/outbox/operation.ts';
+import { formatDatetime, parseDatetime } from '../domain/time.ts';
+import type { ChangesAnswer, FollowRequest, KnownAnswer, PushAnswer, SyncInfo } from '../service/ports.ts';
+import { type JsonObject, type Parsed, readBareLicense } from './wire.ts';
+
+/* The bodies of `/sync/v1`, as an agent sends and reads them (src/sync/README.md, Between Latchkeys). */
+
+export function writePush(agent: string, seq: number, operations: readonly Operation[]): string {
+  return JSON.stringify({ agent, seq, operations: operations.map(writeOperation) });
+}
+
+/** The ids of the operations of a push, in order. */
+export function idsOf(body: string): string[] {
+  const { operations } = JSON.parse(body) as { operations: readonly { id: string }[] };
+  return operations.map(({ id }) => id);
+}
+
+function writeOperation({ id, kind, subject, createdAt, seenEnabled }: Operation): object {
+  return {
+    id,
+    kind,
+    license_key: subject,
+    at: formatDatetime(createdAt),
+    ...(kind === 'enable' && { seen_enabled: seenEnabled === true }),
+  };
+}
+
+export function writeFollow(agent: string, request: FollowRequest): string {
+  const { epoch, cursor, follow, unfollow, waitS } = request;
+  return JSON.stringify({ agent, epoch, cursor, follow, unfollow, wait: waitS });
+}
+
+const text = z.string().max(500);
+const info = z.object({
+  data: z.object({
+    protocol: z.literal(1),
+    instance: z.string().regex(/^[\w-]{1,100}$/),
+    epoch: text,
+    max_batch: z.int().min(1).max(10_000),
+    max_bytes: z.int().min(1_024),
+    max_wait: z.int().min(1).max(3_600),
+  }),
+});
+
+export function readInfo(body: JsonObject): Parsed<SyncInfo> {
+  const read = info.safeParse(body);
+  if (!read.success) return { fault: 'the response is not that of /sync/v1' };
+  const { instance, epoch, max_batch: operations, max_bytes: bytes, max_wait: maxWaitS } = read.data.data;
+  return { value: { instance, epoch, limits: { operations, bytes }, maxWaitS } };
+}
+
+/** The code of a problem. It is logged, so an upstream must not put anything else there. */
+const problemCode = z
+  .string()
+  .regex(/^[a-z_]{1,64}$/)
+  .catch('unknown');
+
+const result = z.object({
+  outcome: z.enum(['applied', 'refused', 'conflicted']),
+  code: problemCode.optional(),
+});
+const reply = z.object({
+  data: z.object({ epoch: text, seq: z.int(), results: z.array(result.nullable()) }),
+});
+
+/** `ids`: of the operations of the push, in order. */
+export function readPushReply(
+  body: JsonObject,
+  { seq, ids }: { seq: number; ids: readonly string[] },
+): Parsed<PushAnswer> {
+  const read = reply.safeParse(body);
+  if (!read.success) return { fault: 'the response is not that of a push' };
+  const { epoch, results, seq: answered } = read.data.data;
+  if (answered !== seq || results.length !== ids.length)
+    return { fault: 'the response is that of another push' };
+  const rejected = ids.flatMap((id, index) => {
+    const each = results[index] ?? null;
+    if (each === null || each.outcome === 'applied') return [];
+    return [[id, { outcome: each.outcome, code: each.code ?? 'unknown' }] as const];
+  });
+  return { value: { kind: 'results', epoch, results: Object.fromEntries(rejected) } };
+}
+
+const refusal = z.object({
+  code: z.enum(['sequence_reused', 'out_of_sequence']),
+  last: z.int().min(0).optional(),
+  epoch: text.optional(),
+});
+
+/** The refusal of a push because of its number; null: the body is another one. */
+export function refusalOfNumber(body: JsonObject): Exclude<PushAnswer, { kind: 'results' }> | null {
+  const read = refusal.safeParse(body);
+  if (!read.success) return null;
+  const { code, last, epoch } = read.data;
+  if (code === 'sequence_reused') return { kind: 'reused' };
+  return last === undefined || epoch === undefined ? null : { kind: 'out_of_sequence', last, epoch };
+}
+
+const changes = z.object({
+  data: z.object({
+    epoch: text,
+    cursor: z.string().max(16_384),
+    last_seq: z.int().min(0),
+    confirmed_at: text,
+    changes: z.array(z.object({ license_key: text, revision: z.int(), license: z.unknown() })),
+    absent: z.array(text),
+    more: z.literal(true).optional(),
+    reset: z.literal(true).optional(),
+  }),
+});
+
+export function readChanges(body: JsonObject): Parsed<ChangesAnswer> {
+  const read = changes.safeParse(body);
+  const confirmedAt = read.success ? parseDatetime(read.data.data.confirmed_at) : null;
+  if (!read.success || confirmedAt === null) return { fault: 'the response is not that of /sync/v1/changes' };
+  const { epoch, cursor, last_seq: lastSeq, absent, more, reset } = read.data.data;
+  const licenses = [];
+  for (const each of read.data.data.changes) {
+    const license = readBareLicense(each.license);
+    if ('fault' in license) return license;
+    licenses.push({ license: license.value, revision: each.revision });
+  }
+  const flags = { hasMore: more === true, isReset: reset === true };
+  return { value: { epoch, cursor, lastSeq, confirmedAt, licenses, absent, ...flags } };
+}
+
+const known = z.object({
+  data: z.object({
+    results: z.array(
+      z.object({
+        id: text,
+        outcome: z.enum(['applied', 'refused', 'conflicted', 'not_seen', 'too_old']),
+        code: problemCode.optional(),
+      }),
+    ),
+  }),
+});
+
+export function readKnown(body: JsonObject): Parsed<KnownAnswer> {
+  const read = known.safeParse(body);
+  if (!read.success) return { fault: 'the response is not that of /sync/v1/known' };
+  return { value: read.data.data.results.map(({ id, outcome, code = null }) => ({ id, outcome, code })) };
+}

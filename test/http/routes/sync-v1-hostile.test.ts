@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  byAccount,
+  byOther,
+  byProduct,
+  newId,
+  openAuthority,
+  operation,
+  usage,
+  type SyncedAuthority,
+} from '../../support/harness/sync-server-harness.ts';
+
+let authority: SyncedAuthority;
+beforeAll(async () => {
+  authority = await openAuthority();
+});
+afterAll(() => authority[Symbol.asyncDispose]());
+
+/** No push of this agent is ever carried out. */
+const agent = 'c'.repeat(32);
+
+function newAgent(): string {
+  return newId().replaceAll('-', '');
+}
+
+/** Sends bytes; returns the code of the problem, and the parameters that it names. */
+async function refusalOf(path: string, payload: string): Promise<string> {
+  const headers = { ...byProduct, 'content-type': 'application/json' };
+  const response = await authority.server.inject({ method: 'POST', url: path, headers, payload });
+  const { code, errors = [] } = response.json<{ code?: string; errors?: { parameter: string }[] }>();
+  const names = errors.map(({ parameter }) => parameter);
+  return [response.statusCode, code, ...names].join(' ');
+}
+
+/** Everything that a push could have changed. */
+async function contents(): Promise<unknown> {
+  const { reader } = authority.opened.app;
+  const tenant = { accountId: 'default', productKey: null };
+  const licenses = ['KEY-1', 'KEY-2', 'KEY-3'].map(async (key) => await reader.licenses.get(key));
+  return [await Promise.all(licenses), await reader.sync.count({ tenant })];
+}
+
+const push = (members: object): string =>
+  JSON.stringify({ agent, seq: 1, operations: [usage()], ...members });
+const many = (count: number): string[] => Array.from({ length: count }, () => newId());
+
+const wrongPushes: readonly [what: string, body: string, refusal: string][] = [
+  ['nothing', '', '422 parameters_invalid agent seq operations'],
+  ['null', 'null', '400 malformed_body'],
+  ['a list', '[]', '400 malformed_body'],
+  ['half an object', '{"agent": "', '400 malformed_body'],
+  ['a member twice', `{"agent":"${agent}","seq":1,"seq":2}`, '400 duplicate_parameter'],
+  ['257 KiB', push({ more: 'x'.repeat(257 * 1024) }), '413 body_too_large'],
+  ['no operations', push({ operations: [] }), '422 parameters_invalid operations'],
+  ['501 operations', push({ operations: many(501) }), '422 parameters_invalid operations'],
+  ['operations that are no list', push({ operations: {} }), '422 parameters_invalid operations'],
+  ['a short agent id', push({ agent: 'c'.repeat(31) }), '422 parameters_invalid agent'],
+  ['an agent id in capitals', push({ agent: 'C'.repeat(32) }), '422 parameters_invalid agent'],
+  ['a list of agent ids', push({ agent: [agent] }), '422 parameters_invalid agent'],
+  ...[0, -1, 1.5, 2 ** 53, 'one', null, {}].map((seq): [string, string, string] => [
+    `the number ${JSON.stringify(seq)}`,
+    push({ seq }),
+    '422 parameters_invalid seq',
+  ]),
+];
+
+test.each(wrongPushes)(
+  'a push with %s is one clear problem and changes nothing',
+  async (_, body, refusal) => {
+    const before = await contents();
+    expect(await refusalOf('/sync/v1/push', body)).toBe(refusal);
+    expect(await contents()).toEqual(before);
+  },
+);
+
+const invalid = '422 parameters_invalid';
+const wrongQuestions: readonly [path: string, what: string, body: object, refusal: string][] = [
+  ['changes', '1,001 keys', { follow: many(1_001) }, `${invalid} follow`],
+  ['changes', '1,001 keys to end', { unfollow: many(1_001) }, `${invalid} unfollow`],
+  ['changes', 'a key with NUL', { follow: ['a\0b'] }, `${invalid} follow`],
+  ['changes', 'half a character', { follow: ['a\uD800'] }, `${invalid} follow`],
+  ['changes', 'an empty key', { follow: [''] }, `${invalid} follow`],
+  ['changes', 'a key that is null', { follow: [null] }, `${invalid} follow`],
+  ['changes', 'a wait of 26 s', { wait: 26 }, `${invalid} wait`],
+  ['changes', 'a negative wait', { wait: -1 }, `${invalid} wait`],
+  ['changes', 'a cursor that is a number', { cursor: 7 }, `${invalid} cursor`],
+  ['changes', 'a long cursor', { cursor: 'x'.repeat(16_385) }, `${invalid} cursor`],
+  ['changes', 'a long epoch', { epoch: 'x'.repeat(101) }, `${invalid} epoch`],
+  ['known', '501 ids', { ids: many(501) }, `${invalid} ids`],
+  ['known', 'no ids', { ids: [] }, `${invalid} ids`],
+  ['known', 'a wrong id', { ids: ['x'] }, `${invalid} ids`],
+];
+
+test.each(wrongQuestions)('%s with %s is one clear problem', async (path, _, body, refusal) => {
+  const before = await contents();
+  expect(await refusalOf(`/sync/v1/${path}`, JSON.stringify({ agent, ...body }))).toBe(refusal);
+  expect(await contents()).toEqual(before);
+});
+
+test.each([
+  '1/99999999999999999999',
+  "1/'; DROP TABLE license; --",
+  '999999999999999/[1,2]',
+  '1/["1:1:","9:9:","8","\0"]',
+  '1/\0',
+  '/',
+  '',
+])('the cursor %j is that of another history: the agent begins anew', async (cursor) => {
+  const { epoch } = await authority.changes({ agent: newAgent() });
+  const follower = newAgent();
+  const told = await authority.changes({ agent: follower, epoch, cursor, follow: ['KEY-1'] });
+  expect([told.reset, told.changes.length]).toEqual([true, 1]);
+});
+
+test('malformed operations are refused alone, however they are wrong', async () => {
+  const before = await authority.uses('KEY-1');
+  const deep = JSON.parse('{"a":'.repeat(5_000) + '1' + '}'.repeat(5_000)) as object;
+  const operations: readonly unknown[] = [
+    deep,
+    'text',
+    null,
+    [],
+    operation({ kind: 'usage', license_key: 'a\0b' }),
+    operation({ kind: 'usage', license_key: 'a\uD800' }),
+    operation({ kind: 'usage', license_key: 'x'.repeat(10_000) }),
+    operation({ kind: '__proto__', license_key: 'KEY-1' }),
+    { ...usage(), at: 5 },
+    operation({ kind: 'create_coupon', coupon: [] }),
+    operation({ kind: 'create_coupon', coupon: { code: 'a\0' } }),
+    operation({ kind: 'redeem', order: '..', cart: {} }),
+    operation({ kind: 'void', order: 'x\0' }),
+  ];
+  const { results } = await authority.pushed(1, operations, { agent: newAgent(), headers: byAccount });
+  expect(results).toEqual(operations.map(() => ({ outcome: 'refused', code: 'parameters_invalid' })));
+  expect(await authority.uses('KEY-1')).toBe(before);
+});
+
+test('an operation twice in a push counts once, and unknown members are ignored', async () => {
+  const before = (await authority.uses('KEY-1')) ?? 0;
+  const once = { ...usage(), later: { version: 2 } };
+  const { results } = await authority.pushed(1, [once, once], { agent: newAgent() });
+  expect(results).toEqual([null, null]);
+  expect(await authority.uses('KEY-1')).toBe(before + 1);
+});
+
+test('a license key in any letters of the world is followed and pushed', async () => {
+  const licenseKey = 'Ключ/漢字 😀+é';
+  await authority.sell(licenseKey);
+  const own = newAgent();
+  await authority.pushed(1, [usage(licenseKey)], { agent: own });
+  const { changes } = await authority.changes({ agent: own, follow: [licenseKey] });
+  expect(changes).toMatchObject([{ license_key: licenseKey, license: { uses: 1 } }]);
+});
+
+test('an agent is told only of keys that it follows, and of none outside its reach', async () => {
+  const [own, other] = [newAgent(), newAgent()];
+  const first = await authority.changes({ agent: own, follow: ['KEY-2'] });
+  const foreign = await authority.changes({ agent: other, follow: ['KEY-1', 'KEY-2'] }, byOther);
+  // A key of another product is told as a key that does not exist.
+  expect(foreign).toMatchObject({ changes: [], absent: ['KEY-1', 'KEY-2'] });
+  await authority.pushed(1, [usage('KEY-1'), usage('KEY-2'), usage('KEY-3')], { agent: newAgent() });
+  const told = await authority.changes({ agent: own, epoch: first.epoch, cursor: first.cursor });
+  expect(told.changes.map(({ license_key: key }) => key)).toEqual(['KEY-2']);
+  const { epoch, cursor } = foreign;
+  const later = await authority.changes({ agent: other, epoch, cursor }, byOther);
+  expect(later.changes).toEqual([]);
+});
+
+test("another credential with an agent's id does nothing to the pushes and follows of its owner", async () => {
+  const own = newAgent();
+  await authority.pushed(1, [usage('KEY-1')], { agent: own });
+  const first = await authority.changes({ agent: own, follow: ['KEY-1'] });
+  await authority.pushed(1, [usage('KEY-1')], { agent: own, headers: byOther });
+  await authority.pushed(2, [usage('KEY-1')], { agent: own, headers: byOther });
+  await authority.changes({ agent: own, unfollow: ['KEY-1'], follow: ['KEY-3'] }, byOther);
+  await authority.changes({ agent: own, cursor: 'x', epoch: 'x' }, byOther);
+  expect((await authority.push(3, [usage()], { agent: own })).json()).toMatchObject({ last: 1 });
+  await authority.pushed(2, [usage('KEY-1')], { agent: own });
+  const told = await authority.changes({ agent: own, epoch: first.epoch, cursor: first.cursor });
+  expect(told).toMatchObject({ last_seq: 2, changes: [{ license_key: 'KEY-1' }] });
+  expect(told.reset).toBeUndefined();
+});

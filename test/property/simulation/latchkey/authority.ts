@@ -1,0 +1,286 @@
+import { createHash } from 'node:crypto';
+import type { Dispatcher } from 'undici';
+import { instanceHeader } from '../../../../src/domain/header-names.ts';
+import type { LicenseOperationKind } from '../../../../src/domain/outbox/operation.ts';
+import { failWith, type Problem, type Result } from '../../../../src/domain/problem/problem.ts';
+import type { Principal } from '../../../../src/domain/access/principal.ts';
+import type { App } from '../../../../src/http/app.ts';
+import type { Route } from '../../../../src/http/route.ts';
+import { syncV1Routes } from '../../../../src/http/routes/sync-v1.ts';
+import { isFailure } from '../../../../src/service/access/records.ts';
+import { runUseCase } from '../../../../src/service/run.ts';
+import { AuthoritySyncServer } from '../../../../src/service/sync/server.ts';
+import { WaitingAgents } from '../../../../src/service/sync/waiting.ts';
+import {
+  ChangeFeed,
+  type CommandOf,
+  type CommandResult,
+  type UseCaseName,
+  type Writer,
+} from '../../../../src/service/writer.ts';
+import { localWriter } from '../../../../src/store/sqlite/local-writer.ts';
+import { serializeLicense } from '../../../../src/wire/license.ts';
+import { serializeProblem } from '../../../../src/wire/response.ts';
+import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
+import { silent } from '../../../support/silent-log.ts';
+import { readRequest, type LedgerEvent, type Reply } from '../ledger.ts';
+import { Machine } from '../machine.ts';
+import type { Uuid7Random } from './random.ts';
+
+export const productKey = 'PRESS';
+const tenant = { accountId: 'default', productKey };
+const nobody = { actor: null, requestId: null, idempotency: null };
+
+/** A change of a license that arrived by the plain API: its operation, if an agent has sent it. */
+export type PlainArrival = { operation: string | null; key: string; event: LedgerEvent };
+
+type Backup = { bytes: Uint8Array; arrivals: readonly PlainArrival[] };
+
+/** An answer, and the headers that only the authority sends. */
+export type OwnReply = Reply & { headers: Record<string, string> };
+
+/** Corruptions of an authority. */
+export type AuthoritySabotage = {
+  writer?: (writer: Writer, machine: Machine) => Writer;
+  /** A restore that gives the store no new epoch and no new instance. */
+  restoresSilently?: boolean;
+};
+
+/** A real authority: its use cases, its tables on SQLite in memory, and `/sync/v1`. */
+export class SimulatedAuthority implements Disposable {
+  /** The secret of the product. */
+  secret = 'secret 1';
+  /** What arrived by the plain API. */
+  arrivals: PlainArrival[] = [];
+  instance = '';
+  restores = 0;
+  machine: Machine = new Machine();
+  readonly #clock: VirtualClock;
+  readonly #random: Uuid7Random;
+  readonly #sabotage: AuthoritySabotage;
+  #writer: Writer;
+  #changes: ChangeFeed;
+  #server: AuthoritySyncServer;
+  /** Aborts when the process ends. */
+  #lifetime = new AbortController();
+  #backup: Backup | null = null;
+
+  constructor(clock: VirtualClock, random: Uuid7Random, sabotage: AuthoritySabotage = {}) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#sabotage = sabotage;
+    ({ writer: this.#writer, changes: this.#changes, server: this.#server } = this.#process());
+  }
+
+  async begin(keys: ReadonlyMap<string, number>): Promise<void> {
+    await this.#start('digest of the key');
+    const { secret } = this;
+    const product = { name: 'Press', recurring: false, accountId: 'default', productKey, secret };
+    await this.#write('addProduct', product);
+    for (const [licenseKey, uses] of keys) {
+      const sale = {
+        productKey,
+        buyerEmail: 'buyer@example.com',
+        licenseKey,
+        soldAt: 0,
+        uses,
+        enabled: true,
+      };
+      await this.#write('addPurchase', sale);
+    }
+  }
+
+  license(key: string): { uses: number; enabled: boolean } {
+    const license = this.machine.transaction.licenses.get(key);
+    if (license === null) throw new Error(`there is no ${key}`);
+    return license;
+  }
+
+  /** The operations that pushes have carried out. */
+  appliedByPush(): Set<string> {
+    const rows = this.machine.database
+      .prepare("SELECT id FROM sync_operation WHERE outcome = 'applied'")
+      .all();
+    return new Set(rows.map(({ id }) => String(id)));
+  }
+
+  async changeElsewhere(key: string, event: LedgerEvent): Promise<void> {
+    const trigger = event === 'refund' ? 'disable' : event;
+    await this.#write('changeLicense', { tenant, licenseKey: key, trigger });
+    this.arrivals.push({ operation: null, key, event });
+  }
+
+  async prune(before: number): Promise<void> {
+    await this.#write('pruneSync', { before, limit: 1_000 });
+  }
+
+  backUp(): void {
+    this.#backup = { bytes: this.machine.backup(), arrivals: [...this.arrivals] };
+  }
+
+  /** The process ends, and another one starts. */
+  async restart(): Promise<void> {
+    this.#lifetime.abort();
+    this.#server.stopWaiting();
+    this.#lifetime = new AbortController();
+    ({ writer: this.#writer, changes: this.#changes, server: this.#server } = this.#process());
+    await this.#start(null);
+  }
+
+  /** False: there is no backup. */
+  async restore(): Promise<boolean> {
+    if (this.#backup === null) return false;
+    this.#lifetime.abort();
+    this.#server.stopWaiting();
+    this.machine[Symbol.dispose]();
+    this.machine = new Machine(1, this.#backup.bytes);
+    this.arrivals = [...this.#backup.arrivals];
+    this.restores += 1;
+    ({ writer: this.#writer, changes: this.#changes, server: this.#server } = this.#process());
+    if (this.#sabotage.restoresSilently !== true) await this.#write('restore', {});
+    this.#lifetime = new AbortController();
+    await this.#start(null);
+    return true;
+  }
+
+  /** Rolls the secret of the product. */
+  roll(): void {
+    this.secret = `secret ${Number(this.secret.slice(7)) + 1}`;
+    this.machine.transaction.products.setSecretDigest(productKey, digest(this.secret));
+  }
+
+  /** Answers a request; null: the process ended meanwhile. */
+  async handle(
+    request: Dispatcher.DispatchOptions,
+    operation: string | null,
+    signal: AbortSignal,
+  ): Promise<OwnReply | null> {
+    const { signal: lifetime } = this.#lifetime;
+    const path = new URL(request.path, 'http://authority.invalid').pathname;
+    try {
+      const reply = path.startsWith('/sync/v1')
+        ? await this.#handleSync(request, path, AbortSignal.any([signal, lifetime]))
+        : await this.#handlePlain(request, operation);
+      if (lifetime.aborted) return null;
+      return { ...reply, headers: { [instanceHeader.toLowerCase()]: this.instance } };
+    } catch (error) {
+      // The store of a process that ended was closed.
+      if (lifetime.aborted) return null;
+      throw error;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#lifetime.abort();
+    this.#server.stopWaiting();
+    this.machine[Symbol.dispose]();
+  }
+
+  #process(): { writer: Writer; changes: ChangeFeed; server: AuthoritySyncServer } {
+    const { machine } = this;
+    const reader = machine.transaction;
+    const changes = new ChangeFeed();
+    const clock = this.#clock;
+    const random = this.#random;
+    const honest = localWriter(machine, {
+      run: runUseCase,
+      isFailure,
+      context: () => ({
+        now: clock.now(),
+        monotonic: clock.monotonic(),
+        random,
+        digest,
+        recordsHistory: false,
+      }),
+    });
+    const writer = this.#sabotage.writer?.(honest, machine) ?? honest;
+    const nextTurn = (): Promise<void> => Promise.resolve();
+    const waiting = new WaitingAgents({ reader, changes, clock, log: silent, nextTurn });
+    const count = (): void => undefined;
+    const server = new AuthoritySyncServer({ reader, writer, waiting, clock, random, count });
+    return { writer, changes, server };
+  }
+
+  async #start(apiKeyDigest: string | null): Promise<void> {
+    const started = await this.#write('startAuthority', {
+      adminTokenDigest: 'token',
+      place: 'here',
+      apiKeyDigest,
+    });
+    if (!started.ok) throw new Error(started.problem.detail);
+    ({ instance: this.instance } = started.value);
+  }
+
+  async #write<Name extends UseCaseName>(name: Name, command: CommandOf<Name>): Promise<CommandResult<Name>> {
+    const result: CommandResult<Name> = await this.#writer.write(name, command, nobody);
+    this.#changes.announce(['anything']);
+    return result;
+  }
+
+  async #handleSync(request: Dispatcher.DispatchOptions, path: string, signal: AbortSignal): Promise<Reply> {
+    const route = syncV1Routes.find((each) => each.path === path && each.method === request.method);
+    if (route === undefined) return refusal(failWith('license_not_found', 'no such route').problem);
+    if (!this.#isAuthorized(request)) return unauthorized;
+    const text = typeof request.body === 'string' ? request.body : '{}';
+    const handled = await this.#run(route, text, signal);
+    this.#changes.announce(['anything']);
+    return handled;
+  }
+
+  async #run(route: Route, text: string, signal: AbortSignal): Promise<Reply> {
+    const raw = new Map(
+      Object.entries(JSON.parse(text) as Record<string, unknown>).filter(([, member]) => member !== null),
+    );
+    const body = route.body?.read(raw);
+    if (body?.ok === false)
+      throw new Error(`the agent sent what is not valid: ${JSON.stringify(body.faults)}`);
+    const principal: Principal = {
+      credential: 'product_secret:PRESS',
+      label: null,
+      isOperator: false,
+      tenant,
+      scopes: ['verify', 'use', 'manage'],
+    } as never;
+    const app = { syncServer: this.#server, instance: this.instance } as unknown as App;
+    const handled = (await route.handle({
+      app,
+      principal,
+      body: body?.values,
+      bodyDigest: digest(text),
+      writeOptions: nobody,
+      signal,
+    } as never)) as Result<{ status: number; body: unknown }>;
+    if (!handled.ok) return refusal(handled.problem);
+    return { status: handled.value.status, body: handled.value.body as Record<string, unknown> };
+  }
+
+  async #handlePlain(request: Dispatcher.DispatchOptions, operation: string | null): Promise<Reply> {
+    const { what, subject } = readRequest(request);
+    if (!this.#isAuthorized(request)) return unauthorized;
+    if (what === 'list_coupons') return { status: 200, body: { data: { coupons: [] } } };
+    if (what === 'create_coupon' || what === 'get_coupon') throw new Error('there are no coupons here');
+    const license = this.machine.transaction.licenses.get(subject);
+    if (license === null) return refusal(failWith('license_not_found', 'There is none.').problem);
+    if (what === 'verify') return { status: 200, body: { data: serializeLicense(license) } };
+    const trigger = what as LicenseOperationKind;
+    const changed = await this.#write('changeLicense', { tenant, licenseKey: subject, trigger });
+    if (!changed.ok) return refusal(changed.problem);
+    this.arrivals.push({ operation, key: subject, event: what });
+    return { status: 200, body: { data: serializeLicense(changed.value) } };
+  }
+
+  #isAuthorized({ headers }: Dispatcher.DispatchOptions): boolean {
+    return (headers as Record<string, string>)['product-secret-key'] === this.secret;
+  }
+}
+
+const unauthorized: Reply = { status: 401, body: { error: 'who are you?' } };
+
+function refusal(problem: Problem): Reply {
+  const body = serializeProblem(problem, 'request') as unknown as Record<string, unknown>;
+  return { status: Number(body['status']), body };
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,162 @@
+import { SeededRandom } from '../seeded-random.ts';
+import { longestBackoffMs, refreshMs } from '../machine.ts';
+import { quietMs, timeoutMs } from '../network.ts';
+import { checkLatchkeyAtRest, checkLatchkeyStep } from './invariants.ts';
+import { calm } from './network.ts';
+import { drawLatchkeyTroubles, latchkeyTroubles } from './trouble.ts';
+import {
+  type LatchkeyTroubleName,
+  LatchkeyWorld,
+  type LatchkeySabotage,
+  type OperationRow,
+  type Site,
+} from './world.ts';
+
+/** After the upstream's return what waited for it must be delivered within this time, in ms. */
+const livenessMs = 120_000;
+const aPerson = { actor: null, requestId: null, idempotency: null };
+
+export type LatchkeySimulation = {
+  seed: number;
+  steps: number;
+  sabotage?: LatchkeySabotage | null;
+  /** The troubles; null: the seed draws them. */
+  troubles?: readonly LatchkeyTroubleName[] | null;
+};
+
+/** Plays one seed against an upstream that speaks `/sync/v1`; resolves to the violated invariant and the troubles, or null. */
+export async function simulateLatchkey({
+  seed,
+  steps,
+  sabotage = null,
+  troubles = null,
+}: LatchkeySimulation): Promise<string | null> {
+  const drawn = troubles ?? drawLatchkeyTroubles(new SeededRandom(seed ^ 0x5eed));
+  using world = new LatchkeyWorld({ seed, sabotage, troubles: drawn });
+  const play = new LatchkeyPlay(world);
+  try {
+    await play.begin();
+    for (let step = 0; step < steps; step += 1) {
+      await play.step();
+      checkLatchkeyStep(world);
+    }
+    await play.rest();
+    checkLatchkeyAtRest(world);
+    return null;
+  } catch (error) {
+    const violation = error instanceof Error ? error.message : String(error);
+    return `${violation} [${drawn.join(' ')}]`;
+  }
+}
+
+/** Plays the seeds, and returns one line for each that breaks the promise, with the command that replays the seed. */
+export async function playLatchkeySeeds({
+  from,
+  seeds,
+  steps,
+}: {
+  from: number;
+  seeds: number;
+  steps: number;
+}): Promise<string[]> {
+  const violations: string[] = [];
+  for (let seed = from; seed < from + seeds; seed += 1) {
+    const violation = await simulateLatchkey({ seed, steps });
+    const replay = `npm run simulate -- --latchkey --from ${seed} --seeds 1 --steps ${steps}`;
+    if (violation !== null) violations.push(`${violation} (replay with: ${replay})`);
+  }
+  return violations;
+}
+
+/** The steps of a world, as its seed draws them. */
+class LatchkeyPlay {
+  readonly #world: LatchkeyWorld;
+
+  constructor(world: LatchkeyWorld) {
+    this.#world = world;
+  }
+
+  async begin(): Promise<void> {
+    const world = this.#world;
+    for (const name of world.troubles) latchkeyTroubles[name].begin?.(world);
+    await world.begin();
+  }
+
+  async step(): Promise<void> {
+    const world = this.#world;
+    const { random } = world;
+    for (const site of world.alive) if (site.agent.isDead) await site.restart();
+    const site = random.pick(world.alive as [Site, ...Site[]]);
+    const key = random.pick([...world.keys.keys()] as [string, ...string[]]);
+    const dice = random.fraction();
+    if (dice < 0.4) site.change(key, 'usage');
+    else if (dice < 0.5) site.change(key, 'decrease');
+    else if (dice < 0.54) site.change(key, 'disable');
+    else if (dice < 0.58) site.change(key, 'enable');
+    else if (dice < 0.64) site.verify(key);
+    else if (dice < 0.72) this.#changeWeather();
+    else if (dice < 0.75) site.agent.die();
+    else if (dice < 0.92) await this.#makeTrouble(site, key);
+    await world.pass(random.pick([0, 10, 200, 1_000, 1_000, 5_000, 15_000, 60_000]));
+  }
+
+  /** All troubles end; then nothing may stay in an outbox but what a person must decide. */
+  async rest(): Promise<void> {
+    const world = this.#world;
+    const { faults, network } = world;
+    Object.assign(faults, { crashes: 0, isFull: false });
+    await world.pass(0);
+    const { latestMs } = network.weather;
+    network.weather = { ...calm, latestMs };
+    for (const site of world.alive) if (site.agent.isDead) await site.restart();
+    for (const name of world.troubles) await latchkeyTroubles[name].heal?.(world);
+    await world.pass(2 * timeoutMs);
+    for (const { agent } of world.alive) {
+      const { state, pausedProducts } = agent.sync.limiter.status();
+      if (state === 'paused' || pausedProducts.length > 0) await agent.control.resume(aPerson);
+    }
+    await this.#drain();
+    // What is late has arrived by then.
+    await world.pass(quietMs + latestMs);
+    for (const site of world.alive) for (const key of world.keys.keys()) site.verify(key);
+    await world.pass(1.3 * refreshMs);
+  }
+
+  async #drain(): Promise<void> {
+    const { time, alive } = this.#world;
+    await time
+      .runUntil(() => alive.every((site) => waitingAt(site).length === 0), livenessMs + longestBackoffMs)
+      .catch((error: unknown) => {
+        const waiting = alive
+          .flatMap(waitingAt)
+          .map(({ kind, state, lastError }) => `${kind} ${state} ${lastError}`);
+        throw new Error(
+          `outbox: ${String(error)}: ${waiting.length} wait: ${waiting.slice(0, 3).join(', ')}`,
+        );
+      });
+  }
+
+  #changeWeather(): void {
+    const { random, network } = this.#world;
+    network.change({
+      away: random.chance(0.25) ? random.pick(['refused', 'lost_request']) : null,
+      trouble: random.pick([0, 0.1, 0.4, 0.8]),
+      unauthorized: random.chance(0.05) ? 0.2 : 0,
+    });
+  }
+
+  async #makeTrouble(site: Site, key: string): Promise<void> {
+    const world = this.#world;
+    const [first, ...others] = [...world.troubles].flatMap((name) => latchkeyTroubles[name].make ?? []);
+    if (first !== undefined) await world.random.pick([first, ...others])(world, site, key);
+  }
+}
+
+function waitingAt(site: Site): OperationRow[] {
+  return site
+    .operations()
+    .filter(
+      ({ state, held }) =>
+        (state === 'pending' || state === 'in_flight' || state === 'uncertain') && held === 0,
+    );
+}

@@ -1,0 +1,203 @@
+import type { Operation } from '../../../src/domain/outbox/operation.ts';
+import type { Ambiguous, NotApplied, Outcome } from '../../../src/domain/outbox/outcome.ts';
+import { licenseAfter, type License } from '../../../src/domain/license.ts';
+import type {
+  ChangesAnswer,
+  FollowRequest,
+  KnownAnswer,
+  PushAnswer,
+  SyncInfo,
+  SyncUpstream,
+} from '../../../src/service/ports.ts';
+import { writePush } from '../../../src/upstream/sync-wire.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+/** The licenses of the plain upstream. */
+type Vendor = { readonly licenses: Map<string, License> };
+
+type Row = { seq: number; body: string; reply: PushAnswer };
+type Sent = { agent: string; seq: number; operations: readonly SentOperation[] };
+type SentOperation = { id: string; kind: Exclude<Operation['kind'], 'create_coupon'>; license_key: string };
+
+export const lostAnswer: Ambiguous = {
+  outcome: 'ambiguous',
+  status: null,
+  detail: 'the answer was lost',
+  retryAfterMs: null,
+};
+
+export const hidden: NotApplied = {
+  outcome: 'not_applied',
+  reason: 'missing',
+  status: 404,
+  detail: 'HTTP 404',
+  retryAfterMs: null,
+};
+
+/** `/sync/v1` of a vendor in memory, which answers after 20 ms. */
+export class LatchkeyVendor implements SyncUpstream {
+  /** The first 16 characters name the store. */
+  epoch = '0123456789abcdef-1';
+  /** The requests, in order. */
+  readonly asked: string[] = [];
+  /** The bodies of pushes, in order. */
+  readonly pushes: string[] = [];
+  /** Replaces a request, which is not carried out. */
+  instead: (what: string) => Outcome<never> | null = () => null;
+  /** Replaces an answer; the request was carried out. */
+  loses: (what: string) => Outcome<never> | null = () => null;
+  /** What becomes of an operation that is not applied. */
+  refuses: (operation: SentOperation) => { outcome: 'refused' | 'conflicted'; code: string } | null = () =>
+    null;
+  readonly rows: Map<string, Row> = new Map<string, Row>();
+  readonly seen: Map<string, 'applied' | 'refused' | 'conflicted'> = new Map();
+  readonly #vendor: Vendor;
+  readonly #clock: VirtualClock;
+  /** By agent: what it follows. */
+  readonly #followed = new Map<string, Set<string>>();
+  #number = 0;
+  readonly #changedAt = new Map<string, number>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor(vendor: Vendor, clock: VirtualClock) {
+    this.#vendor = vendor;
+    this.#clock = clock;
+  }
+
+  /** How often the vendor was asked for changes. */
+  questions = 0;
+
+  /** Changes a license as a seller does. */
+  set(licenseKey: string, change: Partial<License>): void {
+    const license = this.#vendor.licenses.get(licenseKey);
+    if (license === undefined) throw new Error(`there is no ${licenseKey}`);
+    this.#put({ ...license, ...change });
+  }
+
+  info(_: string, signal: AbortSignal): Promise<Outcome<SyncInfo>> {
+    const limits = { operations: 500, bytes: 256 * 1024 };
+    return this.#answer('info', signal, () => ({
+      instance: 'vendor',
+      epoch: this.epoch,
+      limits,
+      maxWaitS: 25,
+    }));
+  }
+
+  push(
+    _: string,
+    { body }: { seq: number; body: string },
+    signal: AbortSignal,
+  ): Promise<Outcome<PushAnswer>> {
+    return this.#answer('push', signal, () => {
+      this.pushes.push(body);
+      return this.#carryOut(JSON.parse(body) as Sent, body);
+    });
+  }
+
+  async changes(
+    _: string,
+    agent: string,
+    request: FollowRequest,
+    signal: AbortSignal,
+  ): Promise<Outcome<ChangesAnswer>> {
+    this.questions += 1;
+    const isReset = request.epoch !== null && request.epoch !== this.epoch;
+    const followed = this.#followed.get(agent) ?? new Set();
+    if (isReset) followed.clear();
+    this.#followed.set(agent, followed);
+    for (const key of request.unfollow) followed.delete(key);
+    for (const key of request.follow) followed.add(key);
+    const since = isReset ? 0 : Number(request.cursor ?? 0);
+    const isNews = (): boolean => [...followed].some((key) => (this.#changedAt.get(key) ?? 0) > since);
+    if (request.waitS > 0 && !isNews()) await this.#waitForChange(request.waitS * 1000, signal);
+    return await this.#answer('changes', signal, () => {
+      const keys = [...followed].filter(
+        (key) => request.follow.includes(key) || (this.#changedAt.get(key) ?? 0) > since,
+      );
+      const licenses = keys.flatMap((key) => this.#vendor.licenses.get(key) ?? []);
+      return {
+        epoch: this.epoch,
+        cursor: String(this.#number),
+        lastSeq: this.rows.get(agent)?.seq ?? 0,
+        confirmedAt: this.#clock.now(),
+        licenses: licenses.map((license) => ({ license, revision: 1 })),
+        absent: keys.filter((key) => !this.#vendor.licenses.has(key)),
+        hasMore: false,
+        isReset,
+      };
+    });
+  }
+
+  known(
+    _: string,
+    _agent: string,
+    ids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Outcome<KnownAnswer>> {
+    return this.#answer('known', signal, () =>
+      ids.map((id) => ({ id, outcome: this.seen.get(id) ?? 'not_seen', code: null })),
+    );
+  }
+
+  writePush(agent: string, seq: number, operations: readonly Operation[]): string {
+    return writePush(agent, seq, operations);
+  }
+
+  #carryOut({ agent, seq, operations }: Sent, body: string): PushAnswer {
+    const row = this.rows.get(agent);
+    if (row?.seq === seq) return row.body === body ? row.reply : { kind: 'reused' };
+    if (seq !== (row?.seq ?? 0) + 1)
+      return { kind: 'out_of_sequence', last: row?.seq ?? 0, epoch: this.epoch };
+    const results: Record<string, { outcome: 'refused' | 'conflicted'; code: string }> = {};
+    for (const operation of operations) {
+      const result = this.#apply(operation);
+      if (result !== null) results[operation.id] = result;
+    }
+    const reply: PushAnswer = { kind: 'results', epoch: this.epoch, results };
+    this.rows.set(agent, { seq, body, reply });
+    return reply;
+  }
+
+  #apply(operation: SentOperation): { outcome: 'refused' | 'conflicted'; code: string } | null {
+    if (this.seen.has(operation.id)) return null;
+    const license = this.#vendor.licenses.get(operation.license_key);
+    const refused =
+      license === undefined
+        ? ({ outcome: 'refused', code: 'license_not_found' } as const)
+        : this.refuses(operation);
+    this.seen.set(operation.id, refused?.outcome ?? 'applied');
+    if (refused !== null || license === undefined) return refused;
+    this.#put(licenseAfter(license, operation.kind));
+    return null;
+  }
+
+  #put(license: License): void {
+    this.#vendor.licenses.set(license.licenseKey, license);
+    this.#number += 1;
+    this.#changedAt.set(license.licenseKey, this.#number);
+    for (const wake of this.#waiting) wake();
+  }
+
+  async #waitForChange(ms: number, signal: AbortSignal): Promise<void> {
+    const ending = new AbortController();
+    const end = (): void => ending.abort();
+    this.#waiting.add(end);
+    signal.addEventListener('abort', end, { once: true });
+    await this.#clock.sleep(ms, ending.signal).catch(() => undefined);
+    this.#waiting.delete(end);
+  }
+
+  async #answer<Value>(what: string, signal: AbortSignal, work: () => Value): Promise<Outcome<Value>> {
+    this.asked.push(what);
+    await this.#clock.sleep(20, signal).catch(() => undefined);
+    if (signal.aborted) return lostAnswer;
+    const early = this.instead(what);
+    if (early !== null) return early;
+    const value = work();
+    const confirmedAt = this.#clock.now();
+    return (
+      this.loses(what) ?? { outcome: 'applied', value, confirmedAt, isCached: false, instance: 'vendor' }
+    );
+  }
+}

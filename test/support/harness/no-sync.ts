@@ -1,0 +1,19 @@
+import type { Outcome } from '../../../src/domain/outbox/outcome.ts';
+import type { SyncUpstream } from '../../../src/service/ports.ts';
+
+const missing: Outcome<never> = {
+  outcome: 'not_applied',
+  reason: 'missing',
+  status: 404,
+  detail: 'HTTP 404',
+  retryAfterMs: null,
+};
+
+/** A plain upstream: it has no `/sync/v1`. */
+export const noSync: SyncUpstream = {
+  info: () => Promise.resolve(missing),
+  push: () => Promise.resolve(missing),
+  changes: () => Promise.resolve(missing),
+  known: () => Promise.resolve(missing),
+  writePush: () => '',
+};

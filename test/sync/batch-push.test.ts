@@ -1,0 +1,272 @@
+import { describe, expect, it } from 'vitest';
+import { protocolOf } from '../../src/service/outbox/protocol.ts';
+import { hidden, lostAnswer } from '../support/harness/latchkey-vendor.ts';
+import { minute, second, startPushingHarness } from '../support/harness/sync-harness.ts';
+
+const usesOf = (harness: { vendor: { licenses: ReadonlyMap<string, { uses: number }> } }, key: string) =>
+  harness.vendor.licenses.get(key)?.uses;
+
+describe('changes for an upstream that is Latchkey', () => {
+  it('changes of many keys are delivered by one push', async () => {
+    const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
+    using harness = await startPushingHarness(keys, { rate: 100 });
+    harness.latchkey.instead = () => lostAnswer;
+    for (const key of keys) await harness.change(key, 'usage');
+    harness.latchkey.instead = () => null;
+    await harness.time.advance(minute);
+    expect(keys.map((key) => usesOf(harness, key))).toEqual(keys.map(() => 1));
+    expect(harness.store.operations.depth()).toMatchObject({ delivered: 20, pending: 0, in_flight: 0 });
+    expect(new Set(harness.latchkey.pushes).size).toBeLessThanOrEqual(2);
+  });
+
+  it('a push whose answers are lost is repeated byte for byte, and counts once', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    let lost = 0;
+    harness.latchkey.loses = (what) => {
+      if (what !== 'push' || lost === 3) return null;
+      lost += 1;
+      return lostAnswer;
+    };
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(5 * minute);
+    expect(harness.latchkey.pushes).toHaveLength(4);
+    expect(new Set(harness.latchkey.pushes).size).toBe(1);
+    expect(usesOf(harness, 'KEY')).toBe(1);
+    expect(harness.store.operations.depth()).toMatchObject({ delivered: 1, inferred: 0, uncertain: 0 });
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { uses: 1 } } });
+  });
+
+  it('a push of a process that was killed is repeated by the next process', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    harness.latchkey.loses = (what) => (what === 'push' ? lostAnswer : null);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(second);
+    harness.latchkey.loses = () => null;
+    await harness.restart();
+    await harness.time.advance(minute);
+    expect(new Set(harness.latchkey.pushes).size).toBe(1);
+    expect(usesOf(harness, 'KEY')).toBe(1);
+    expect(harness.store.operations.depth()).toMatchObject({ delivered: 1, inferred: 0, uncertain: 0 });
+  });
+
+  it('a revocation comes before the uses that wait', async () => {
+    using harness = await startPushingHarness(['A', 'B']);
+    harness.latchkey.instead = () => lostAnswer;
+    await harness.change('A', 'usage');
+    await harness.time.advance(second);
+    await harness.change('A', 'usage');
+    await harness.change('B', 'disable');
+    harness.latchkey.instead = () => null;
+    await harness.time.advance(5 * minute);
+    const last = JSON.parse(harness.latchkey.pushes.at(-1) ?? '') as { operations: { kind: string }[] };
+    expect(last.operations.map(({ kind }) => kind)).toEqual(['disable', 'usage']);
+    expect(harness.vendor.licenses.get('B')?.enabled).toBe(false);
+  });
+
+  it('a refused operation does not stop the operations behind it', async () => {
+    using harness = await startPushingHarness(['A', 'B']);
+    harness.latchkey.refuses = ({ license_key: key }) =>
+      key === 'A' ? { outcome: 'refused', code: 'parameters_invalid' } : null;
+    await harness.change('A', 'usage');
+    await harness.change('B', 'usage');
+    await harness.time.advance(minute);
+    expect(harness.store.operations.depth()).toMatchObject({ dead: 1, delivered: 1, in_flight: 0 });
+    expect(await harness.verify('A')).toMatchObject({ value: { license: { uses: 0 } } });
+  });
+
+  it('a gateway that hides /sync/v1 for an hour does not bring the plain protocol back', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    harness.vendor.asked.length = 0;
+    harness.latchkey.instead = () => hidden;
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(60 * minute);
+    expect(harness.vendor.asked.filter((asked) => asked.startsWith('usage'))).toEqual([]);
+    expect(protocolOf(harness.store)).toBe('latchkey');
+    harness.latchkey.instead = () => null;
+    await harness.time.advance(20 * minute);
+    expect(usesOf(harness, 'KEY')).toBe(1);
+  });
+
+  for (const [when, uses] of [
+    ['a new change shows it', 3],
+    ['there is nothing new to send', 2],
+  ] as const) {
+    it(`an upstream that was restored gets the pushes again that it has lost, and counts each use once, when ${when}`, async () => {
+      using harness = await startPushingHarness(['KEY']);
+      await harness.change('KEY', 'usage');
+      await harness.time.advance(minute);
+      const [backup] = [...harness.latchkey.rows];
+      const license = harness.vendor.licenses.get('KEY');
+      const seen = new Map(harness.latchkey.seen);
+      await harness.change('KEY', 'usage');
+      await harness.time.advance(minute);
+      expect(usesOf(harness, 'KEY')).toBe(2);
+      if (backup === undefined || license === undefined) throw new Error('nothing was pushed');
+      harness.latchkey.rows.set(...backup);
+      harness.latchkey.seen.clear();
+      for (const entry of seen) harness.latchkey.seen.set(...entry);
+      harness.latchkey.epoch = '0123456789abcdef-2';
+      harness.latchkey.set('KEY', license);
+      harness.latchkey.asked.length = 0;
+      if (uses === 3) await harness.change('KEY', 'usage');
+      await harness.time.advance(2 * minute);
+      expect(usesOf(harness, 'KEY')).toBe(uses);
+      expect(harness.store.operations.depth()).toMatchObject({ delivered: uses, pending: 0, in_flight: 0 });
+      expect(await harness.verify('KEY')).toMatchObject({ value: { license: { uses } } });
+      expect(harness.latchkey.asked.length).toBeLessThan(30);
+    });
+  }
+});
+
+describe('an upstream whose store is not the one before', () => {
+  it('another store with the same licenses gets no delivered change again', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(minute);
+    harness.latchkey.rows.clear();
+    harness.latchkey.seen.clear();
+    harness.latchkey.epoch = 'fedcba9876543210-1';
+    await harness.time.advance(2 * minute);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(2 * minute);
+    expect(usesOf(harness, 'KEY')).toBe(2);
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { uses: 2 } } });
+    expect(harness.store.operations.depth()).toMatchObject({ delivered: 2, uncertain: 0 });
+  });
+
+  it('a change whose push was lost with the former store is held for a person', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(minute);
+    harness.latchkey.instead = (what) => (what === 'push' ? lostAnswer : null);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(second);
+    harness.latchkey.rows.clear();
+    harness.latchkey.epoch = 'fedcba9876543210-1';
+    harness.latchkey.instead = () => null;
+    await harness.time.advance(5 * minute);
+    expect(usesOf(harness, 'KEY')).toBe(1);
+    expect(harness.store.operations.heldCount()).toBe(1);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(minute);
+    expect(usesOf(harness, 'KEY')).toBe(2);
+  });
+
+  it('a change that the upstream may have forgotten is not sent again', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(minute);
+    harness.latchkey.rows.clear();
+    harness.latchkey.seen.clear();
+    harness.latchkey.epoch = '0123456789abcdef-2';
+    harness.end();
+    await harness.restart({ turnedByMs: (29 * 24 + 1) * 60 * minute });
+    await harness.time.advance(5 * minute);
+    expect(harness.latchkey.asked).toContain('changes');
+    expect(usesOf(harness, 'KEY')).toBe(1);
+  });
+});
+
+describe('followed license keys', () => {
+  it('a refund at the upstream is answered at once, without a read of the key', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.time.advance(10 * second);
+    harness.vendor.asked.length = 0;
+    harness.latchkey.set('KEY', { enabled: false });
+    await harness.time.advance(second);
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
+    expect(harness.vendor.asked).toEqual([]);
+  });
+
+  it('an answer without changes confirms every followed key', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.time.advance(10 * second);
+    const before = harness.store.snapshots.get('KEY')?.confirmedAt ?? 0;
+    await harness.time.advance(5 * minute);
+    const after = harness.store.snapshots.get('KEY')?.confirmedAt ?? 0;
+    expect(after - before).toBeGreaterThanOrEqual(4 * minute);
+  });
+
+  it('a read of a followed key does not end the request that waits for changes', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.time.advance(10 * second);
+    const before = harness.latchkey.questions;
+    const read = harness.sync.fetcher.fetch('press', 'KEY', 'refresh');
+    await harness.time.advance(100);
+    await read;
+    expect(harness.latchkey.questions).toBe(before);
+  });
+
+  it('a refund stays in force if a read that was answered before it arrives after it', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.time.advance(10 * second);
+    const before = harness.vendor.licenses.get('KEY');
+    if (before === undefined) throw new Error('there is no license');
+    harness.latchkey.set('KEY', { enabled: false });
+    await harness.time.advance(second);
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
+    harness.vendor.loses = (what) =>
+      what === 'verify'
+        ? { outcome: 'applied', value: before, confirmedAt: harness.time.clock().now(), isCached: false }
+        : null;
+    const read = harness.sync.fetcher.fetch('press', 'KEY', 'refresh');
+    await harness.time.advance(30);
+    await read;
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
+    harness.vendor.loses = () => null;
+    await harness.time.advance(minute);
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
+  });
+
+  it('uses of another agent are shown with the own uses, and each once', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.time.advance(10 * second);
+    for (let round = 1; round <= 5; round += 1) {
+      harness.latchkey.set('KEY', { uses: (usesOf(harness, 'KEY') ?? 0) + 1 });
+      await harness.change('KEY', 'usage');
+      await harness.time.advance(30 * second);
+      expect(await harness.verify('KEY')).toMatchObject({ value: { license: { uses: 2 * round } } });
+    }
+    expect(usesOf(harness, 'KEY')).toBe(10);
+  });
+});
+
+describe('an agent whose store was restored or copied', () => {
+  it('asks what became of its changes before it sends anything, and counts nothing twice', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    harness.latchkey.loses = (what) => (what === 'push' ? lostAnswer : null);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(second);
+    harness.latchkey.instead = (what) => (what === 'push' ? lostAnswer : null);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(second);
+    await harness.writer.write('restore', {});
+    harness.latchkey.instead = () => null;
+    harness.latchkey.loses = () => null;
+    harness.latchkey.asked.length = 0;
+    await harness.restart();
+    await harness.time.advance(5 * minute);
+    expect(harness.latchkey.asked.filter((what) => what === 'known' || what === 'push')).toEqual([
+      'known',
+      'push',
+    ]);
+    expect(usesOf(harness, 'KEY')).toBe(2);
+    expect(harness.store.operations.depth()).toMatchObject({ delivered: 2, inferred: 0, uncertain: 0 });
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { uses: 2 } } });
+    expect(harness.latchkey.rows.size).toBe(2);
+  });
+
+  it('takes another id when another process has used its number', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(minute);
+    const [[agent, row] = []] = harness.latchkey.rows;
+    if (agent === undefined || row === undefined) throw new Error('nothing was pushed');
+    harness.latchkey.rows.set(agent, { ...row, seq: row.seq + 1, body: 'of the other process' });
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(5 * minute);
+    expect(usesOf(harness, 'KEY')).toBe(2);
+    expect(harness.latchkey.rows.size).toBe(2);
+    expect(harness.store.operations.depth()).toMatchObject({ delivered: 2, uncertain: 0 });
+  });
+});
