@@ -102,6 +102,17 @@ export type OperationResult =
       code: ProblemCode | 'revoked';
     };
 
+/**
+ * Refusals that say nothing about the operation: the license key is not known here, or not yet. The agent reads the key, and
+ * sends the operation again.
+ */
+const undecided: ReadonlySet<string> = new Set<ProblemCode>(['license_not_found', 'upstream_unreachable']);
+
+/** Whether the operation may be applied when it is sent again. */
+export function isUndecided({ outcome, code }: { outcome: OperationOutcome; code?: string }): boolean {
+  return outcome === 'refused' && code !== undefined && undecided.has(code);
+}
+
 /** The longest result without quote and reasons, in bytes, with room. */
 const plainResultBytes = 64;
 

@@ -2,7 +2,7 @@ import { countAfter, type License } from '../../domain/license.ts';
 import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { LicenseOperationKind, Operation } from '../../domain/outbox/operation.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { syncRetentionMs } from '../../domain/sync/push.ts';
+import { isUndecided, syncRetentionMs } from '../../domain/sync/push.ts';
 import type { Context, PushAnswer, PushLimits } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
@@ -207,8 +207,6 @@ function licenseAfterDelivery(license: License, kind: LicenseOperationKind): Lic
   return { ...license, uses: countAfter(license.uses, kind) };
 }
 
-const missingCode = 'license_not_found';
-
 function recordRejected(
   transaction: Transaction,
   operation: Operation,
@@ -221,11 +219,11 @@ function recordRejected(
     move(transaction, { ...operation, lastError: detail }, { type: 'conflict' });
     return;
   }
-  if (code !== missingCode) {
+  if (!isUndecided(result)) {
     refuseOperation(transaction, operation, { cause: 'refused', detail });
     return;
   }
-  // A 404 to a change proves nothing about the key: only reads do.
+  // That the key is not found proves nothing: only reads do.
   const waiting = move(transaction, operation, { type: 'not_applied' });
   const wait = waitAfterFailure(waiting, { detail, retryAfterMs: null, outage: false }, policy, context);
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);

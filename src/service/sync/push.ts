@@ -5,6 +5,7 @@ import { done, failWith, type Problem, type Result } from '../../domain/problem/
 import { decideSequence } from '../../domain/sequence.ts';
 import {
   fitReply,
+  isUndecided,
   maxAgentsPerAccount,
   reachOf,
   type MalformedOperation,
@@ -104,7 +105,7 @@ async function applyOperations(
         ? await applyOnce(transaction, tenant, operation, context)
         : await resultBefore(transaction, accountId, operation, before);
     results.push(result);
-    if (operation.id === null || before !== undefined) continue;
+    if (operation.id === null || before !== undefined || isUndecided(result)) continue;
     const outcome = outcomeOf(operation.id, result);
     known.set(operation.id, outcome);
     added.push(outcome);

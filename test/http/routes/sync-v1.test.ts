@@ -3,6 +3,7 @@ import {
   agentA,
   agentB,
   byAccount,
+  byOperator,
   byOther,
   dataOf,
   newId,
@@ -120,6 +121,18 @@ test('an operation that was applied is not applied again by another push or anot
   expect(await authority.uses('KEY-1')).toBe(before + 1);
 });
 
+test('an operation on a missing license key is applied when it is sent again after the key was added', async () => {
+  const agent = newAgent();
+  const early = usage('KEY-LATE');
+  const refused = { outcome: 'refused', code: 'license_not_found' };
+  expect((await authority.pushed(1, [early], { agent })).results).toEqual([refused]);
+  const sale = { product_key: 'PRESS', buyer_email: 'a@example.com', license_key: 'KEY-LATE' };
+  await authority.post('/admin/v1/purchases', sale, byOperator);
+  expect((await authority.pushed(2, [early], { agent })).results).toEqual([null]);
+  expect((await authority.pushed(3, [early], { agent })).results).toEqual([null]);
+  expect(await authority.uses('KEY-LATE')).toBe(1);
+});
+
 test('known tells what became of operations', async () => {
   const agent = newAgent();
   const ids = [newId(), newId(), newId(), newId()];
@@ -135,7 +148,8 @@ test('known tells what became of operations', async () => {
   );
   expect(await authority.known(ids)).toEqual([
     { id: ids[0], outcome: 'applied' },
-    { id: ids[1], outcome: 'refused', code: 'license_not_found' },
+    // The agent reads the key, and sends the operation again.
+    { id: ids[1], outcome: 'not_seen' },
     { id: ids[2], outcome: 'conflicted', code: 'revoked' },
     { id: ids[3], outcome: 'not_seen' },
   ]);
