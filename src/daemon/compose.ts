@@ -64,7 +64,7 @@ export async function compose(
   });
   const leaseIssuer = issuerOf(store, role);
   const webhooks = role.holder === null ? lazyWebhooks(store, role.leaseDesk !== null) : null;
-  const syncServer = syncServerOf(store);
+  const syncServer = syncServerOf(store, role);
   const daemon = new Daemon({ ...store, role, leaseIssuer, syncServer, lifetime });
   const damageWatch =
     local === null
@@ -194,12 +194,13 @@ type OfProcess = Pick<
   | 'licenseCredential'
 >;
 
-/** Answers agents; null unless this is an authority. */
-function syncServerOf(store: OpenedStore): App['syncServer'] {
-  if (store.current.configuration.role !== 'authority') return null;
+/** Answers agents; null on a holder. */
+function syncServerOf(store: OpenedStore, { chain, holder }: Role): App['syncServer'] {
+  if (holder !== null) return null;
   const { metrics, log } = store;
   return lazySyncServer({
     ...store,
+    chain,
     random: systemRandom,
     log: logOf(log, 'sync'),
     count: (result, outcomes) => metrics.countPush(result, outcomes),

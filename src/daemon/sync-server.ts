@@ -1,9 +1,12 @@
-import type { SyncServer } from '../service/sync/ports.ts';
+import type { SyncServer, SyncStore } from '../service/sync/ports.ts';
 import type { Clock, Log, Random } from '../service/ports.ts';
-import type { AuthorityReader } from '../service/tables.ts';
+import type { ChainParts } from '../service/sync/chain-store.ts';
+import type { AuthorityReader, Reader } from '../service/tables.ts';
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 
 type Parts = {
+  /** What an agent in the middle of a chain needs; null: an authority. */
+  chain: (ChainParts & { reader: Reader }) | null;
   reader: AuthorityReader;
   writer: Writer;
   changes: ChangeFeed;
@@ -41,12 +44,20 @@ export function lazySyncServer(parts: Parts): SyncServer {
   };
 }
 
-async function load({ reader, writer, changes, clock, random, log, count }: Parts): Promise<SyncServer> {
-  const [{ AuthoritySyncServer }, { WaitingAgents }] = await Promise.all([
+async function load(parts: Parts): Promise<SyncServer> {
+  const { reader, changes, clock, random, log, count } = parts;
+  const [{ StoreSyncServer }, { WaitingAgents }] = await Promise.all([
     import('../service/sync/server.ts'),
     import('../service/sync/waiting.ts'),
   ]);
   const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
   const waiting = new WaitingAgents({ reader, changes, clock, log, nextTurn });
-  return new AuthoritySyncServer({ reader, writer, waiting, clock, random, count });
+  const store = await storeOf(parts);
+  return new StoreSyncServer({ reader, store, waiting, clock, random, count });
+}
+
+async function storeOf({ chain, reader, writer, clock }: Parts): Promise<SyncStore> {
+  if (chain === null)
+    return (await import('../service/sync/server.ts')).authorityStore({ reader, writer, clock });
+  return (await import('../service/sync/chain-store.ts')).chainStore({ ...chain, writer });
 }

@@ -10,7 +10,7 @@ import type {
 } from './agent/tables.ts';
 import type { ActivationReads, ActivationTable, HeldLeaseReads, HeldLeaseTable } from './lease/tables.ts';
 import type { NewEvents, WebhookReads, WebhookTable } from './webhook/tables.ts';
-import type { SyncReads, SyncTable } from './sync/tables.ts';
+import type { ChainReads, ChainTable, SyncReads, SyncTable } from './sync/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { OperationReads, OperationTable, PushReads, PushTable, Trace } from './outbox/tables.ts';
 import type { Page } from '../domain/page.ts';
@@ -70,6 +70,7 @@ export interface Reader {
   webhooks: WebhookReads;
   heldLeases: HeldLeaseReads;
   sync: SyncReads;
+  chain: ChainReads;
 }
 
 /** The only handle that writes to a local store; the writer gives it to one use case at a time. */
@@ -101,6 +102,7 @@ export interface Transaction extends Reader {
   events: NewEvents;
   heldLeases: HeldLeaseTable;
   sync: SyncTable;
+  chain: ChainTable;
   attempt: Attempt;
 }
 
@@ -123,7 +125,7 @@ export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 
 /** Tables that only an agent or a holder has; their stores are always local and synchronous. */
 type AgentTable =
-  'mirror' | 'snapshots' | 'operations' | 'pushes' | 'follows' | 'preload' | 'trace' | 'heldLeases';
+  'mirror' | 'snapshots' | 'operations' | 'pushes' | 'follows' | 'preload' | 'trace' | 'heldLeases' | 'chain';
 
 type LocalTable = 'changes' | 'events' | 'attempt';
 

@@ -51,6 +51,7 @@ export { makeAgentId, planPush, recordPush, resumePushes, storePush } from './ou
 export { recordRead } from './outbox/record-read.ts';
 export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
 export { applyPush } from './sync/push.ts';
+export { followFromBelow, takePush } from './sync/chain.ts';
 export { followKeys, forgetAgent, pruneSync } from './sync/follow.ts';
 export { bindUpstream } from './outbox/upstream-state.ts';
 export {

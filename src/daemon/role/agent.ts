@@ -60,6 +60,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
     upstream: sync.limiter,
     sync: syncControl(parts, sync),
+    chain: chainOf(parts, sync),
     storeEvents,
     leaseDesk: () => leaseDesk(parts, sync, licenseService),
     holder: null,
@@ -78,6 +79,16 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       sync.limiter.probeNow();
       await Promise.all([sync.run(signal), storeEvents.run(signal)]);
     },
+  };
+}
+
+function chainOf({ current, reader }: RoleParts & { reader: Reader }, { push, follow }: Sync): Role['chain'] {
+  return {
+    reader,
+    productIds: current.productIds,
+    settings: current.licenseSettings,
+    wake: () => push.wake(),
+    followNew: () => follow.followNew(),
   };
 }
 

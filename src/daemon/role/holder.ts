@@ -63,6 +63,7 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
     productName: (productKey) => current.productName(productKey),
     upstream: null,
     sync: null,
+    chain: null,
     storeEvents: null,
     leaseDesk: null,
     holder: {

@@ -16,7 +16,8 @@ import {
   authorityLicenseService,
   authorityCheckoutService,
 } from '../../service/authority/services.ts';
-import type { Lists, AuthorityReader, Awaitable } from '../../service/tables.ts';
+import type { ChainParts } from '../../service/sync/chain-store.ts';
+import type { Lists, AuthorityReader, Awaitable, Reader } from '../../service/tables.ts';
 import type { Product } from '../../domain/catalogue.ts';
 import { type Log, type SyncControl, type Clock, StorageError } from '../../service/ports.ts';
 import type { LeaseDesk } from '../../service/lease/services.ts';
@@ -46,6 +47,8 @@ export type Role = {
   } | null;
   /** Null on an authority. */
   sync: SyncControl | null;
+  /** Answers the agents below this agent; null unless this is an agent. */
+  chain: (ChainParts & { reader: Reader }) | null;
   /** Receives events of stores; null unless this is an agent. */
   storeEvents: StoreEvents | null;
   /** Loads what decides about requests for leases; null on a holder. */
@@ -98,6 +101,7 @@ export function authorityRole({
     productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
     upstream: null,
     sync: null,
+    chain: null,
     storeEvents: null,
     leaseDesk: async () => {
       const { authorityLeaseDesk } = await import('../../service/lease/services.ts');

@@ -78,6 +78,19 @@ export type PushedRedemption = Pushed<
 export type PushedCoupon = Pushed<'create_coupon', { terms: CouponTerms }>;
 export type PushedVoid = Pushed<'void', { order: string }>;
 
+const licenseKinds: ReadonlySet<string | null> = new Set<PushedKind>([
+  'usage',
+  'decrease',
+  'disable',
+  'enable',
+]);
+
+export function isLicenseChange(
+  operation: PushedOperation | MalformedOperation,
+): operation is PushedLicenseChange {
+  return licenseKinds.has(operation.kind);
+}
+
 export type PushedOperation = PushedLicenseChange | PushedCoupon | PushedRedemption | PushedVoid;
 
 /** An operation that cannot be read. */

@@ -18,6 +18,7 @@ import {
   syncInfoObject,
 } from '../../wire/sync.ts';
 import type { App } from '../app.ts';
+import { ProblemError } from '../problem-error.ts';
 import { ok } from '../response.ts';
 import { route, type Route } from '../route.ts';
 
@@ -30,11 +31,12 @@ const info = route({
   operationId: 'getSyncInfo',
   tag: 'Sync',
   summary: 'Tell an agent that this is a Latchkey, and the limits of the protocol',
+  refusals: ['not_the_authority', 'not_offered_by_holder'],
   access,
-  authorityOnly: true,
   answers: { 200: enveloped(syncInfoObject) },
   async handle({ app }) {
-    return ok(serializeInfo({ instance: app.instance, epoch: await serverOf(app).epoch() }));
+    const epoch = await serverOf(app).epoch();
+    return epoch.ok ? ok(serializeInfo({ instance: app.instance, epoch: epoch.value })) : epoch;
   },
 });
 
@@ -44,9 +46,15 @@ const push = route({
   operationId: 'pushOperations',
   tag: 'Sync',
   summary: "Carry out an agent's changes, once, however often the request is repeated",
-  refusals: ['out_of_sequence', 'sequence_reused', 'scope_missing', 'too_many_agents'],
+  refusals: [
+    'out_of_sequence',
+    'sequence_reused',
+    'scope_missing',
+    'too_many_agents',
+    'not_the_authority',
+    'not_offered_by_holder',
+  ],
   access,
-  authorityOnly: true,
   repeats: true,
   digestsBody: true,
   bodyBytes: maxPushBytes,
@@ -77,8 +85,8 @@ const known = route({
   operationId: 'findOperations',
   tag: 'Sync',
   summary: 'Tell a restored agent which of its changes were carried out',
+  refusals: ['not_offered_by_holder'],
   access,
-  authorityOnly: true,
   readsOnly: true,
   repeats: true,
   bodyBytes: maxPushBytes,
@@ -95,9 +103,8 @@ const changes = route({
   operationId: 'followLicenses',
   tag: 'Sync',
   summary: 'Follow license keys: answered when one of them changes, or when the wait is over',
-  refusals: ['too_many_agents', 'too_many_keys'],
+  refusals: ['too_many_agents', 'too_many_keys', 'not_offered_by_holder'],
   access: { credential: 'any', scope: 'verify' },
-  authorityOnly: true,
   readsOnly: true,
   repeats: true,
   mayWait: true,
@@ -123,11 +130,10 @@ const changes = route({
       .then((told) => (told.ok ? ok(serializeChanges(told.value)) : told)),
 });
 
-/** The gate refuses requests to other roles (`authorityOnly`). */
 function serverOf({ syncServer }: App): SyncServer {
-  if (syncServer === null) throw new Error('only an authority answers agents');
+  if (syncServer === null) throw new ProblemError('not_offered_by_holder', 'A holder answers no agents.');
   return syncServer;
 }
 
-/** What agents ask an authority for (src/sync/README.md, Between Latchkeys). */
+/** What agents ask their upstream for (src/sync/README.md, Between Latchkeys). */
 export const syncV1Routes: readonly Route[] = [info, push, known, changes];

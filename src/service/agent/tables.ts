@@ -61,7 +61,7 @@ export interface SnapshotReads {
   latest(productKey: string, limit: number): string[];
   /** License keys of a product that callers ask for and that are not followed. */
   toFollow(productId: string, limit: number): string[];
-  /** Followed license keys of a product that callers no longer ask for. */
+  /** Followed license keys of a product that neither callers nor agents below ask for any longer. */
   toUnfollow(productId: string, limit: number): string[];
   isFollowed(licenseKey: string): boolean;
   followedCount(productId: string): number;

@@ -86,6 +86,7 @@ export async function startAgent(
 ): Promise<Result<StartedStore>> {
   const { instance, isCopy } = await startStore(transaction, 'agent', command, context);
   countStart(transaction);
+  await beginEpoch(transaction, context.random, { isNew: isCopy });
   if (isCopy) forgetHistory(transaction);
   const reached = resumeWaits(transaction, context.monotonic);
   makeInFlightUncertain(transaction, command, context);

@@ -25,6 +25,8 @@ type QueueChange = {
   freshness: FreshnessPolicy;
   /** `sync.max_pending`. */
   maxPending: number;
+  /** The change was made at an agent below, which has answered its caller. */
+  pushed?: { id: string; seenEnabled: boolean };
 };
 
 /** The key as callers see it now, and the operation to wait for, if any. */
@@ -39,13 +41,15 @@ export function queueChange(
   command: QueueChange,
   context: Context,
 ): Result<QueuedChange> {
-  const { trigger } = command;
+  const { trigger, pushed = null } = command;
   const snapshot = transaction.snapshots.get(command.licenseKey);
   if (snapshot === null) return failWith('upstream_unreachable', 'Nothing is known of this key yet.');
   if (!command.productIds.includes(snapshot.productId)) return notFound('license');
   const judged = verdict(snapshot, command.freshness, context.now);
   if (judged.verdict === 'gone') return notFound('license');
-  if (judged.verdict === 'answer' && judged.freshness === 'expired' && trigger !== 'disable') {
+  const isExpired = judged.verdict === 'answer' && judged.freshness === 'expired';
+  // The caller of a change from below was answered: the upstream decides.
+  if (isExpired && trigger !== 'disable' && pushed === null) {
     return failWith('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
   }
   const isFresh =
@@ -63,7 +67,8 @@ export function queueChange(
       kind: trigger,
       subject: before.licenseKey,
       productId: snapshot.productId,
-      seenEnabled: trigger === 'enable' ? snapshot.local.enabled : null,
+      seenEnabled: trigger === 'enable' ? (pushed?.seenEnabled ?? snapshot.local.enabled) : null,
+      ...(pushed !== null && { id: pushed.id }),
     },
     context,
   );

@@ -135,9 +135,9 @@ export function queueOfOperation(operation: Operation): QueueName {
   return queueOf[operation.kind];
 }
 
-/** A change to deliver. */
+/** A change to deliver. `id`: the id that an agent below has given it. */
 type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productId'> &
-  Partial<Pick<Operation, 'seenEnabled' | 'payload'>>;
+  Partial<Pick<Operation, 'id' | 'seenEnabled' | 'payload'>>;
 
 /** Refuses changes above `sync.max_pending` waiting operations: an accepted operation is never dropped for space. */
 export function refuseWhenFull(transaction: Transaction, maxPending: number, changes = 1): Result<null> {
@@ -151,12 +151,12 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number, cha
 /** Adds an operation at the end of its queue. If it is alone there, it is due at once. */
 export function enqueue(
   { operations, trace }: Transaction,
-  { kind, subject, productId, seenEnabled = null, payload = null }: NewOperation,
+  { id, kind, subject, productId, seenEnabled = null, payload = null }: NewOperation,
   { now, monotonic, random, actor, requestId }: Context,
 ): Operation {
   const isHead = operations.isIdle(subject, queueOf[kind]);
   const operation = operations.add({
-    id: random.uuid(now),
+    id: id ?? random.uuid(now),
     kind,
     subject,
     productId,

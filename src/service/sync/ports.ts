@@ -3,7 +3,10 @@ import type { License } from '../../domain/license.ts';
 import type { Result } from '../../domain/problem/problem.ts';
 import type { OperationOutcome } from '../../domain/sync/push.ts';
 import type { WriteOptions } from '../ports.ts';
+import type { Awaitable } from '../tables.ts';
+import type { FollowKeys } from './follow.ts';
 import type { AppliedPush, ApplyPush } from './push.ts';
+import type { FollowedQuery, FollowedRead } from './tables.ts';
 
 /** `not_seen`: certainly not applied here. `too_old`: its outcome may have been removed. */
 export type KnownOperation = {
@@ -30,7 +33,10 @@ export type FollowedChanges = {
   cursor: string;
   /** The last push of the agent that the licenses contain. */
   lastSeq: number;
-  /** All followed licenses that are not in `changes` are unchanged at this instant (epoch ms), unless `hasMore`. */
+  /**
+   * All followed licenses that are not in `changes` are unchanged at this instant (epoch ms), unless `hasMore`. An agent in
+   * the middle of a chain has it from its upstream, so it may be long ago.
+   */
   confirmedAt: number;
   changes: readonly { license: License; revision: number }[];
   /** Followed keys without a license in the reach. */
@@ -41,9 +47,10 @@ export type FollowedChanges = {
   isReset: boolean;
 };
 
-/** An authority's side of /sync/v1. */
+/** The side of /sync/v1 that agents ask: an authority, or an agent in the middle of a chain. */
 export interface SyncServer {
-  epoch(): Promise<string>;
+  /** Refused while the upstream of an agent is not known to speak /sync/v1: the agents below use the plain API as well. */
+  epoch(): Promise<Result<string>>;
   push(command: ApplyPush, writeOptions: WriteOptions): Promise<Result<AppliedPush & { epoch: string }>>;
   known(accountId: string, ids: readonly string[]): Promise<KnownOperation[]>;
   /** Waits until there is something to tell, or the time is over. */
@@ -59,3 +66,15 @@ export interface SyncServer {
   /** Ends all waits, now and later: the requests are answered as if their time were over. */
   stopWaiting(): void;
 }
+
+/** What differs between an authority and an agent in the middle of a chain. */
+export type SyncStore = {
+  /** Whether agents may begin to use it. */
+  isOffered: () => boolean;
+  push: (command: ApplyPush, writeOptions: Partial<WriteOptions>) => Promise<Result<AppliedPush>>;
+  follow: (command: FollowKeys, writeOptions: Partial<WriteOptions>) => Promise<Result<null>>;
+  /** `confirmedAt`: as in `FollowedChanges`. */
+  followed: (query: FollowedQuery) => Awaitable<FollowedRead & { confirmedAt: number }>;
+  /** Whether an operation was taken although its outcome is not stored. */
+  isTaken: (id: string) => Awaitable<boolean>;
+};

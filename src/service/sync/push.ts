@@ -5,6 +5,7 @@ import { done, failWith, type Problem, type Result } from '../../domain/problem/
 import { decideSequence } from '../../domain/sequence.ts';
 import {
   fitReply,
+  isLicenseChange,
   isUndecided,
   maxAgentsPerAccount,
   reachOf,
@@ -20,7 +21,7 @@ import { changeLicense } from '../authority/license.ts';
 import { redeemCoupon, storedCouponCode, voidRedemption } from '../checkout.ts';
 import type { Context } from '../ports.ts';
 import { storedLicenseKey } from '../services.ts';
-import type { AuthorityTransaction } from '../tables.ts';
+import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import type { StoredOutcome, SyncAgent } from './tables.ts';
 
 export type ApplyPush = {
@@ -44,6 +45,33 @@ export async function applyPush(
   command: ApplyPush,
   context: Context,
 ): Promise<Result<AppliedPush>> {
+  const { tenant } = command;
+  return await carryOut(transaction, command, context, {
+    apply: async (operation) => done(await applyOnce(transaction, tenant, operation, context)),
+    again: (operation, before) => resultBefore(transaction, tenant.accountId, operation, before),
+  });
+}
+
+/** How a store carries operations out. */
+export type Steps = {
+  /** Carries an operation out. A refusal refuses the whole push, which then changes nothing. */
+  apply: (operation: PushedOperation | MalformedOperation) => Promise<Result<OperationResult>>;
+  /** The result of an operation that an earlier push, or the same one, has carried out. */
+  again: (
+    operation: PushedOperation | MalformedOperation,
+    before: StoredOutcome,
+  ) => Awaitable<OperationResult>;
+};
+
+type PushTables = Pick<AuthorityTransaction, 'sync'>;
+
+/** Carries a push out unless it was carried out before. */
+export async function carryOut(
+  transaction: PushTables,
+  command: ApplyPush,
+  context: Context,
+  steps: Steps,
+): Promise<Result<AppliedPush>> {
   const { sync } = transaction;
   const { agentId, tenant, seq, digest } = command;
   const agent = await sync.agent(agentId, reachOf(tenant));
@@ -62,8 +90,9 @@ export async function applyPush(
     });
   }
   if (agent === null && (await sync.count({ tenant })) >= maxAgentsPerAccount) return tooManyAgents();
-  const results = fitReply(await applyOperations(transaction, command, context));
-  const reply: AppliedPush = { seq, results };
+  const applied = await applyOperations(transaction, command, context, steps);
+  if (!applied.ok) return applied;
+  const reply: AppliedPush = { seq, results: fitReply(applied.value) };
   await storePush(transaction, agent, { command, reply: JSON.stringify(reply), now: context.now });
   return done(reply);
 }
@@ -74,7 +103,7 @@ export function tooManyAgents(): Result<never> {
 }
 
 async function storePush(
-  { sync }: AuthorityTransaction,
+  { sync }: PushTables,
   agent: SyncAgent | null,
   {
     command: { agentId, tenant, seq, digest },
@@ -88,30 +117,29 @@ async function storePush(
 }
 
 async function applyOperations(
-  transaction: AuthorityTransaction,
-  { tenant, operations }: ApplyPush,
-  context: Context,
-): Promise<OperationResult[]> {
-  const { accountId } = tenant;
+  { sync }: PushTables,
+  { tenant: { accountId }, operations }: ApplyPush,
+  { now }: Context,
+  { apply, again }: Steps,
+): Promise<Result<OperationResult[]>> {
   const ids = operations.flatMap(({ id }) => id ?? []);
-  const stored = await transaction.sync.outcomes(accountId, ids);
+  const stored = await sync.outcomes(accountId, ids);
   const known = new Map(stored.map((outcome) => [outcome.id, outcome]));
   const added: StoredOutcome[] = [];
   const results: OperationResult[] = [];
   for (const operation of operations) {
     const before = operation.id === null ? undefined : known.get(operation.id);
-    const result =
-      before === undefined
-        ? await applyOnce(transaction, tenant, operation, context)
-        : await resultBefore(transaction, accountId, operation, before);
+    const applied = before === undefined ? await apply(operation) : done(await again(operation, before));
+    if (!applied.ok) return applied;
+    const result = applied.value;
     results.push(result);
     if (operation.id === null || before !== undefined || isUndecided(result)) continue;
     const outcome = outcomeOf(operation.id, result);
     known.set(operation.id, outcome);
     added.push(outcome);
   }
-  await transaction.sync.addOutcomes(accountId, added, context.now);
-  return results;
+  await sync.addOutcomes(accountId, added, now);
+  return done(results);
 }
 
 function outcomeOf(id: string, result: OperationResult): StoredOutcome {
@@ -123,17 +151,19 @@ function outcomeOf(id: string, result: OperationResult): StoredOutcome {
   };
 }
 
-/** The result of an operation that an earlier push, or the same one, has carried out. */
 async function resultBefore(
-  { redemptions }: AuthorityTransaction,
+  transaction: AuthorityTransaction,
   accountId: string,
   operation: PushedOperation | MalformedOperation,
   { outcome, code, couponId }: StoredOutcome,
 ): Promise<OperationResult> {
   // The codes in the table come from the results.
   if (outcome !== 'applied') return { outcome, code } as OperationResult;
+  // An agent that did not know of it may count it again until it is told the license.
+  if (isLicenseChange(operation))
+    await transaction.sync.announce([await storedLicenseKey(transaction, operation.licenseKey)]);
   if (operation.kind === 'redeem') {
-    const redemption = await redemptions.get(accountId, operation.order);
+    const redemption = await transaction.redemptions.get(accountId, operation.order);
     return redemption === null ? { outcome } : redeemed(operation, redemption);
   }
   return couponId === null ? { outcome } : { outcome, couponId };

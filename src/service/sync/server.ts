@@ -1,16 +1,34 @@
-import { done, type Result } from '../../domain/problem/problem.ts';
+import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { reachOf, syncRetentionMs, timeOfId } from '../../domain/sync/push.ts';
 import type { Clock, Random, WriteOptions } from '../ports.ts';
 import type { AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
 import { prunedSetting } from './follow.ts';
-import type { ChangesRequest, FollowedChanges, KnownOperation, SyncServer } from './ports.ts';
+import type { ChangesRequest, FollowedChanges, KnownOperation, SyncServer, SyncStore } from './ports.ts';
 import type { AppliedPush, ApplyPush } from './push.ts';
 import type { WaitingAgents } from './waiting.ts';
 
+/** The store of an authority, as agents see it. */
+export function authorityStore({
+  reader,
+  writer,
+  clock,
+}: Pick<Parts, 'clock'> & { reader: AuthorityReader; writer: Writer }): SyncStore {
+  return {
+    isOffered: () => true,
+    push: (command, writeOptions) => writer.write('applyPush', command, writeOptions),
+    follow: (command, writeOptions) => writer.write('followKeys', command, writeOptions),
+    async followed(query) {
+      const confirmedAt = clock.now();
+      return { ...(await reader.sync.followed(query)), confirmedAt };
+    },
+    isTaken: () => false,
+  };
+}
+
 type Parts = {
-  reader: AuthorityReader;
-  writer: Writer;
+  reader: Pick<AuthorityReader, 'sync' | 'settings'>;
+  store: SyncStore;
   waiting: WaitingAgents;
   clock: Pick<Clock, 'now' | 'monotonic'>;
   random: Pick<Random, 'fraction'>;
@@ -30,8 +48,8 @@ const maxPages = 20;
 /** `position`: null: the agent begins anew. */
 type Begun = { position: string | null; isReset: boolean };
 
-/** Answers agents, from the store of an authority. */
-export class AuthoritySyncServer implements SyncServer {
+/** Answers agents from the store of an authority, or of an agent above them. */
+export class StoreSyncServer implements SyncServer {
   readonly #parts: Parts;
 
   constructor(parts: Parts) {
@@ -50,15 +68,17 @@ export class AuthoritySyncServer implements SyncServer {
     this.#parts.waiting.stop();
   }
 
-  async epoch(): Promise<string> {
-    return await this.#parts.reader.sync.epoch();
+  async epoch(): Promise<Result<string>> {
+    const { store, reader } = this.#parts;
+    if (store.isOffered()) return done(await reader.sync.epoch());
+    return failWith('not_the_authority', 'The upstream of this agent is not known to speak /sync/v1.');
   }
 
   async push(
     command: ApplyPush,
     { actor, requestId }: WriteOptions,
   ): Promise<Result<AppliedPush & { epoch: string }>> {
-    const applied = await this.#parts.writer.write('applyPush', command, { actor, requestId });
+    const applied = await this.#parts.store.push(command, { actor, requestId });
     if (!applied.ok) this.#parts.count(applied.problem.code, []);
     else if (applied.unchanged === true) this.#parts.count('repeated', []);
     else {
@@ -68,21 +88,24 @@ export class AuthoritySyncServer implements SyncServer {
         results.map(({ outcome }) => outcome),
       );
     }
-    return applied.ok ? done({ ...applied.value, epoch: await this.epoch() }) : applied;
+    return applied.ok ? done({ ...applied.value, epoch: await this.#parts.reader.sync.epoch() }) : applied;
   }
 
   async known(accountId: string, ids: readonly string[]): Promise<KnownOperation[]> {
-    const { sync, settings } = this.#parts.reader;
+    const { store, reader } = this.#parts;
+    const { sync, settings } = reader;
     // An outcome that is removed between the two reads is too old.
     const stored = await sync.outcomes(accountId, ids);
     const pruned = await settings.get(prunedSetting);
     const outcomes = new Map(stored.map((each) => [each.id, each]));
-    return ids.map((id) => {
+    const found = ids.map(async (id): Promise<KnownOperation> => {
       const known = outcomes.get(id);
       if (known !== undefined) return { id, outcome: known.outcome, code: known.code };
+      if (await store.isTaken(id)) return { id, outcome: 'applied', code: null };
       const isTooOld = pruned !== null && timeOfId(id) < Number(pruned) + aheadMs;
       return { id, outcome: isTooOld ? 'too_old' : 'not_seen', code: null };
     });
+    return await Promise.all(found);
   }
 
   async changes(
@@ -90,12 +113,12 @@ export class AuthoritySyncServer implements SyncServer {
     { actor, requestId }: WriteOptions,
     signal: AbortSignal,
   ): Promise<Result<FollowedChanges>> {
-    const { writer } = this.#parts;
+    const { store } = this.#parts;
     const { agentId, tenant, follow, unfollow } = request;
     const begun = await this.#begin(request);
     if (begun.mustWrite) {
       const command = { agentId, tenant, startsAnew: begun.position === null, follow, unfollow };
-      const followed = await writer.write('followKeys', command, { actor, requestId });
+      const followed = await store.follow(command, { actor, requestId });
       if (!followed.ok) return followed;
     }
     const first = await this.#read(request, begun, follow);
@@ -120,7 +143,7 @@ export class AuthoritySyncServer implements SyncServer {
     const isKnown =
       agent !== null &&
       at !== null &&
-      clock.now() - at.confirmedAt <= syncRetentionMs &&
+      clock.now() - at.readAt <= syncRetentionMs &&
       epoch === (await sync.epoch()) &&
       (await sync.isPosition(at.position));
     const isStale = agent === null || clock.now() - agent.seenAt > seenEveryMs;
@@ -133,16 +156,15 @@ export class AuthoritySyncServer implements SyncServer {
     { position, isReset }: Begun,
     keys: readonly string[],
   ): Promise<FollowedChanges> {
-    const { reader, clock } = this.#parts;
+    const { store, clock } = this.#parts;
     const query = { agentId, reach: reachOf(tenant), tenant };
-    let confirmedAt = clock.now();
-    let read = await reader.sync.followed({ ...query, position, keys });
+    const readAt = clock.now();
+    let read = await store.followed({ ...query, position, keys });
     for (let page = 1; page < maxPages && read.hasMore && isEmpty(read); page += 1) {
-      confirmedAt = clock.now();
-      read = await reader.sync.followed({ ...query, position: read.position, keys: [] });
+      read = await store.followed({ ...query, position: read.position, keys: [] });
     }
-    const { epoch, lastSeq, hasMore, absent, licenses } = read;
-    const cursor = writeCursor({ confirmedAt, position: read.position });
+    const { epoch, lastSeq, confirmedAt, hasMore, absent, licenses } = read;
+    const cursor = writeCursor({ readAt, position: read.position });
     return { epoch, cursor, lastSeq, confirmedAt, changes: licenses, absent, hasMore, isReset };
   }
 
@@ -184,17 +206,18 @@ function isWorthTelling({ changes, absent, hasMore, isReset }: FollowedChanges):
   return changes.length > 0 || absent.length > 0 || hasMore || isReset;
 }
 
-type Cursor = { confirmedAt: number; position: string };
+/** `readAt`: by this store's clock (epoch ms). */
+type Cursor = { readAt: number; position: string };
 
-function writeCursor({ confirmedAt, position }: Cursor): string {
-  return `${confirmedAt}/${position}`;
+function writeCursor({ readAt, position }: Cursor): string {
+  return `${readAt}/${position}`;
 }
 
 /** Null: it is not a cursor. */
 function readCursor(text: string): Cursor | null {
-  const [, confirmedAt, position] = /^(\d{1,15})\/(.+)$/s.exec(text) ?? [];
-  if (confirmedAt === undefined || position === undefined) return null;
-  return { confirmedAt: Number(confirmedAt), position };
+  const [, readAt, position] = /^(\d{1,15})\/(.+)$/s.exec(text) ?? [];
+  if (readAt === undefined || position === undefined) return null;
+  return { readAt: Number(readAt), position };
 }
 
 function positionIn(cursor: string): string | null {

@@ -86,6 +86,8 @@ export interface SyncTable extends SyncReads {
   /** Also forgets what it follows. */
   remove(number: number): void;
   addOutcomes(accountId: string, outcomes: readonly StoredOutcome[], at: number): void;
+  /** Tells the followers of licenses about them, although they have not changed. */
+  announce(licenseKeys: readonly string[]): void;
   /** Returns how many keys it follows now. */
   follow(number: number, licenseKeys: readonly string[]): number;
   /** `licenseKeys`: null ends all. Returns how many keys it follows now. */
@@ -94,4 +96,25 @@ export interface SyncTable extends SyncReads {
   pruneOutcomes(before: number, limit: number): number;
   /** Ends up to `limit` follows of agents that were last seen before an instant. */
   pruneFollows(before: number, limit: number): number;
+}
+
+/** `productIds`: the products that the credential can see. */
+export type ChainQuery = Omit<FollowedQuery, 'tenant'> & { productIds: readonly string[] };
+
+/** What an agent tells the agents below it. */
+export interface ChainReads {
+  /**
+   * Licenses as callers of this agent see them. `confirmedAt`: when all that the agent below follows were confirmed by the
+   * authority, each by the last answer about it (epoch ms).
+   */
+  followed(query: ChainQuery): FollowedRead & { confirmedAt: number };
+}
+
+export interface ChainTable extends ChainReads {
+  /** Notes that an agent below asks for keys (null: for all that it follows) that were last asked for before an instant. */
+  touch(
+    agent: number,
+    licenseKeys: readonly string[] | null,
+    at: { askedAt: number; before: number; refreshAt: number },
+  ): void;
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Attempt, Reader, Transaction } from '../../service/tables.ts';
 import { prepareOn } from './statements.ts';
 import { collectChanges, collectEvents, collectTrace, trackChanges } from '../changes.ts';
+import * as chain from './tables/chain.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as access from './tables/access.ts';
 import * as activation from './tables/activation.ts';
@@ -44,6 +45,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     webhooks: webhook.webhookReads(prepare),
     heldLeases: heldLease.heldLeaseReads(prepare),
     sync: sync.syncReads(prepare),
+    chain: chain.chainReads(prepare),
   };
 }
 
@@ -80,6 +82,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     events: collectEvents(),
     heldLeases: heldLease.heldLeaseTable(prepare),
     sync: sync.syncTable(prepare),
+    chain: chain.chainTable(prepare),
     attempt: prepareAttempt(database),
   };
   return trackChanges(tables, changes);

@@ -63,6 +63,7 @@ export async function openAuthority(): Promise<SyncedAuthority> {
   const opened = await openApp();
   const { reader, writer, changes } = opened.app;
   const syncServer = lazySyncServer({
+    chain: null,
     reader,
     writer,
     changes,

@@ -203,10 +203,14 @@ export function syncTable(prepare: WritingPrepare): AwaitableTable<SyncTable> {
   };
 }
 
-type FollowMethod = 'follow' | 'unfollow' | 'pruneFollows';
+type FollowMethod = 'announce' | 'follow' | 'unfollow' | 'pruneFollows';
 
 function followTable(prepare: WritingPrepare): Pick<AwaitableTable<SyncTable>, FollowMethod> {
-  const { syncAgent, syncFollow } = prepare.names;
+  const { syncAgent, syncFollow, licenseChange } = prepare.names;
+  const announce = prepare.write(`INSERT INTO ${licenseChange} (license_key, xid)
+     SELECT DISTINCT key COLLATE "C", pg_current_xact_id() FROM unnest($1::text[]) AS named (key)
+     WHERE EXISTS (SELECT FROM ${syncFollow} WHERE license_key = key) ORDER BY 1
+     ON CONFLICT (license_key) DO UPDATE SET xid = excluded.xid`);
   const follow = prepare.changeCount(`INSERT INTO ${syncFollow} (agent, license_key)
      SELECT $1::bigint, key FROM unnest($2::text[]) AS named (key) ON CONFLICT DO NOTHING`);
   const unfollow = prepare.changeCount(
@@ -224,6 +228,7 @@ function followTable(prepare: WritingPrepare): Pick<AwaitableTable<SyncTable>, F
   const changeFollowed = async (number: number, by: number): Promise<number> =>
     (await setFollowed.first(number, by)) ?? 0;
   return {
+    announce: (licenseKeys) => announce(licenseKeys),
     follow: async (number, licenseKeys) => await changeFollowed(number, await follow(number, licenseKeys)),
     unfollow: async (number, licenseKeys) =>
       await changeFollowed(number, -(await unfollow(number, licenseKeys))),

@@ -185,6 +185,23 @@ const migrations: readonly string[] = [
   WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
     INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
   END;
+  -- The same on an agent, for the agents below it.
+  CREATE TRIGGER license_snapshot_changed
+  AFTER UPDATE OF local_uses, local_enabled, gone, product_key, product_link, buyer_email, created_at ON license_snapshot
+  WHEN (new.local_uses <> old.local_uses OR new.local_enabled <> old.local_enabled OR new.gone <> old.gone
+      OR new.product_key <> old.product_key OR new.product_link <> old.product_link
+      OR new.buyer_email <> old.buyer_email OR new.created_at <> old.created_at)
+    AND EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
+    INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
+  END;
+  CREATE TRIGGER license_snapshot_added AFTER INSERT ON license_snapshot
+  WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
+    INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
+  END;
+  CREATE TRIGGER license_snapshot_removed AFTER DELETE ON license_snapshot
+  WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = old.license_key) BEGIN
+    INSERT OR REPLACE INTO license_change (license_key) VALUES (old.license_key);
+  END;
 
   -- The number of the push that has an operation.
   ALTER TABLE outbox ADD COLUMN push_seq INTEGER;

@@ -63,7 +63,9 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
      WHERE product_key = ? AND followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0 LIMIT ?`)
       .all,
     toUnfollow: prepare.column<string>(`SELECT license_key FROM license_snapshot
-     WHERE product_key = ? AND followed = 1 AND refresh_at IS NULL LIMIT ?`).all,
+     WHERE product_key = ? AND followed = 1 AND refresh_at IS NULL
+       AND NOT EXISTS (SELECT 1 FROM sync_follow WHERE sync_follow.license_key = license_snapshot.license_key)
+     LIMIT ?`).all,
     followedCount: prepare.count(
       'SELECT count(*) AS count FROM license_snapshot WHERE product_key = ? AND followed = 1',
     ),

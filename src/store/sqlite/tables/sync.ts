@@ -20,7 +20,7 @@ const selectAgent = agentColumns('reply');
 const lastNumber = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'license_change'), 0)";
 const epoch = "(SELECT value FROM setting WHERE name = 'sync_epoch')";
 
-type FollowedRow = {
+export type FollowedRow = {
   epoch: string;
   lastSeq: number;
   end: number;
@@ -32,8 +32,9 @@ type FollowedRow = {
 /**
  * One statement, so that everything is from the same instant. It reads the changes of all agents after a number, up to a
  * limit, and then keeps those that this agent follows.
+ * `?1` and `?2`: the agent and its reach; `?5`: the number, or null; `?6`: the keys that are read in any case.
  */
-const selectFollowed = `WITH
+export const followedParts = `
   state AS MATERIALIZED (SELECT ${epoch} AS epoch, ${lastNumber} AS end,
     (SELECT number FROM sync_agent WHERE agent_id = ?1 AND reach = ?2) AS agent,
     coalesce((SELECT seq FROM sync_agent WHERE agent_id = ?1 AND reach = ?2), 0) AS last_seq),
@@ -42,9 +43,14 @@ const selectFollowed = `WITH
   wanted AS (
     SELECT scanned.license_key FROM scanned, state WHERE EXISTS (SELECT 1 FROM sync_follow
       WHERE sync_follow.agent = state.agent AND sync_follow.license_key = scanned.license_key)
-    UNION SELECT value FROM json_each(?6))
-  SELECT state.epoch, state.last_seq AS lastSeq, state.end, (SELECT count(*) FROM scanned) AS scanned,
-    coalesce((SELECT max(number) FROM scanned), 0) AS last, wanted.license_key AS wantedKey,
+    UNION SELECT value FROM json_each(?6))`;
+
+export const followedState = `state.epoch, state.last_seq AS lastSeq, state.end,
+  (SELECT count(*) FROM scanned) AS scanned, coalesce((SELECT max(number) FROM scanned), 0) AS last,
+  wanted.license_key AS wantedKey`;
+
+const selectFollowed = `WITH ${followedParts}
+  SELECT ${followedState},
     license.license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses, enabled,
     created_at AS createdAt, revision
   FROM state LEFT JOIN wanted ON true
@@ -95,7 +101,7 @@ export function syncReads(prepare: Prepare): SyncReads {
   };
 }
 
-function followedFrom(rows: readonly FollowedRow[]): FollowedRead {
+export function followedFrom(rows: readonly FollowedRow[]): FollowedRead {
   const [state] = rows;
   if (state === undefined) throw new Error('the state of an agent has no row');
   const hasMore = state.scanned === changesPerRead;
@@ -152,9 +158,12 @@ export function syncTable(prepare: Prepare): SyncTable {
   };
 }
 
-type FollowMethod = 'follow' | 'unfollow' | 'pruneFollows';
+type FollowMethod = 'announce' | 'follow' | 'unfollow' | 'pruneFollows';
 
 function followTable(prepare: Prepare, reads: Pick<SyncReads, 'byNumber'>): Pick<SyncTable, FollowMethod> {
+  const announce = prepare.change(`INSERT OR REPLACE INTO license_change (license_key)
+     SELECT DISTINCT value FROM json_each(:licenseKeys)
+     WHERE EXISTS (SELECT 1 FROM sync_follow WHERE license_key = value)`);
   const follow = prepare.change(`INSERT INTO sync_follow (agent, license_key)
      SELECT :number, value FROM json_each(:licenseKeys) WHERE true ON CONFLICT DO NOTHING`);
   const unfollow = prepare.change(`DELETE FROM sync_follow
@@ -173,6 +182,7 @@ function followTable(prepare: Prepare, reads: Pick<SyncReads, 'byNumber'>): Pick
     setFollowed({ number, by: -unfollow({ number, licenseKeys }).changes });
   };
   return {
+    announce: (licenseKeys) => void announce({ licenseKeys: JSON.stringify(licenseKeys) }),
     follow(number, licenseKeys) {
       const { changes } = follow({ number, licenseKeys: JSON.stringify(licenseKeys) });
       setFollowed({ number, by: changes });
