@@ -5,8 +5,8 @@ import type { AuthorityReader, Reader } from '../service/tables.ts';
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 
 type Parts = {
-  /** What an agent in the middle of a chain needs; null: an authority. */
-  chain: (ChainParts & { reader: Reader }) | null;
+  /** What an agent in the middle of a chain needs; absent or null: an authority. */
+  chain?: (ChainParts & { reader: Reader }) | null;
   reader: AuthorityReader;
   writer: Writer;
   changes: ChangeFeed;
@@ -56,7 +56,7 @@ async function load(parts: Parts): Promise<SyncServer> {
   return new StoreSyncServer({ reader, store, waiting, clock, random, count });
 }
 
-async function storeOf({ chain, reader, writer, clock }: Parts): Promise<SyncStore> {
+async function storeOf({ chain = null, reader, writer, clock }: Parts): Promise<SyncStore> {
   if (chain === null)
     return (await import('../service/sync/server.ts')).authorityStore({ reader, writer, clock });
   return (await import('../service/sync/chain-store.ts')).chainStore({ ...chain, writer });

@@ -63,7 +63,6 @@ export async function openAuthority(): Promise<SyncedAuthority> {
   const opened = await openApp();
   const { reader, writer, changes } = opened.app;
   const syncServer = lazySyncServer({
-    chain: null,
     reader,
     writer,
     changes,
