@@ -92,10 +92,12 @@ export class ChainLink implements Upstream, SyncUpstream {
     });
   }
 
-  push(_: string, sent: { seq: number; body: string; ids: readonly string[] }): Promise<Outcome<PushAnswer>> {
+  push(_: string, sent: { seq: number; body: string }): Promise<Outcome<PushAnswer>> {
+    const pushed = JSON.parse(sent.body) as { operations: { id: string }[] };
+    const ids = pushed.operations.map(({ id }) => id);
     const read = (body: JsonObject): Parsed<PushAnswer> => {
       const refusal = refusalOfNumber(body);
-      return refusal === null ? readPushReply(body, sent) : { value: refusal };
+      return refusal === null ? readPushReply(body, { seq: sent.seq, ids }) : { value: refusal };
     };
     return this.#call('push', read, async () => {
       this.pushes.push(sent.body);

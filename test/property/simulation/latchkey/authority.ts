@@ -9,7 +9,7 @@ import type { Route } from '../../../../src/http/route.ts';
 import { syncV1Routes } from '../../../../src/http/routes/sync-v1.ts';
 import { isFailure } from '../../../../src/service/access/records.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
-import { AuthoritySyncServer } from '../../../../src/service/sync/server.ts';
+import { authorityStore, StoreSyncServer } from '../../../../src/service/sync/server.ts';
 import { WaitingAgents } from '../../../../src/service/sync/waiting.ts';
 import {
   ChangeFeed,
@@ -60,7 +60,7 @@ export class SimulatedAuthority implements Disposable {
   readonly #sabotage: AuthoritySabotage;
   #writer: Writer;
   #changes: ChangeFeed;
-  #server: AuthoritySyncServer;
+  #server: StoreSyncServer;
   /** Aborts when the process ends. */
   #lifetime = new AbortController();
   #backup: Backup | null = null;
@@ -176,7 +176,7 @@ export class SimulatedAuthority implements Disposable {
     this.machine[Symbol.dispose]();
   }
 
-  #process(): { writer: Writer; changes: ChangeFeed; server: AuthoritySyncServer } {
+  #process(): { writer: Writer; changes: ChangeFeed; server: StoreSyncServer } {
     const { machine } = this;
     const reader = machine.transaction;
     const changes = new ChangeFeed();
@@ -197,7 +197,8 @@ export class SimulatedAuthority implements Disposable {
     const nextTurn = (): Promise<void> => Promise.resolve();
     const waiting = new WaitingAgents({ reader, changes, clock, log: silent, nextTurn });
     const count = (): void => undefined;
-    const server = new AuthoritySyncServer({ reader, writer, waiting, clock, random, count });
+    const store = authorityStore({ reader, writer, clock });
+    const server = new StoreSyncServer({ reader, store, waiting, clock, random, count });
     return { writer, changes, server };
   }
 
