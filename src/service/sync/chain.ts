@@ -12,7 +12,7 @@ import { queueChange } from '../outbox/license-change.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { followKeys, type FollowKeys } from './follow.ts';
-import { carryOut, type AppliedPush, type ApplyPush } from './push.ts';
+import { pushOnce, type AppliedPush, type ApplyPush } from './push.ts';
 
 /*
  * An agent in the middle of a chain: it answers the agents below it as an authority does, from its own store. What it takes
@@ -33,7 +33,7 @@ export async function takePush(
   command: TakePush,
   context: Context,
 ): Promise<Result<AppliedPush>> {
-  return await carryOut(transaction, command, context, {
+  return await pushOnce(transaction, command, context, {
     apply: async (operation) => {
       const taken = await transaction.attempt(
         async () => await take(transaction, command, operation, context),

@@ -46,7 +46,7 @@ export async function applyPush(
   context: Context,
 ): Promise<Result<AppliedPush>> {
   const { tenant } = command;
-  return await carryOut(transaction, command, context, {
+  return await pushOnce(transaction, command, context, {
     apply: async (operation) => done(await applyOnce(transaction, tenant, operation, context)),
     again: (operation, before) => resultBefore(transaction, tenant.accountId, operation, before),
   });
@@ -66,7 +66,7 @@ export type Steps = {
 type PushTables = Pick<AuthorityTransaction, 'sync'>;
 
 /** Carries a push out unless it was carried out before. */
-export async function carryOut(
+export async function pushOnce(
   transaction: PushTables,
   command: ApplyPush,
   context: Context,
