@@ -21,7 +21,10 @@ const timed = [
 ];
 
 /** Tests of `realProcesses` with an authority: they run once on each engine. */
-const realProcessesOnBothEngines = ['test/contract/hostile.test.ts', 'test/fault/redemptions.test.ts'];
+const realProcessesOnBothEngines = [
+  'test/contract/hostile.test.ts',
+  'test/fault/{redemptions,sync-v1-killed}.test.ts',
+];
 
 /** Tests in process that start a PostgreSQL server of their own. */
 const withOwnPostgres = [

@@ -1,0 +1,82 @@
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { eventually } from './agent-harness.ts';
+import { untilEqual, type AgentProcess, type AuthorityAndAgents } from './authority-and-agents.ts';
+
+/** Records a use under a key of its own until there is an answer, also across crashes. */
+async function insist(agent: AgentProcess, licenseKey: string, use: string): Promise<void> {
+  for (let attempt = 0; attempt < 5_000; attempt += 1) {
+    const answer = await Promise.resolve()
+      .then(() => agent.agent.change('usage', licenseKey, { 'idempotency-key': use }))
+      .catch(() => null);
+    if (answer?.status === 200) return;
+    await pause(20);
+  }
+  throw new Error(`${use} was never answered`);
+}
+
+let callersSoFar = 0;
+
+/** Callers that record uses of the keys in turn until they are stopped. */
+export class Callers {
+  readonly answered: Map<string, number>;
+  readonly #over = new AbortController();
+  readonly #calls: Promise<void>[] = [];
+
+  constructor(licenseKeys: readonly string[]) {
+    this.answered = new Map(licenseKeys.map((key) => [key, 0]));
+  }
+
+  get total(): number {
+    return [...this.answered.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  start(agent: AgentProcess, count: number): void {
+    for (let number = 0; number < count; number += 1) {
+      callersSoFar += 1;
+      this.#calls.push(this.#call(agent, `caller-${callersSoFar}`));
+    }
+  }
+
+  async #call(agent: AgentProcess, name: string): Promise<void> {
+    const licenseKeys = [...this.answered.keys()];
+    for (let use = 0; !this.#over.signal.aborted; use += 1) {
+      const licenseKey = licenseKeys[use % licenseKeys.length] ?? '';
+      await insist(agent, licenseKey, `use-${use}-of-${name}`);
+      this.answered.set(licenseKey, (this.answered.get(licenseKey) ?? 0) + 1);
+      await pause(30);
+    }
+  }
+
+  async until(count: number): Promise<void> {
+    await eventually(() => this.total >= count);
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await Promise.all(this.#calls);
+  }
+}
+
+/** The counts of the authority once all agents have the same, and the states of all operations. */
+export async function settled(
+  { authority, agents }: Pick<AuthorityAndAgents, 'authority' | 'agents'>,
+  licenseKeys: readonly string[],
+): Promise<{ uses: readonly number[]; states: readonly string[] }> {
+  await untilEqual({ authority, agents }, licenseKeys);
+  const outboxes = await Promise.all(agents.map((agent) => agent.outbox()));
+  const states = new Set(outboxes.flatMap((counts) => Object.keys(counts)));
+  return { uses: await authority.usesOf(licenseKeys), states: [...states].toSorted() };
+}
+
+/** Every use counted once, and nothing is in doubt. */
+export function exactly(uses: Iterable<number>): Awaited<ReturnType<typeof settled>> {
+  return { uses: [...uses], states: ['delivered'] };
+}
+
+/** Copies a state directory, also one that is used, as people copy files. */
+export function copyState(from: string, to: string): void {
+  const filter = (path: string): boolean => !path.endsWith('.sock');
+  cpSync(join(from, 'state'), join(to, 'state'), { recursive: true, filter });
+}
