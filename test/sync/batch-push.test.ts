@@ -165,6 +165,26 @@ describe('an upstream whose store is not the one before', () => {
     expect(harness.latchkey.asked).toContain('changes');
     expect(usesOf(harness, 'KEY')).toBe(1);
   });
+
+  it('an upstream that was put back by hand tells every followed key anew', async () => {
+    using harness = await startPushingHarness(['KEY', 'OTHER']);
+    await harness.time.advance(10 * second);
+    const [before] = [...harness.latchkey.rows];
+    const [license, other] = ['KEY', 'OTHER'].map((key) => harness.vendor.licenses.get(key));
+    if (license === undefined || other === undefined) throw new Error('there is no license');
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(minute);
+    harness.latchkey.rows.clear();
+    if (before !== undefined) harness.latchkey.rows.set(...before);
+    harness.latchkey.seen.clear();
+    // The position of the agent is one of this history again, so the upstream cannot see what the agent has missed.
+    harness.vendor.licenses.set('KEY', license);
+    harness.vendor.licenses.set('OTHER', { ...other, enabled: false });
+    await harness.time.advance(minute);
+    expect(usesOf(harness, 'KEY')).toBe(1);
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { uses: 1 } } });
+    expect(await harness.verify('OTHER')).toMatchObject({ value: { license: { enabled: false } } });
+  });
 });
 
 describe('followed license keys', () => {

@@ -47,6 +47,8 @@ export function recordChanges(
   if (order === 'resumed') {
     const { lastSeq: last, epoch } = answer;
     resumePushes(transaction, { productId, last, epoch }, context);
+    // The answer has only the changes after a position that the upstream has lost.
+    if (!answer.isReset) return done(order);
   }
   const { snapshots, follows } = transaction;
   confirmTime(transaction, answer.confirmedAt);

@@ -275,6 +275,9 @@ export function resumePushes(
   for (const operation of onePerQueue(repeated))
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
   pushes.put(productId, { seq: last, isAnswered: true, body: null, epoch, changedAt: context.monotonic });
+  // What the upstream has said about followed keys since is gone as well.
+  transaction.follows.removeAll();
+  transaction.snapshots.unfollowAll();
   return done({ last, repeated: repeated.length });
 }
 
