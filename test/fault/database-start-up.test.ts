@@ -134,13 +134,13 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'a role that may not call the functions of the schema',
       () => ({ url: urlOf(server.address, { user: 'guest' }), schema: 'closed' }),
       1,
-      'its role may not call change_licenses: GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "closed" to it.',
+      'its role may not call change_licenses, server_history: GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "closed" to it.',
     ],
     [
       'a role that may not write',
       () => ({ url: urlOf(server.address, { user: 'guest' }), schema: 'sold' }),
       1,
-      'its role may not write account, activation, audit_event, collection, collection_member, coupon, coupon_number, idempotency, license, license_history, old_credential, product, purchase, redemption, redemption_count, series, setting, token, webhook_delivery, webhook_endpoint, webhook_event: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
+      'its role may not write account, activation, audit_event, collection, collection_member, coupon, coupon_number, idempotency, license, license_change, license_history, old_credential, product, purchase, redemption, redemption_count, series, setting, sync_agent, sync_follow, sync_operation, token, webhook_delivery, webhook_endpoint, webhook_event: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
     ],
     [
       'a schema of a newer version',
