@@ -54,6 +54,7 @@ const floors: Readonly<Record<string, Allowance>> = {
       'service/outbox/tables.ts',
       // The protocol of the upstream, and the numbered pushes.
       'service/outbox/protocol.ts',
+      'service/outbox/agent-id.ts',
       'service/outbox/push.ts',
       'service/status.ts',
       // What an event of a store is, and what became of it.

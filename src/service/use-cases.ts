@@ -47,7 +47,8 @@ export { endOutage, postpone, recordResponse } from './outbox/record-response.ts
 export { chooseProtocol, startPushing } from './outbox/protocol.ts';
 export { confirmFollowed, recordChanges } from './outbox/follow.ts';
 export { recordKnown, renewIdentity } from './outbox/identity.ts';
-export { makeAgentId, planPush, recordPush, resumePushes, storePush } from './outbox/push.ts';
+export { makeAgentId } from './outbox/agent-id.ts';
+export { planPush, recordPush, resumePushes, storePush } from './outbox/push.ts';
 export { recordRead } from './outbox/record-read.ts';
 export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
 export { applyPush } from './sync/push.ts';

@@ -1,7 +1,8 @@
 import { backoffMs, type BackoffPolicy } from '../domain/outbox/delivery.ts';
 import { queueOf, type Operation } from '../domain/outbox/operation.ts';
 import type { Applied, Outcome } from '../domain/outbox/outcome.ts';
-import { agentIdOf, type PlannedPush } from '../service/outbox/push.ts';
+import { agentIdOf } from '../service/outbox/agent-id.ts';
+import type { PlannedPush } from '../service/outbox/push.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Clock, Log, PushAnswer, PushLimits, SyncUpstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
@@ -179,11 +180,11 @@ export class BatchPush {
     else this.#failed(productId, outcome);
   }
 
-  async #record(productId: string, { seq }: PlannedPush, answer: PushAnswer): Promise<void> {
+  async #record(productId: string, { seq, agent }: PlannedPush, answer: PushAnswer): Promise<void> {
     const { writer, clock, log, lifetime, settings } = this.#parts;
     this.#attempts.delete(productId);
     if (answer.kind === 'reused') {
-      await persist(clock, lifetime, () => writer.write('renewIdentity', {}));
+      await persist(clock, lifetime, () => writer.write('renewIdentity', { agent }));
       const hint = 'use a state directory on one machine only';
       log.error({ product: productId, push: seq, hint }, 'another process has sent pushes of this agent');
       return;
@@ -192,7 +193,7 @@ export class BatchPush {
     if (answer.kind === 'out_of_sequence') {
       const { last, epoch } = answer;
       const resumed = await persist(clock, lifetime, () =>
-        writer.write('resumePushes', { productId, last, epoch }),
+        writer.write('resumePushes', { productId, agent, last, epoch }),
       );
       if (resumed.ok)
         log.warn({ product: productId, ...resumed.value }, 'pushes continue from another number');

@@ -1,6 +1,7 @@
 import { backoffMs } from '../domain/outbox/delivery.ts';
 import { protocolOf } from '../service/outbox/protocol.ts';
-import { agentIdOf, answeredSeq } from '../service/outbox/push.ts';
+import { agentIdOf } from '../service/outbox/agent-id.ts';
+import { answeredSeq } from '../service/outbox/push.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { ChangesAnswer, Clock, FollowRequest, Log, SyncUpstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
@@ -84,7 +85,10 @@ export class Follow {
       !signal.aborted && protocolOf(reader) === 'latchkey' && settings().productIds.includes(productId);
     let failures = 0;
     while (isOn()) {
-      const canAsk = limiter.isAccepted(productId) && (await limiter.admit('refresh', signal)).admitted;
+      // Before it is known what became of uncertain changes, no license can be shown with them.
+      const isKnown = reader.operations.uncertainOf(productId, 1).length === 0;
+      const canAsk =
+        isKnown && limiter.isAccepted(productId) && (await limiter.admit('refresh', signal)).admitted;
       const isDone = canAsk && (await this.#askOnce(productId, signal));
       failures = isDone || !canAsk ? 0 : failures + 1;
       if (!isDone) await clock.sleep(this.#restMs(failures), signal).catch(() => undefined);
@@ -107,7 +111,7 @@ export class Follow {
     const waiting = new AbortController();
     if (request.waitS > 0) this.#waiting.set(productId, waiting);
     const sentAt = clock.monotonic();
-    const sent = { ...request, answeredSeq: answeredSeq(reader, productId) };
+    const sent = { ...request, agent, answeredSeq: answeredSeq(reader, productId) };
     const ending = AbortSignal.any([lifetime, waiting.signal, signal]);
     const outcome = await syncUpstream.changes(productId, agent, request, ending);
     this.#waiting.delete(productId);
@@ -137,7 +141,7 @@ export class Follow {
 
   async #record(
     productId: string,
-    sent: FollowRequest & { answeredSeq: number },
+    sent: FollowRequest & { agent: string; answeredSeq: number },
     answer: ChangesAnswer,
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -158,7 +162,7 @@ export class Follow {
           { product: productId },
           'the upstream knows pushes of this agent that this store does not know',
         );
-        await persist(clock, lifetime, () => writer.write('renewIdentity', {}));
+        await persist(clock, lifetime, () => writer.write('renewIdentity', { agent: sent.agent }));
         return true;
       }
       if (recorded.value === 'resumed') {

@@ -46,6 +46,8 @@ type PushParts = {
   coupons: CouponSync;
   settings: () => { concurrency: number; policy: SyncPolicy; productIds: readonly string[] };
   limits: () => PushLimits;
+  /** Called after each push to `/sync/v1`. */
+  onPushed: () => void;
   fraction: () => number;
   /** Ends requests under way. */
   lifetime: AbortSignal;
@@ -159,6 +161,7 @@ export class Push implements Deliveries {
   #startBatches(run: Run): number {
     return this.#batches.startDue(run.signal, (error) => {
       if (error !== null) run.fail(error);
+      this.#parts.onPushed();
       this.#wake.up();
       this.#notifyWaiting();
     });

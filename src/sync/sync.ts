@@ -100,6 +100,7 @@ export class Sync {
       fetcher: this.fetcher,
       coupons: this.coupons,
       limits: () => this.#limits,
+      onPushed: () => this.follow.followNew(),
     });
     this.follow = new Follow({
       ...shared,

@@ -275,9 +275,11 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
       state: 'pending',
       maybeApplied: maybeApplied || !certain,
     }),
-    known: (_, { was, at }) => {
-      if (was === 'applied') return { state: 'delivered', finishedAt: at };
-      return was === 'refused' ? { state: 'dead', cause: 'refused' } : pending();
+    // The upstream does not know attempts by the plain protocol, which `maybeApplied` is about.
+    known: ({ maybeApplied, baseUses }, { was, at }) => {
+      if (was === 'applied') return applied({ maybeApplied }, { at });
+      if (was === 'not_seen') return { state: 'pending', maybeApplied };
+      return maybeApplied ? held(baseUses, true) : { state: 'dead', cause: 'refused' };
     },
     hold: ({ maybeApplied, baseUses }) => held(baseUses, maybeApplied),
     conflict: conflicted,
@@ -309,7 +311,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     confirm: delivered,
   },
   delivered: { ...nothing, resume: pending },
-  inferred: nothing,
+  inferred: { ...nothing, resume: () => ({ state: 'pending', maybeApplied: true }) },
   cancelled: nothing,
   dropped: nothing,
 };

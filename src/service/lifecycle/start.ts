@@ -8,6 +8,7 @@ import {
   renewReconcileDelays,
   resumeWaits,
 } from '../outbox/reconcile.ts';
+import { beginUnknownHistory } from '../outbox/queue.ts';
 import { beginIdentity } from '../outbox/identity.ts';
 import { protocolOf } from '../outbox/protocol.ts';
 import type { Context, Random } from '../ports.ts';
@@ -75,8 +76,9 @@ function forgetHistory(transaction: Transaction): void {
 }
 
 function questionChanges(transaction: Transaction): void {
-  makeAllUncertain(transaction);
-  if (protocolOf(transaction) === 'latchkey') beginIdentity(transaction);
+  if (protocolOf(transaction) === 'plain') return makeAllUncertain(transaction);
+  beginUnknownHistory(transaction);
+  beginIdentity(transaction);
 }
 
 export async function startAgent(

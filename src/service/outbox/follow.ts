@@ -4,8 +4,9 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import { confirmTime, currentRun } from '../lifecycle/current-run.ts';
 import type { ChangesAnswer, Context, FollowRequest } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
+import { agentIdOf } from './agent-id.ts';
 import { isOtherStore, leaveStore } from './identity.ts';
-import { answeredSeq, noPush, resumePushes } from './push.ts';
+import { answeredSeq, mayHaveLost, noPush, resumePushes } from './push.ts';
 import { putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
 import { reopenOperations } from './record-response.ts';
 
@@ -17,6 +18,7 @@ import { reopenOperations } from './record-response.ts';
 type RecordChanges = {
   productId: string;
   sent: Pick<FollowRequest, 'follow' | 'unfollow'> & {
+    agent: string;
     /** The last push that was answered before the request was sent. */
     answeredSeq: number;
   };
@@ -46,7 +48,7 @@ export function recordChanges(
   if (order !== 'recorded' && order !== 'resumed') return done(order);
   if (order === 'resumed') {
     const { lastSeq: last, epoch } = answer;
-    resumePushes(transaction, { productId, last, epoch }, context);
+    resumePushes(transaction, { productId, agent: sent.agent, last, epoch }, context);
     // The answer has only the changes after a position that the upstream has lost.
     if (!answer.isReset) return done(order);
   }
@@ -65,13 +67,17 @@ export function recordChanges(
 }
 
 function orderOf(
-  { pushes }: Transaction,
+  transaction: Transaction,
   { productId, sent, answer: { lastSeq, epoch } }: RecordChanges,
 ): ChangesResult {
+  const { pushes, operations } = transaction;
+  // The answer is about another identity, or may contain changes whose fate is not known yet.
+  if (agentIdOf(transaction) !== sent.agent || operations.uncertainOf(productId, 1).length > 0) return 'late';
   const { seq, isAnswered, epoch: before } = pushes.get(productId) ?? noPush;
   if (isOtherStore(before, epoch)) return 'replaced';
   const answered = answeredSeq({ pushes }, productId);
-  if (lastSeq === answered) return 'recorded';
+  if (lastSeq === answered)
+    return isAnswered && mayHaveLost(transaction, { before, epoch }) ? 'resumed' : 'recorded';
   if (lastSeq > answered) return lastSeq === seq ? 'early' : 'ahead';
   if (lastSeq >= sent.answeredSeq) return 'late';
   // The pushes that were answered before this question are gone.

@@ -3,6 +3,7 @@ import { storeOf } from '../../domain/sync/push.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context, KnownAnswer } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
+import { forgetIdentity, forgetPushes, agentIdOf } from './agent-id.ts';
 import { questionAll } from './reconcile.ts';
 import { move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
 
@@ -13,11 +14,8 @@ import { move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
 
 /** Begins a new identity at an upstream that speaks `/sync/v1`. Every unfinished change is uncertain until it is known. */
 export function beginIdentity(transaction: Transaction): void {
-  transaction.settings.set(agentSetting, '');
-  transaction.pushes.removeAll();
-  transaction.follows.removeAll();
-  transaction.snapshots.unfollowAll();
-  questionAll(transaction);
+  forgetIdentity(transaction);
+  questionAll(transaction, { isKnown: true });
 }
 
 /** Whether an epoch is of another store than the epoch of the last answer (empty: there was none). */
@@ -32,25 +30,21 @@ const replaced = 'its push was not answered when another store took the place of
  * changes of pushes that were not answered, so a person decides about them. A disable is sent again.
  */
 export function leaveStore(transaction: Transaction, { monotonic }: Pick<Context, 'monotonic'>): void {
-  const { operations, pushes, follows, snapshots } = transaction;
+  const { operations } = transaction;
   for (const operation of operations.withState('in_flight')) {
     if (operation.productId === null) continue;
     const lost = move(transaction, { ...operation, lastError: replaced }, eventOfLoss(operation));
     if (lost.progress.state === 'uncertain') move(transaction, lost, { type: 'hold' });
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: monotonic });
   }
-  pushes.removeAll();
-  follows.removeAll();
-  snapshots.unfollowAll();
+  forgetPushes(transaction);
 }
 
-/** Another process has sent pushes of this agent, or this store is older than the last push. */
-export function renewIdentity(transaction: Transaction, _command: Record<string, never>): Result<null> {
-  beginIdentity(transaction);
+/** Another process has sent pushes of this agent, or this store is older than the last push. `agent`: its id so far. */
+export function renewIdentity(transaction: Transaction, { agent }: { agent: string }): Result<null> {
+  if (agentIdOf(transaction) === agent) beginIdentity(transaction);
   return done(null);
 }
-
-export const agentSetting = 'sync_agent';
 
 type RecordKnown = { results: KnownAnswer };
 
@@ -79,7 +73,9 @@ export function recordKnown(
   for (const subject of new Set(settled.map((operation) => operation.subject))) {
     const snapshot = snapshots.get(subject);
     // What the upstream last said may or may not contain the operations.
-    if (snapshot !== null) putSnapshot(transaction, { ...snapshot, refreshAt: context.monotonic });
+    if (snapshot === null) continue;
+    putSnapshot(transaction, { ...snapshot, refreshAt: context.monotonic });
+    snapshots.setFollowed(subject, false);
   }
   for (const operation of settled)
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });

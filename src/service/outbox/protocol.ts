@@ -3,6 +3,7 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Protocol } from '../../domain/outbox/protocol.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
+import { forgetIdentity } from './agent-id.ts';
 import { boundInstance, move, scheduleHead, queueOfOperation } from './queue.ts';
 
 /*
@@ -61,7 +62,7 @@ export function stopPushing(
   { monotonic }: Context,
 ): void {
   if (protocolOf(transaction) === 'plain') return;
-  const { operations, pushes, settings } = transaction;
+  const { operations, settings } = transaction;
   settings.set(protocolSetting, 'plain');
   for (const operation of operations.withState('in_flight')) {
     if (operation.productId === null) continue;
@@ -70,5 +71,5 @@ export function stopPushing(
     move(transaction, { ...operation, lastError, reconcileAt }, eventOfLoss(operation));
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: monotonic });
   }
-  pushes.removeAll();
+  forgetIdentity(transaction);
 }

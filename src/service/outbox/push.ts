@@ -14,7 +14,8 @@ import {
   type SyncPolicy,
   waitAfterFailure,
 } from './queue.ts';
-import { agentSetting, beginIdentity, isOtherStore, leaveStore } from './identity.ts';
+import { agentId, agentIdOf, noteRenumbering, wasRenumbered } from './agent-id.ts';
+import { beginIdentity, isOtherStore, leaveStore } from './identity.ts';
 import { endSuperseded, refuseOperation } from './record-response.ts';
 import type { Push } from './tables.ts';
 
@@ -26,32 +27,7 @@ import type { Push } from './tables.ts';
 /** `body`: as it was sent before; null: it was never sent. */
 export type PlannedPush = Pick<Push, 'seq' | 'body'> & { agent: string; operations: readonly Operation[] };
 
-const agentIdBytes = 16;
-
 export const noPush: Push = { seq: 0, isAnswered: true, body: null, epoch: '', changedAt: 0 };
-
-/** The id by which the upstream knows this agent; null: not made yet. Only the upstream sees it. */
-export function agentIdOf({ settings }: Pick<Reader, 'settings'>): string | null {
-  const id = settings.get(agentSetting) ?? '';
-  return id === '' ? null : id;
-}
-
-export function makeAgentId(
-  transaction: Transaction,
-  _: Record<string, never>,
-  context: Context,
-): Result<null> {
-  agentId(transaction, context);
-  return done(null);
-}
-
-function agentId({ settings }: Transaction, { random }: Context): string {
-  const known = agentIdOf({ settings });
-  if (known !== null) return known;
-  const made = [...random.bytes(agentIdBytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  settings.set(agentSetting, made);
-  return made;
-}
 
 /**
  * The push of a product that is not answered yet; otherwise a new one with the operations that are due, which are in
@@ -175,6 +151,8 @@ export function recordPush(
     if (snapshot !== null) putSnapshot(transaction, snapshot);
   }
   for (const operation of onePerQueue(pushed)) scheduleNext(transaction, operation, context);
+  if (mayHaveLost(transaction, { before: push.epoch, epoch }))
+    resumePushes(transaction, { productId, agent: agentId(transaction, context), last: seq, epoch }, context);
   const rejected = pushed.filter(({ id }) => (results[id] ?? null) !== null).length;
   return done({ delivered: pushed.length - rejected, rejected });
 }
@@ -200,6 +178,8 @@ function recordDelivered(transaction: Transaction, operation: Operation, context
   const snapshot = transaction.snapshots.get(operation.subject);
   if (snapshot === null || operation.kind === 'create_coupon') return;
   transaction.snapshots.put({ ...snapshot, license: licenseAfterDelivery(snapshot.license, operation.kind) });
+  // What the upstream last said may have contained an earlier attempt: the upstream is asked for the license.
+  if (operation.attempts > 1) transaction.snapshots.setFollowed(operation.subject, false);
 }
 
 function licenseAfterDelivery(license: License, kind: LicenseOperationKind): License {
@@ -232,7 +212,19 @@ function recordRejected(
     transaction.snapshots.put({ ...snapshot, readFirst: true, refreshAt: context.monotonic });
 }
 
-type ResumePushes = { productId: string; last: number; epoch: string };
+/** `agent`: the id that the upstream has answered. */
+type ResumePushes = { productId: string; agent: string; last: number; epoch: string };
+
+/**
+ * Whether the upstream was restored and may have lost operations, although it expects the next number. `before`: the epoch
+ * of the last answer.
+ */
+export function mayHaveLost(
+  transaction: Pick<Reader, 'settings'>,
+  { before, epoch }: { before: string; epoch: string },
+): boolean {
+  return before !== '' && before !== epoch && wasRenumbered(transaction);
+}
 
 /**
  * The upstream expects another number. If it has lost pushes, it was restored: the unfinished push and the pushes after `last`
@@ -242,11 +234,12 @@ type ResumePushes = { productId: string; last: number; epoch: string };
  */
 export function resumePushes(
   transaction: Transaction,
-  { productId, last, epoch }: ResumePushes,
+  { productId, agent, last, epoch }: ResumePushes,
   context: Context,
 ): Result<{ last: number; repeated: number }> {
   const { pushes, operations } = transaction;
   const push = pushes.get(productId) ?? noPush;
+  if (agentIdOf(transaction) !== agent) return done({ last: push.seq, repeated: 0 });
   if (isOtherStore(push.epoch, epoch)) {
     leaveStore(transaction, context);
     return done({ last, repeated: 0 });
@@ -257,16 +250,16 @@ export function resumePushes(
   }
   const unanswered = push.isAnswered ? [] : operations.ofPush(productId, push.seq);
   const later = operations
-    .pushedAfter(productId, last)
+    .pushedAfter(productId, wasRenumbered(transaction) ? 0 : last)
     .filter(
       ({ id, progress }) => !unanswered.some((each) => each.id === id) && isRemembered(progress, context.now),
     );
   const repeated = [...unanswered, ...later].filter(
-    ({ progress: { state } }) => state === 'in_flight' || state === 'delivered',
+    ({ progress: { state } }) => state === 'in_flight' || state === 'delivered' || state === 'inferred',
   );
   for (const operation of repeated) {
     move(transaction, operation, { type: 'resume' });
-    if (operation.progress.state === 'delivered') undoDelivery(transaction, operation);
+    if (operation.progress.state !== 'in_flight') undoDelivery(transaction, operation);
   }
   for (const { subject } of new Map(repeated.map((each) => [each.subject, each])).values()) {
     const snapshot = transaction.snapshots.get(subject);
@@ -275,6 +268,7 @@ export function resumePushes(
   for (const operation of onePerQueue(repeated))
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
   pushes.put(productId, { seq: last, isAnswered: true, body: null, epoch, changedAt: context.monotonic });
+  noteRenumbering(transaction);
   // What the upstream has said about followed keys since is gone as well.
   transaction.follows.removeAll();
   transaction.snapshots.unfollowAll();
@@ -286,7 +280,7 @@ const clockToleranceMs = 86_400_000;
 
 /** Whether the upstream still knows what became of an operation, so that the operation can be sent again. */
 function isRemembered(progress: Operation['progress'], now: number): boolean {
-  return progress.state !== 'delivered' || now - progress.finishedAt < syncRetentionMs - clockToleranceMs;
+  return !('finishedAt' in progress) || now - progress.finishedAt < syncRetentionMs - clockToleranceMs;
 }
 
 /** What the upstream said about the key contains a change that it has lost. A read then shows what is really there. */

@@ -305,11 +305,14 @@ export function makeInFlightUncertain(
  */
 export function makeAllUncertain(transaction: Transaction): void {
   beginUnknownHistory(transaction);
-  questionAll(transaction);
+  questionAll(transaction, { isKnown: false });
 }
 
-/** Makes every unfinished operation uncertain, and every one that died because its key was missing. */
-export function questionAll(transaction: Transaction): void {
+/**
+ * Makes every unfinished operation uncertain, and every one that died because its key was missing. `isKnown`: the upstream
+ * can say with certainty what became of a change of a license.
+ */
+export function questionAll(transaction: Transaction, { isKnown }: { isKnown: boolean }): void {
   const { operations, snapshots } = transaction;
   const reopenedSubjects = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';
@@ -317,7 +320,8 @@ export function questionAll(transaction: Transaction): void {
   for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
     for (const operation of operations.withState(state)) {
       const baseUses = snapshots.get(operation.subject)?.license.uses ?? null;
-      const questioned = advance(operation, { type: 'question', baseUses, lasting: true });
+      const lasting = !isKnown || operation.productId === null;
+      const questioned = advance(operation, { type: 'question', baseUses, lasting });
       if (questioned.progress.state === 'dead') continue;
       if (state === 'dead') reopenedSubjects.add(operation.subject);
       operations.put({

@@ -109,7 +109,11 @@ function recordWhilePushing(
   const heads = (['counter', 'state'] as const).map((queue) =>
     transaction.operations.head(licenseKey, queue),
   );
-  const isPushed = heads.some((head) => head?.progress.state === 'in_flight');
+  const isPushed = transaction.operations
+    .shown(licenseKey)
+    .some(
+      ({ progress }) => progress.state === 'in_flight' || (progress.state === 'uncertain' && !progress.held),
+    );
   const isInDispute = !isPushed && isFollowedOtherwise(transaction, { before, next, now });
   if (isInDispute) transaction.snapshots.setFollowed(licenseKey, false);
   const kept = { license: before.license, confirmedAt: before.confirmedAt, run: before.run };

@@ -68,6 +68,8 @@ export interface OperationReads extends QueueReads {
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
   addToPush(operations: readonly Operation[], pushSeq: number): void;
+  /** No operation is known to be of a push any more. */
+  forgetPushes(): void;
   put(operation: Operation): void;
   /** Writes only when an operation may take its next step, and why it waits. */
   schedule(operation: Operation): void;
@@ -111,6 +113,8 @@ export interface PushReads {
 }
 export interface PushTable extends PushReads {
   put(productId: string, push: Push): void;
+  /** The next push of each product has the number 1. */
+  restart(): void;
   removeAll(): void;
 }
 

@@ -6,7 +6,8 @@ import type { ProductList } from '../../domain/agent/product.ts';
 import { questionCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
-import { stopPushing } from './protocol.ts';
+import { forgetPushes } from './agent-id.ts';
+import { protocolOf, stopPushing } from './protocol.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
   move,
@@ -57,6 +58,7 @@ export function bindUpstream(
     if (before !== null) {
       // What was sent to the former upstream is held below: nothing waits for its arrival.
       stopPushing(transaction, { reconcileAfterMs: 0 }, context);
+      forgetPushes(transaction);
       forgetUpstream(transaction);
       forgetCoupons(transaction);
       heldOperations = holdUncertainElsewhere(transaction, before, context);
@@ -154,6 +156,8 @@ function holdElsewhere(
 function holdUncertainElsewhere(transaction: Transaction, before: string, { monotonic }: Context): number {
   // Every snapshot until now, also of this run, is from the former upstream.
   transaction.settings.set(boundSince, String(beginRun(transaction)));
+  // An upstream that speaks `/sync/v1` says what became of them, also after it was restored.
+  if (protocolOf(transaction) === 'latchkey') return 0;
   const now = boundUpstream(transaction);
   const uncertain = transaction.operations.uncertainElsewhere(now).filter((each) => !setsValue(each));
   for (const operation of uncertain) holdElsewhere(transaction, operation, { before, monotonic });

@@ -125,7 +125,7 @@ const table: Record<
     confirm: [delivered, 'a person says that it was applied'],
   },
   delivered: { resume: [pending, 'the upstream was restored and has lost it'] },
-  inferred: {},
+  inferred: { resume: [inDoubt, 'the upstream was restored and has lost it; an earlier attempt may count'] },
   cancelled: {},
   dropped: {},
 };

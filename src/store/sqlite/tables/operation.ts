@@ -263,7 +263,10 @@ function* inPages(after: (seq: number) => Operation[]): Iterable<Operation> {
   }
 }
 
-function singleChanges(prepare: Prepare): Pick<OperationTable, 'add' | 'addToPush' | 'put' | 'schedule'> {
+function singleChanges(
+  prepare: Prepare,
+): Pick<OperationTable, 'add' | 'addToPush' | 'forgetPushes' | 'put' | 'schedule'> {
+  const forgetPushes = prepare.change('UPDATE outbox SET push_seq = NULL WHERE push_seq IS NOT NULL');
   const addToPush = prepare.change('UPDATE outbox SET push_seq = :pushSeq WHERE seq = :seq');
   const add =
     prepare.change(`INSERT INTO outbox (id, kind, subject, queue, product_key, state, maybe_applied, held, base_uses, sent_at,
@@ -287,6 +290,7 @@ function singleChanges(prepare: Prepare): Pick<OperationTable, 'add' | 'addToPus
     addToPush(operations, pushSeq) {
       for (const { seq } of operations) addToPush({ seq, pushSeq });
     },
+    forgetPushes: () => void forgetPushes({}),
     put(operation) {
       if (put(columnsOf(operation)).changes !== 1) throw new Error(`there is no operation ${operation.id}`);
     },

@@ -18,10 +18,12 @@ export function pushTable(prepare: Prepare): PushTable {
      VALUES (:productId, :seq, :answered, :body, :epoch, :changedAt)
      ON CONFLICT (product_key) DO UPDATE SET seq = excluded.seq, answered = excluded.answered, body = excluded.body,
        epoch = excluded.epoch, changed_at = excluded.changed_at`);
+  const restart = prepare.change('UPDATE push SET seq = 0, answered = 1, body = NULL');
   const removeAll = prepare.change('DELETE FROM push');
   return {
     ...pushReads(prepare),
     put: (productId, { isAnswered, ...push }) => void put({ productId, answered: bit(isAnswered), ...push }),
+    restart: () => void restart({}),
     removeAll: () => void removeAll({}),
   };
 }

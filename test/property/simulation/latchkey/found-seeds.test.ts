@@ -8,6 +8,14 @@ const found: readonly [string, { seed: number; steps: number; troubles: Latchkey
     'an agent with a new identity numbers its pushes from 1, and takes no delivered change for one of them',
     { seed: 4, steps: 100, troubles: ['rollback'] },
   ],
+  [
+    'what an agent with an earlier identity has delivered is sent again to a restored authority that has lost it',
+    { seed: 19, steps: 100, troubles: ['seller', 'authority_restore', 'rollback', 'secrets', 'person'] },
+  ],
+  [
+    'a change that a restored authority knew and that is sent again is shown once',
+    { seed: 110, steps: 100, troubles: ['authority_restore', 'rollback', 'agent_restore', 'copy'] },
+  ],
 ];
 
 test.each(found)('%s', async (_, simulation) => {

@@ -169,5 +169,5 @@ const names = Object.keys(latchkeyTroubles) as LatchkeyTroubleName[];
 
 /** Each seed has a share of the troubles, so that each is seen with and without each other. */
 export function drawLatchkeyTroubles(random: SeededRandom): LatchkeyTroubleName[] {
-  return names.filter((name) => random.chance(0.25) && name !== 'authority_restore');
+  return names.filter(() => random.chance(0.25));
 }
