@@ -64,6 +64,9 @@ const walks: readonly RegExp[] = [
   /^UPDATE license_snapshot SET refresh_at = refresh_at \+ :byMs/,
   // Once, when the upstream has another history.
   /^UPDATE license_snapshot SET followed = 0 WHERE followed = 1 AND /,
+  /^UPDATE outbox SET push_seq = NULL WHERE push_seq IS NOT NULL$/,
+  // A row a product.
+  /^UPDATE push SET seq = 0, /,
   // At the first request of an agent.
   /^SELECT count\(\*\) AS count FROM sync_agent WHERE/,
   /FROM redemption_count WHERE coupon_id > 0 AND count > 0$/,

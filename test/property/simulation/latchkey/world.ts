@@ -136,18 +136,18 @@ export class Site implements Disposable {
   }
 
   change(key: string, trigger: LicenseOperationKind): void {
-    const name = `${key} ${trigger}`;
-    count(this.issued, name);
+    count(this.issued, `${key} ${trigger}`);
+    void this.#ask(key, trigger);
+  }
+
+  async #ask(key: string, trigger: LicenseOperationKind): Promise<void> {
     const { agent, machine } = this;
     const waitMs = this.#world.random.pick([0, 0, 500, 5_000]);
     const request = { licenseKey: key, trigger, actor: 'product', idempotency: null, waitMs };
     const changing = agent.licenseService.change({ ...request, tenant: this.#tenant() }, forEver);
-    void changing
-      .then((answer) => {
-        // An answer of a store that was replaced meanwhile is that of a process that is gone.
-        if (answer.ok && machine === this.machine) count(this.answered, name);
-      })
-      .catch(() => undefined);
+    const answer = await changing.catch(() => null);
+    // An answer of a store that was replaced meanwhile is that of a process that is gone.
+    if (answer?.ok === true && machine === this.machine) count(this.answered, `${key} ${trigger}`);
   }
 
   [Symbol.dispose](): void {
@@ -229,8 +229,8 @@ export class LatchkeyWorld implements Disposable {
       baseUrl: 'https://authority.example',
     };
     this.faults = { crashes: random.pick([0, 0.002, 0.02]), isFull: false, afterCommit: null };
-    const count = random.between(1, 4);
-    this.keys = new Map(Array.from({ length: count }, (_, index) => [`KEY-${index}`, minUses + index]));
+    const licenses = random.between(1, 4);
+    this.keys = new Map(Array.from({ length: licenses }, (_, index) => [`KEY-${index}`, minUses + index]));
     const sites = this.troubles.has('others') ? random.between(2, 3) : 1;
     for (let index = 0; index < sites; index += 1) this.sites.push(new Site(this, `site ${index}`));
   }
