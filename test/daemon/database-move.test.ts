@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { backUp } from '../../src/store/sqlite/files/backup.ts';
+import { storeOf } from '../../src/domain/sync/push.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import {
@@ -96,6 +97,13 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     };
   }
 
+  async function epochOf(call: Caller): Promise<string> {
+    const { text } = await call('GET', '/sync/v1', {
+      headers: { 'product-secret-key': 'the-secret-of-press' },
+    });
+    return (JSON.parse(text) as { data: { epoch: string } }).data.epoch;
+  }
+
   /** Every file of a directory, byte for byte. */
   function bytesOf(directory: string): Record<string, string> {
     return Object.fromEntries(
@@ -162,10 +170,17 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
 
   test('After a move, the pushes of agents continue, and none is carried out again.', async () => {
     await using place = await machine();
-    const shop = await place.during('sqlite', (call) => createShop(call));
+    const { shop, was } = await place.during('sqlite', async (call) => {
+      const made_ = await createShop(call);
+      return { shop: made_, was: await epochOf(call) };
+    });
     expect(shop.pushed).toContain(null);
     expect(await place.move()).toMatchObject({ code: 0 });
     await place.during('postgres', async (call) => {
+      // The same store in another history: agents go on, and follow their keys anew.
+      const epoch = await epochOf(call);
+      expect(storeOf(epoch)).toBe(storeOf(was));
+      expect(epoch).not.toBe(was);
       const before = await readEverything(call, shop);
       expect(await push(call, 1, shop.licenseKeys)).toEqual(shop.pushed);
       expect(await push(call, 2, shop.licenseKeys)).toEqual(shop.pushed);

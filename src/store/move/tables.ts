@@ -38,7 +38,8 @@ const settings = [
   'log_key',
   'high_water',
   'high_water_unconfirmed',
-  // Not `sync_epoch`: positions in the history of SQLite are none on PostgreSQL, so agents follow their keys again.
+  // Agents know the store by it. PostgreSQL adds its own history to it, so agents follow their keys anew.
+  'sync_epoch',
   'sync_operations_pruned',
 ];
 
