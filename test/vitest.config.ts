@@ -26,6 +26,9 @@ const realProcessesOnBothEngines = [
   'test/fault/{redemptions,sync-v1-killed}.test.ts',
 ];
 
+/** A test of `realProcesses` that kills more often in a project of its own. */
+const killed = ['test/fault/sync-v1-killed.test.ts'];
+
 /** Tests in process that start a PostgreSQL server of their own. */
 const withOwnPostgres = [
   'test/store/postgres/**/*.test.ts',
@@ -81,6 +84,7 @@ const projects = [
   { name: 'in process', include: ['test/**/*.test.ts'], exclude: notInProcess, ...inProcess },
   { name: 'stories', include: stories, ...inProcesses },
   { name: 'thorough', include: thorough, ...inProcess },
+  { name: 'thorough, real processes', include: killed, env: { LATCHKEY_KILLS: '50' }, ...inProcesses },
   { name: 'with PostgreSQL', include: withOwnPostgres, ...inProcess },
   { name: 'real processes', include: realProcesses, exclude: [...timed, ...stories], ...inProcesses },
   { name: 'real processes in time', include: timed, ...inProcessesAlone },
