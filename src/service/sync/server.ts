@@ -45,8 +45,8 @@ const aheadMs = 86_400_000;
 /** How many pages of other agents' changes are passed over before the agent must ask again. */
 const maxPages = 20;
 
-/** `position`: null: the agent begins anew. */
-type Begun = { position: string | null; isReset: boolean };
+/** `position`: null: the agent begins anew. `followed`: how many keys it follows. */
+type Begun = { position: string | null; followed: number; isReset: boolean };
 
 /** Answers agents from the store of an authority, or of an agent above them. */
 export class StoreSyncServer implements SyncServer {
@@ -121,10 +121,16 @@ export class StoreSyncServer implements SyncServer {
       const followed = await store.follow(command, { actor, requestId });
       if (!followed.ok) return followed;
     }
-    const first = await this.#read(request, begun, follow);
+    const followed = begun.mustWrite ? await this.#followedBy(request) : begun.followed;
+    const first = await this.#read(request, { ...begun, followed }, follow);
     // Nothing of the request is kept while it waits, but the agent, the position and the time.
     if (request.waitMs === 0 || isWorthTelling(first)) return done(first);
     return await this.#wait({ agentId, tenant, waitMs: request.waitMs }, first, signal);
+  }
+
+  /** How many license keys an agent follows. */
+  async #followedBy({ agentId, tenant }: Pick<ChangesRequest, 'agentId' | 'tenant'>): Promise<number> {
+    return (await this.#parts.reader.sync.agent(agentId, reachOf(tenant)))?.followed ?? 0;
   }
 
   /** Finds where the agent is in the history. */
@@ -144,16 +150,19 @@ export class StoreSyncServer implements SyncServer {
       agent !== null &&
       at !== null &&
       clock.now() - at.readAt <= syncRetentionMs &&
+      at.followed === agent.followed &&
       epoch === (await sync.epoch()) &&
       (await sync.isPosition(at.position));
     const isStale = agent === null || clock.now() - agent.seenAt > seenEveryMs;
     const mustWrite = !isKnown || isStale || follow.length > 0 || unfollow.length > 0;
-    return { position: isKnown ? at.position : null, isReset: !isKnown && cursor !== null, mustWrite };
+    const position = isKnown ? at.position : null;
+    const isReset = !isKnown && cursor !== null;
+    return { position, followed: agent?.followed ?? 0, isReset, mustWrite };
   }
 
   async #read(
     { agentId, tenant }: Pick<ChangesRequest, 'agentId' | 'tenant'>,
-    { position, isReset }: Begun,
+    { position, followed, isReset }: Begun,
     keys: readonly string[],
   ): Promise<FollowedChanges> {
     const { store, clock } = this.#parts;
@@ -164,7 +173,7 @@ export class StoreSyncServer implements SyncServer {
       read = await store.followed({ ...query, position: read.position, keys: [] });
     }
     const { epoch, lastSeq, confirmedAt, hasMore, absent, licenses } = read;
-    const cursor = writeCursor({ readAt, position: read.position });
+    const cursor = writeCursor({ readAt, followed, position: read.position });
     return { epoch, cursor, lastSeq, confirmedAt, changes: licenses, absent, hasMore, isReset };
   }
 
@@ -180,13 +189,13 @@ export class StoreSyncServer implements SyncServer {
     const endsAt = clock.monotonic() + request.waitMs * (1 - random.fraction() / 16);
     for (let last = first; ;) {
       const wait = await waiting.begin(agent.number, { forMs: endsAt - clock.monotonic(), signal });
-      last = await this.#read(request, { position: positionIn(last.cursor), isReset: false }, []);
+      last = await this.#read(request, begunAt(last.cursor), []);
       if (isWorthTelling(last)) {
         wait.cancel();
         return done(last);
       }
       if ((await wait.end) === 'over') {
-        return done(await this.#read(request, { position: positionIn(last.cursor), isReset: false }, []));
+        return done(await this.#read(request, begunAt(last.cursor), []));
       }
     }
   }
@@ -206,20 +215,25 @@ function isWorthTelling({ changes, absent, hasMore, isReset }: FollowedChanges):
   return changes.length > 0 || absent.length > 0 || hasMore || isReset;
 }
 
-/** `readAt`: by this store's clock (epoch ms). */
-type Cursor = { readAt: number; position: string };
+/**
+ * `readAt`: by this store's clock (epoch ms). `followed`: how many keys the agent follows. A request that arrives late, after
+ * the agent has sent it again, changes what the agent follows: the number then shows that the agent must begin anew.
+ */
+type Cursor = { readAt: number; followed: number; position: string };
 
-function writeCursor({ readAt, position }: Cursor): string {
-  return `${readAt}/${position}`;
+function writeCursor({ readAt, followed, position }: Cursor): string {
+  return `${readAt}/${followed}/${position}`;
 }
 
 /** Null: it is not a cursor. */
 function readCursor(text: string): Cursor | null {
-  const [, readAt, position] = /^(\d{1,15})\/(.+)$/s.exec(text) ?? [];
-  if (readAt === undefined || position === undefined) return null;
-  return { readAt: Number(readAt), position };
+  const [, readAt, followed, position] = /^(\d{1,15})\/(\d{1,15})\/(.+)$/s.exec(text) ?? [];
+  if (readAt === undefined || followed === undefined || position === undefined) return null;
+  return { readAt: Number(readAt), followed: Number(followed), position };
 }
 
-function positionIn(cursor: string): string | null {
-  return readCursor(cursor)?.position ?? null;
+/** Where a request that waits continues. */
+function begunAt(cursor: string): Begun {
+  const { position, followed } = readCursor(cursor) ?? { position: null, followed: 0 };
+  return { position, followed, isReset: false };
 }

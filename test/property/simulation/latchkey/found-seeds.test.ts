@@ -16,6 +16,14 @@ const found: readonly [string, { seed: number; steps: number; troubles: Latchkey
     'a change that a restored authority knew and that is sent again is shown once',
     { seed: 110, steps: 100, troubles: ['authority_restore', 'rollback', 'agent_restore', 'copy'] },
   ],
+  [
+    'a request that arrives late, and so ends what an agent follows, leaves no license unfollowed',
+    {
+      seed: 303,
+      steps: 60,
+      troubles: ['authority_restore', 'rollback', 'agent_restore', 'copy', 'others'],
+    },
+  ],
 ];
 
 test.each(found)('%s', async (_, simulation) => {
