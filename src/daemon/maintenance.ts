@@ -1,3 +1,5 @@
+import type { RoleName } from '../domain/role.ts';
+import { syncRetentionMs } from '../domain/sync/push.ts';
 import { eventsKeptMs } from '../domain/webhook.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/credential.ts';
@@ -22,8 +24,10 @@ export type MaintenanceParts = {
   clock: PersistentClock;
   random: Random;
   tokenUses: TokenUses;
-  /** An agent has an outbox to prune. */
-  isAgent: boolean;
+  /** An agent has an outbox to prune; a holder knows no agents. */
+  role: RoleName;
+  /** How long operations of pushes are kept (`sync.keep`). */
+  syncKeepMs: () => number;
   /** How long changes of licenses are kept (`history.keep`). */
   historyKeepMs: () => number;
   /** When the last request to the upstream succeeded, since the start; null: none has. */
@@ -69,13 +73,13 @@ async function markTime({ writer, clock, tokenUses, lastSuccessAt }: Maintenance
 }
 
 async function prune(
-  { writer, clock, isAgent, historyKeepMs }: MaintenanceParts,
+  { writer, clock, role, syncKeepMs, historyKeepMs }: MaintenanceParts,
   signal: AbortSignal,
 ): Promise<void> {
   // If the wall clock jumped ahead and the time is not verified, remove nothing.
   const verifiedNow = clock.verified();
   // If a stored response is removed too early, a repeated change counts twice: one wrong clock must not cause that.
-  const removalTime = clock.removalTime(isAgent);
+  const removalTime = clock.removalTime(role === 'agent');
   const limit = rowsPerCommit;
   /** Each step is one commit, so that writes of callers run in between. */
   const inSteps = (step: () => Promise<Result<{ removed: number }>>): Promise<void> =>
@@ -88,7 +92,12 @@ async function prune(
   await ignoreUnavailable(() => writer.write('pruneOldCredentials', { verifiedNow }));
   await ignoreUnavailable(() => writer.write('pruneSeries', { now: clock.now(), verifiedNow }));
   await inSteps(() => writer.write('pruneIdempotency', { removalTime, limit }));
-  if (isAgent) await inSteps(() => writer.write('pruneOperations', { removalTime, limit }));
+  if (role === 'agent') {
+    const keptMs = syncKeepMs();
+    await inSteps(() => writer.write('pruneOperations', { removalTime, limit, keptMs }));
+  }
+  if (role !== 'holder')
+    await inSteps(() => writer.write('pruneSync', { before: verifiedNow - syncRetentionMs, limit }));
   await inSteps(() => writer.write('pruneEvents', { before: verifiedNow - eventsKeptMs, limit }));
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
 }

@@ -42,7 +42,8 @@ export { restore, startAgent, startAuthority, startHolder } from './lifecycle/st
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon-creation.ts';
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';
-export { planStep, pruneOperations } from './outbox/queue.ts';
+export { planStep } from './outbox/queue.ts';
+export { pruneOperations } from './outbox/journal.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
 export { chooseProtocol, startPushing } from './outbox/protocol.ts';
 export { confirmFollowed, recordChanges } from './outbox/follow.ts';

@@ -5,7 +5,9 @@ import { agentIdOf } from '../service/outbox/agent-id.ts';
 import type { PlannedPush } from '../service/outbox/push.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Clock, Log, PushAnswer, PushLimits, SyncUpstream } from '../service/ports.ts';
+import type { LostOperations } from '../service/outbox/tables.ts';
 import type { Reader } from '../service/tables.ts';
+import { formatDatetime } from '../domain/time.ts';
 import type { Writer } from '../service/writer.ts';
 import { type KeyedMutex, type MutexGuard, persist, raceWithAbort } from './waiting.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
@@ -195,8 +197,7 @@ export class BatchPush {
       const resumed = await persist(clock, lifetime, () =>
         writer.write('resumePushes', { productId, agent, last, epoch }),
       );
-      if (resumed.ok)
-        log.warn({ product: productId, ...resumed.value }, 'pushes continue from another number');
+      if (resumed.ok) logResumed(log, productId, resumed.value);
       return;
     }
     const { results, epoch } = answer;
@@ -215,4 +216,18 @@ export class BatchPush {
     this.#attempts.set(productId, { failures, retryAt: clock.monotonic() + waitMs });
     log.warn({ product: productId, error: outcome.detail, failures }, 'a push was not answered');
   }
+}
+
+type Resumed = { last: number; repeated: number; lost: LostOperations | null };
+
+function logResumed(log: Log, product: string, { lost, ...resumed }: Resumed): void {
+  log.warn({ product, ...resumed }, 'pushes continue from another number');
+  if (lost === null) return;
+  const { operations } = lost;
+  const [from, to] = [lost.firstAt, lost.lastAt].map(formatDatetime);
+  const hint = 'compare the counts of the license keys that were used on these days';
+  log.error(
+    { product, operations, from, to, hint },
+    'the upstream has lost changes that are too old to be sent again',
+  );
 }

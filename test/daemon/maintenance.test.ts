@@ -17,13 +17,15 @@ function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
   const context = { now: at, monotonic: 0, recordsHistory: true, random: systemRandom, digest: sha256 };
   const writer = localWriter(store.writing, { run: runUseCase, isFailure, context: () => context });
   const nothing = {
+    role: 'agent',
+    syncKeepMs: () => 30 * 24 * hour,
     historyKeepMs: () => 0,
     lastSuccessAt: () => null,
     onSleep: () => undefined,
     checkStoreFile: () => undefined,
     checkListeners: () => Promise.resolve(),
-  };
-  return { writer, clock, random: systemRandom, tokenUses: new TokenUses(), isAgent: true, ...nothing };
+  } as const;
+  return { writer, clock, random: systemRandom, tokenUses: new TokenUses(), ...nothing };
 }
 
 test('Maintenance removes expired rows in small commits until none is left.', async () => {

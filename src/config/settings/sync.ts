@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defaultBackoffPolicy, defaultReconcileAfterMs } from '../../domain/outbox/delivery.ts';
 import { defaultBreakerPolicy } from '../../domain/outbox/outcome.ts';
 import { rule, section } from '../schema.ts';
-import { count, rate, wait } from '../types.ts';
+import { count, duration, rate, wait } from '../types.ts';
 import { formatDuration } from '../value/unit.ts';
 
 const backoff = section(
@@ -57,6 +57,10 @@ export const sync = section(
     max_pending: count.prefault(1_000_000).meta({
       description: 'If this many operations wait for the upstream, further changes are refused with 507.',
       unit: 'operations',
+    }),
+    keep: duration.prefault('30d').meta({
+      description:
+        'How long changes that were pushed to `/sync/v1` are kept, so that an upstream that was restored gets them again. It gets no change that is older than 29 days. With another upstream, finished changes are kept for 7 days.',
     }),
     backoff: backoff.prefault({}).meta({
       description: 'How long an operation that was not applied waits before it is sent again.',

@@ -2,7 +2,7 @@ import { eventOfLoss } from '../../domain/outbox/operation.ts';
 import { storeOf } from '../../domain/sync/push.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context, KnownAnswer } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
+import type { Reader, Transaction } from '../tables.ts';
 import { forgetIdentity, forgetPushes, agentIdOf } from './agent-id.ts';
 import { questionAll } from './reconcile.ts';
 import { move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
@@ -41,9 +41,28 @@ export function leaveStore(transaction: Transaction, { monotonic }: Pick<Context
 }
 
 /** Another process has sent pushes of this agent, or this store is older than the last push. `agent`: its id so far. */
-export function renewIdentity(transaction: Transaction, { agent }: { agent: string }): Result<null> {
-  if (agentIdOf(transaction) === agent) beginIdentity(transaction);
+export function renewIdentity(
+  transaction: Transaction,
+  { agent }: { agent: string },
+  context: Context,
+): Result<null> {
+  if (agentIdOf(transaction) !== agent) return done(null);
+  beginIdentity(transaction);
+  noteConflict(transaction, context);
   return done(null);
+}
+
+const conflictSetting = 'push_conflict_at';
+
+/** Remembers that the upstream knew pushes that this store does not know. */
+export function noteConflict({ settings }: Transaction, { now }: Pick<Context, 'now'>): void {
+  settings.set(conflictSetting, String(now));
+}
+
+/** When the upstream last knew pushes that this store does not know (epoch ms); null: never. */
+export function lastConflictAt({ settings }: Pick<Reader, 'settings'>): number | null {
+  const at = settings.get(conflictSetting);
+  return at === null ? null : Number(at);
 }
 
 type RecordKnown = { results: KnownAnswer };

@@ -2,7 +2,7 @@ import { countAfter, type License } from '../../domain/license.ts';
 import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { LicenseOperationKind, Operation } from '../../domain/outbox/operation.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { isUndecided, syncRetentionMs } from '../../domain/sync/push.ts';
+import { isUndecided } from '../../domain/sync/push.ts';
 import type { Context, PushAnswer, PushLimits } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
@@ -15,9 +15,10 @@ import {
   waitAfterFailure,
 } from './queue.ts';
 import { agentId, agentIdOf, noteRenumbering, wasRenumbered } from './agent-id.ts';
-import { beginIdentity, isOtherStore, leaveStore } from './identity.ts';
+import { beginIdentity, isOtherStore, leaveStore, noteConflict } from './identity.ts';
 import { endSuperseded, refuseOperation } from './record-response.ts';
-import type { Push } from './tables.ts';
+import { splitByAge } from './journal.ts';
+import type { LostOperations, Push } from './tables.ts';
 
 /*
  * Pushes: the changes of one product, numbered and sent together to an upstream that speaks `/sync/v1`. One push of a
@@ -228,35 +229,36 @@ export function mayHaveLost(
 
 /**
  * The upstream expects another number. If it has lost pushes, it was restored: the unfinished push and the pushes after `last`
- * are sent again under new numbers. The upstream knows operations by their ids, so none is carried out twice. If it has
- * pushes that this store does not know, this store is older: it begins a new identity. If it is another store, nothing is sent
- * again: its licenses may contain every change (`leaveStore`).
+ * are sent again under new numbers. The upstream knows operations by their ids, so none is carried out twice. `lost`: what
+ * is too old for that. If the upstream has pushes that this store does not know, this store is older: it begins a new
+ * identity. If it is another store, nothing is sent again: its licenses may contain every change (`leaveStore`).
  */
 export function resumePushes(
   transaction: Transaction,
   { productId, agent, last, epoch }: ResumePushes,
   context: Context,
-): Result<{ last: number; repeated: number }> {
+): Result<{ last: number; repeated: number; lost: LostOperations | null }> {
   const { pushes, operations } = transaction;
   const push = pushes.get(productId) ?? noPush;
-  if (agentIdOf(transaction) !== agent) return done({ last: push.seq, repeated: 0 });
+  if (agentIdOf(transaction) !== agent) return done({ last: push.seq, repeated: 0, lost: null });
   if (isOtherStore(push.epoch, epoch)) {
     leaveStore(transaction, context);
-    return done({ last, repeated: 0 });
+    return done({ last, repeated: 0, lost: null });
   }
   if (last > push.seq) {
     beginIdentity(transaction);
-    return done({ last, repeated: 0 });
+    noteConflict(transaction, context);
+    return done({ last, repeated: 0, lost: null });
   }
   const unanswered = push.isAnswered ? [] : operations.ofPush(productId, push.seq);
   const later = operations
     .pushedAfter(productId, wasRenumbered(transaction) ? 0 : last)
-    .filter(
-      ({ id, progress }) => !unanswered.some((each) => each.id === id) && isRemembered(progress, context.now),
-    );
-  const repeated = [...unanswered, ...later].filter(
-    ({ progress: { state } }) => state === 'in_flight' || state === 'delivered' || state === 'inferred',
-  );
+    .filter(({ id }) => !unanswered.some((each) => each.id === id));
+  const delivered = later.filter(({ progress: { state } }) => state === 'delivered' || state === 'inferred');
+  const isRestored = last > 0 || push.epoch !== epoch;
+  const { sendable, lost } = splitByAge(transaction, { productId, last, delivered, isRestored }, context);
+  const inFlight = [...unanswered, ...later].filter(({ progress: { state } }) => state === 'in_flight');
+  const repeated = [...inFlight, ...sendable];
   for (const operation of repeated) {
     move(transaction, operation, { type: 'resume' });
     if (operation.progress.state !== 'in_flight') undoDelivery(transaction, operation);
@@ -272,15 +274,7 @@ export function resumePushes(
   // What the upstream has said about followed keys since is gone as well.
   transaction.follows.removeAll();
   transaction.snapshots.unfollowAll();
-  return done({ last, repeated: repeated.length });
-}
-
-/** The clocks of the agent and the upstream differ by less than this, in ms. */
-const clockToleranceMs = 86_400_000;
-
-/** Whether the upstream still knows what became of an operation, so that the operation can be sent again. */
-function isRemembered(progress: Operation['progress'], now: number): boolean {
-  return !('finishedAt' in progress) || now - progress.finishedAt < syncRetentionMs - clockToleranceMs;
+  return done({ last, repeated: repeated.length, lost });
 }
 
 /** What the upstream said about the key contains a change that it has lost. A read then shows what is really there. */

@@ -178,23 +178,6 @@ export function enqueue(
   return operation;
 }
 
-const finishedKeptMs = 7 * 24 * 3_600_000;
-
-/**
- * Removes up to `limit` operations that finished over 7 days ago. A jump of the clock that was taken back may have
- * dated operations in the future: those are dated to now, or they would stay for as long as the jump was. Returns how
- * many were removed or dated. `removalTime`: epoch ms (domain/time.ts).
- */
-export function pruneOperations(
-  transaction: Transaction,
-  { removalTime, limit }: { removalTime: number; limit: number },
-  { now }: Pick<Context, 'now'>,
-): Result<{ removed: number }> {
-  const { operations } = transaction;
-  const dated = operations.clampToNow(now, limit);
-  return done({ removed: dated + operations.prune(removalTime - finishedKeptMs, limit) });
-}
-
 type PlanStep = {
   subject: string;
   queue: QueueName;

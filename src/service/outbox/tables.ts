@@ -67,7 +67,8 @@ export interface OperationReads extends QueueReads {
 }
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
-  addToPush(operations: readonly Operation[], pushSeq: number): void;
+  /** `pushSeq`: null: they belong to no push any more. */
+  addToPush(operations: readonly Operation[], pushSeq: number | null): void;
   /** No operation is known to be of a push any more. */
   forgetPushes(): void;
   put(operation: Operation): void;
@@ -91,9 +92,25 @@ export interface OperationTable extends OperationReads {
   shiftWaits(byMs: number): void;
   /** Dates at most `limit` operations that finished in the future to `now`; returns how many. */
   clampToNow(now: number, limit: number): number;
-  /** Removes at most `limit` operations that finished before an instant; returns how many. */
-  prune(finishedBefore: number, limit: number): number;
+  /** Removes at most `limit` operations that finished before an instant, the oldest first. */
+  prune(finishedBefore: number, limit: number): PrunedOperation[];
 }
+
+/** An operation that was removed. `finishedAt`: epoch ms. */
+export type PrunedOperation = { productId: string | null; pushSeq: number | null; finishedAt: number };
+
+/** The removed operations of pushes that finished on a day (epoch ms), and the last of those pushes. */
+export type PrunedDay = { day: number; lastSeq: number; operations: number };
+
+/** Delivered operations that an upstream has lost, and that cannot be sent again. Times are epoch ms. */
+export type LostOperations = {
+  /** At most so many. */
+  operations: number;
+  /** The days on which the first and the last were delivered. */
+  firstAt: number;
+  lastAt: number;
+  foundAt: number;
+};
 
 /** The last push of a product to an upstream that speaks `/sync/v1`. */
 export type Push = {
@@ -110,12 +127,21 @@ export type Push = {
 
 export interface PushReads {
   get(productId: string): Push | null;
+  /** What was found to be lost; null: nothing. */
+  lost(productId: string): LostOperations | null;
 }
 export interface PushTable extends PushReads {
   put(productId: string, push: Push): void;
-  /** The next push of each product has the number 1. */
+  /** The next push of each product has the number 1. What was removed is forgotten: its numbers say nothing. */
   restart(): void;
+  /** Also forgets which operations were removed. */
   removeAll(): void;
+  addPruned(productId: string, pruned: PrunedDay): void;
+  /** Removes and returns the days with operations of later pushes than `seq`. */
+  takePruned(productId: string, seq: number): PrunedDay[];
+  addLost(productId: string, lost: LostOperations): void;
+  /** Removes losses that were found, and days of removed operations, from before an instant. */
+  forgetLosses(before: { foundBefore: number; prunedBefore: number }): void;
 }
 
 /** What happens to operations in a transaction; logged after the commit. */

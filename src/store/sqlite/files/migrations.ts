@@ -219,6 +219,24 @@ const migrations: readonly string[] = [
     changed_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
+  -- Removed operations of pushes, by the day (epoch ms) on which they finished: they cannot be sent again.
+  CREATE TABLE pruned_push (
+    product_key TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    operations INTEGER NOT NULL,
+    PRIMARY KEY (product_key, day)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Delivered operations that the upstream has lost, and that were not sent again.
+  CREATE TABLE lost_push (
+    product_key TEXT PRIMARY KEY NOT NULL,
+    operations INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    found_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
   -- 1: the upstream says what changes about the key.
   ALTER TABLE license_snapshot ADD COLUMN followed INTEGER NOT NULL DEFAULT 0 CHECK (followed = 0 OR followed = 1);
   CREATE INDEX license_snapshot_to_follow ON license_snapshot (product_key)

@@ -8,7 +8,13 @@ import {
 } from '../../../domain/outbox/operation.ts';
 import { bit, type Bit, type Prepare, afterNumber } from '../statements.ts';
 import type { Backlog } from '../../../domain/agent/license-snapshot.ts';
-import type { QueueReads, OperationReads, OperationTable, QueueKey } from '../../../service/outbox/tables.ts';
+import type {
+  PrunedOperation,
+  QueueReads,
+  OperationReads,
+  OperationTable,
+  QueueKey,
+} from '../../../service/outbox/tables.ts';
 
 /** The columns that each state sets. The schema checks this. */
 type ProgressRow =
@@ -310,15 +316,16 @@ function sweepingChanges(prepare: Prepare): Pick<OperationTable, 'moveToSubject'
      WHERE subject = :to AND ${isUnfinished}`);
   const clampToNow = prepare.change(`UPDATE outbox SET finished_at = :now WHERE seq IN
        (SELECT seq FROM outbox WHERE finished_at > :now LIMIT :limit)`);
-  const prune = prepare.change(`DELETE FROM outbox WHERE seq IN
-       (SELECT seq FROM outbox WHERE finished_at < :finishedBefore ORDER BY finished_at LIMIT :limit)`);
+  const prune = prepare.query<PrunedOperation>(`DELETE FROM outbox WHERE seq IN
+       (SELECT seq FROM outbox WHERE finished_at < ? ORDER BY finished_at LIMIT ?)
+     RETURNING product_key AS productId, push_seq AS pushSeq, finished_at AS finishedAt`);
   return {
     moveToSubject(from, to) {
       for (const move of moves) move({ from, to });
       stopWaiting({ to });
     },
     clampToNow: (now, limit) => clampToNow({ now, limit }).changes,
-    prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
+    prune: (finishedBefore, limit) => prune.all(finishedBefore, limit),
   };
 }
 

@@ -1,5 +1,11 @@
 import type { FollowReads, FollowState, FollowTable } from '../../../service/agent/tables.ts';
-import type { Push, PushReads, PushTable } from '../../../service/outbox/tables.ts';
+import type {
+  LostOperations,
+  PrunedDay,
+  Push,
+  PushReads,
+  PushTable,
+} from '../../../service/outbox/tables.ts';
 import { bit, type Bit, type Prepare } from '../statements.ts';
 
 export function pushReads(prepare: Prepare): PushReads {
@@ -10,7 +16,11 @@ export function pushReads(prepare: Prepare): PushReads {
       isAnswered: row.isAnswered === 1,
     }),
   );
-  return { get: (productId) => get.first(productId) };
+  const lost = prepare.query<LostOperations>(
+    `SELECT operations, first_at AS firstAt, last_at AS lastAt, found_at AS foundAt
+     FROM lost_push WHERE product_key = ?`,
+  );
+  return { get: (productId) => get.first(productId), lost: (productId) => lost.first(productId) };
 }
 
 export function pushTable(prepare: Prepare): PushTable {
@@ -20,11 +30,40 @@ export function pushTable(prepare: Prepare): PushTable {
        epoch = excluded.epoch, changed_at = excluded.changed_at`);
   const restart = prepare.change('UPDATE push SET seq = 0, answered = 1, body = NULL');
   const removeAll = prepare.change('DELETE FROM push');
+  const removePruned = prepare.change('DELETE FROM pruned_push');
+  const addPruned = prepare.change(`INSERT INTO pruned_push (product_key, day, last_seq, operations)
+     VALUES (:productId, :day, :lastSeq, :operations)
+     ON CONFLICT (product_key, day) DO UPDATE SET last_seq = max(last_seq, excluded.last_seq),
+       operations = operations + excluded.operations`);
+  const takePruned = prepare.query<PrunedDay>(
+    `DELETE FROM pruned_push WHERE product_key = ? AND last_seq > ?
+     RETURNING day, last_seq AS lastSeq, operations`,
+  );
+  const addLost = prepare.change(`INSERT INTO lost_push (product_key, operations, first_at, last_at, found_at)
+     VALUES (:productId, :operations, :firstAt, :lastAt, :foundAt)
+     ON CONFLICT (product_key) DO UPDATE SET operations = operations + excluded.operations,
+       first_at = min(first_at, excluded.first_at), last_at = max(last_at, excluded.last_at),
+       found_at = excluded.found_at`);
+  const forgetLost = prepare.change('DELETE FROM lost_push WHERE found_at < :foundBefore');
+  const forgetPruned = prepare.change('DELETE FROM pruned_push WHERE day < :prunedBefore');
   return {
     ...pushReads(prepare),
     put: (productId, { isAnswered, ...push }) => void put({ productId, answered: bit(isAnswered), ...push }),
-    restart: () => void restart({}),
-    removeAll: () => void removeAll({}),
+    restart() {
+      restart({});
+      removePruned({});
+    },
+    removeAll() {
+      removeAll({});
+      removePruned({});
+    },
+    addPruned: (productId, pruned) => void addPruned({ productId, ...pruned }),
+    takePruned: (productId, seq) => takePruned.all(productId, seq),
+    addLost: (productId, lost) => void addLost({ productId, ...lost }),
+    forgetLosses(before) {
+      forgetLost(before);
+      forgetPruned(before);
+    },
   };
 }
 
