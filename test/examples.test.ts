@@ -188,6 +188,7 @@ const status: Status = {
     since: 0,
     protocol: 'plain',
     pushes: [],
+    conflictAt: null,
     breaker: 'closed',
     lastSuccessAt: 0,
     lastError: null,
@@ -222,6 +223,7 @@ const status: Status = {
   records: { fresh: 1, stale: 1, grace: 1, expired: 1, disabled: 1 },
   clock: { now: 0, suspect: false, highWater: 0 },
   webhooks: null,
+  agents: null,
   totals: { verifies: 0, uses: 0 },
 };
 

@@ -15,6 +15,7 @@ import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
 import { webhookStatus } from '../service/webhook/endpoint.ts';
+import { lastConflictAt } from '../service/outbox/identity.ts';
 import { protocolOf } from '../service/outbox/protocol.ts';
 import { lastSuccessAt } from '../service/outbox/queue.ts';
 
@@ -240,6 +241,7 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     records: holder?.records ?? (agent === null ? await licenseCounts(parts) : recordCounts(agent, parts)),
     clock: { now: clock.now(), ...clock.status() },
     webhooks: await webhooksOf(parts),
+    agents: await agentsOf(parts),
     totals: metrics.totals(),
   };
 }
@@ -268,6 +270,18 @@ function storeEventStatus({ role: { storeEvents } }: DaemonParts): Status['store
 async function webhooksOf({ reader }: DaemonParts): Promise<Status['webhooks']> {
   try {
     return await webhookStatus(reader);
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    return null;
+  }
+}
+
+/** The agents that push to this process; null: none can. */
+async function agentsOf({ syncServer, local, reader }: DaemonParts): Promise<Status['agents']> {
+  if (syncServer === null) return null;
+  const { sync } = local?.lists ?? reader;
+  try {
+    return { known: await sync.count({}), waiting: syncServer.waiting };
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
     return null;
@@ -306,6 +320,7 @@ function upstreamStatus(
     ...status,
     protocol: protocolOf(reader),
     pushes: products.list.configured.flatMap(({ id, productKey }) => pushStatus(reader, id, productKey)),
+    conflictAt: lastConflictAt(reader),
     lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),
     pausedProducts: status.pausedProducts.map((id) => products.keyOf(id)),
     proxy: proxy === null ? null : formatProxy(proxy),
@@ -318,7 +333,10 @@ function pushStatus(reader: Reader, id: string, productKey: string): UpstreamSta
   if (push === null && follow === null) return [];
   const { seq, isAnswered } = push ?? { seq: 0, isAnswered: true };
   const followed = reader.snapshots.followedCount(id);
-  return [{ productKey, seq, isAnswered, followed, confirmedAt: follow?.confirmedAt ?? null }];
+  const lost = reader.pushes.lost(id);
+  // 0: a change was recorded, but others are still to come.
+  const confirmedAt = follow?.confirmedAt || null;
+  return [{ productKey, seq, isAnswered, followed, confirmedAt, lost }];
 }
 
 function recordCounts({ reader }: Agent, { clock, current }: DaemonParts): RecordCounts {

@@ -2,6 +2,7 @@ import type {
   HolderStatus,
   LeaseIssuerStatus,
   OutboxStatus,
+  PushStatus,
   Status,
   UpstreamStatus,
 } from '../service/status.ts';
@@ -95,6 +96,20 @@ export const webhookGauges: readonly GaugeDescription[] = [
     name: 'webhook_oldest_event_timestamp_seconds',
     help: 'When the oldest event that waits for an endpoint happened; 0: none waits.',
     read: ({ status: { webhooks } }) => one((webhooks?.oldestAt ?? 0) / 1000),
+  },
+];
+
+/** The gauges of an authority, or of an agent that answers other agents. */
+export const agentGauges: readonly GaugeDescription[] = [
+  {
+    name: 'sync_agents',
+    help: 'Agents known here, one for each of their credentials.',
+    read: ({ status: { agents } }) => (agents === null ? [] : one(agents.known)),
+  },
+  {
+    name: 'sync_waiting',
+    help: 'Requests of agents that wait for a change now.',
+    read: ({ status: { agents } }) => (agents === null ? [] : one(agents.waiting)),
   },
 ];
 
@@ -192,6 +207,29 @@ export const upstreamGauges: readonly GaugeDescription[] = [
     read: ofUpstream(({ pausedProducts }) => one(pausedProducts.length)),
   },
   {
+    name: 'upstream_pushing',
+    help: '1: changes are pushed to /sync/v1. 0: they go the plain way.',
+    read: ofUpstream(({ protocol }) => one(protocol === 'latchkey')),
+  },
+  {
+    name: 'upstream_followed_keys',
+    help: 'License keys whose changes /sync/v1 sends.',
+    labels: ['product'],
+    read: ofPushes(({ followed }) => followed),
+  },
+  {
+    name: 'upstream_confirmed_timestamp_seconds',
+    help: 'When /sync/v1 last confirmed the followed license keys; 0: never.',
+    labels: ['product'],
+    read: ofPushes(({ confirmedAt }) => (confirmedAt ?? 0) / 1000),
+  },
+  {
+    name: 'upstream_lost_operations',
+    help: 'Delivered changes that a restored upstream has lost, and that are too old to be sent again.',
+    labels: ['product'],
+    read: ofPushes(({ lost }) => lost?.operations ?? 0),
+  },
+  {
     name: 'outbox_operations',
     help: 'Changes that wait or need attention.',
     labels: ['state'],
@@ -248,6 +286,12 @@ function ofIssuer(read: (issuer: LeaseIssuerStatus) => readonly Sample[]): Gauge
 
 function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): GaugeDescription['read'] {
   return ({ status: { upstream } }) => (upstream === null ? [] : read(upstream));
+}
+
+function ofPushes(read: (pushes: PushStatus) => number): GaugeDescription['read'] {
+  return ofUpstream(({ pushes }) =>
+    pushes.map((each) => ({ labels: { product: each.productKey }, value: read(each) })),
+  );
 }
 
 function ofHolder(read: (leases: HolderStatus) => readonly Sample[]): GaugeDescription['read'] {

@@ -14,9 +14,16 @@ import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
 import type { LicenseResponse } from '../service/services.ts';
 import { eventResults, type EventResult } from '../service/store-event.ts';
-import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
+import {
+  pushResults,
+  type PushResult,
+  type Status,
+  type Totals,
+  type UpstreamMeter,
+} from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
 import {
+  agentGauges,
   certificateGauges,
   databaseGauges,
   issuerGauges,
@@ -90,6 +97,16 @@ export class Metrics implements UpstreamMeter, Disposable {
     'result',
   ]);
   readonly #webhooks = this.#counter('webhook_attempts_total', 'Attempts to deliver an event.', ['result']);
+  readonly #upstreamPushes = this.#counter(
+    'upstream_pushes_total',
+    'Pushes sent to /sync/v1 of the upstream.',
+    ['result'],
+  );
+  readonly #upstreamPushed = this.#counter(
+    'upstream_pushed_operations_total',
+    'Changes that the upstream has answered in pushes.',
+    ['outcome'],
+  );
   readonly #pushes = this.#counter('sync_pushes_total', 'Pushes of agents answered.', ['result']);
   readonly #pushed = this.#counter('sync_operations_total', 'Operations of pushes carried out.', ['outcome']);
   readonly #totals = { verifies: 0, uses: 0 };
@@ -112,7 +129,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     };
     const gauges = [
       ...processGauges,
-      ...(role === 'holder' ? [] : [...issuerGauges, ...webhookGauges]),
+      ...(role === 'holder' ? [] : [...issuerGauges, ...webhookGauges, ...agentGauges]),
       lag,
       ...(isSecure ? certificateGauges : []),
       ...(role === 'agent' ? [...upstreamGauges, ...storeEventGauges] : []),
@@ -197,6 +214,13 @@ export class Metrics implements UpstreamMeter, Disposable {
     return { ...this.#totals };
   }
 
+  /** Counts an attempt of a push to the upstream, and its operations if it was answered. */
+  pushed(result: PushResult, { delivered, rejected }: { delivered: number; rejected: number }): void {
+    this.#upstreamPushes.inc({ result });
+    this.#upstreamPushed.inc({ outcome: 'applied' }, delivered);
+    this.#upstreamPushed.inc({ outcome: 'rejected' }, rejected);
+  }
+
   answered(outcome: (typeof outcomes)[number]): void {
     this.#upstreamRequests.inc({ outcome });
   }
@@ -247,6 +271,10 @@ export class Metrics implements UpstreamMeter, Disposable {
       for (const result of eventResults.filter((each) => each !== 'unknown_name'))
         this.#storeEvents.inc({ webhook, result }, 0);
     for (const outcome of outcomes) this.#upstreamRequests.inc({ outcome }, 0);
+    for (const result of pushResults) this.#upstreamPushes.inc({ result }, 0);
+    for (const outcome of ['applied', 'rejected']) this.#upstreamPushed.inc({ outcome }, 0);
+    for (const result of ['applied', 'repeated']) this.#pushes.inc({ result }, 0);
+    for (const outcome of ['applied', 'refused', 'conflicted']) this.#pushed.inc({ outcome }, 0);
     for (const result of ['delivered', 'failed']) this.#webhooks.inc({ result }, 0);
     for (const freshness of freshnesses) {
       for (const enabled of ['true', 'false']) this.#verdicts.inc({ freshness, enabled }, 0);

@@ -4,6 +4,7 @@ import type { OperationState } from '../domain/outbox/operation.ts';
 import type { PreloadProgress } from '../domain/agent/preload.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Protocol } from '../domain/outbox/protocol.ts';
+import type { LostOperations } from './outbox/tables.ts';
 import type { RoleName } from '../domain/role.ts';
 
 /** The upstream as an agent sees it. Times are epoch ms. */
@@ -11,14 +12,10 @@ export type UpstreamStatus = {
   state: 'up' | 'down' | 'paused' | 'unknown';
   since: number;
   protocol: Protocol;
-  /** The number of the last push of each product; empty in the plain protocol. */
-  pushes: readonly {
-    productKey: string;
-    seq: number;
-    isAnswered: boolean;
-    followed: number;
-    confirmedAt: number | null;
-  }[];
+  /** The pushes of each product; empty in the plain protocol. */
+  pushes: readonly PushStatus[];
+  /** When the upstream last knew pushes that this store does not know; null: never. */
+  conflictAt: number | null;
   breaker: 'closed' | 'open' | 'half_open';
   lastSuccessAt: number | null;
   lastError: string | null;
@@ -37,11 +34,30 @@ export type UpstreamStatus = {
   couponsPaused: boolean;
 };
 
+/** The pushes of a product to an upstream that speaks `/sync/v1`. Times are epoch ms. */
+export type PushStatus = {
+  productKey: string;
+  /** The number of the last push. */
+  seq: number;
+  isAnswered: boolean;
+  /** How many license keys it follows. */
+  followed: number;
+  /** When `/sync/v1` last confirmed them; null: it has not answered yet. */
+  confirmedAt: number | null;
+  /** What the upstream has lost and cannot get again; null: nothing. */
+  lost: LostOperations | null;
+};
+
 /** What the limiter of the upstream knows of it. */
-export type LimiterStatus = Omit<UpstreamStatus, 'proxy' | 'protocol' | 'pushes'>;
+export type LimiterStatus = Omit<UpstreamStatus, 'proxy' | 'protocol' | 'pushes' | 'conflictAt'>;
+
+/** What became of an attempt of a push. `refused`: its number, so that pushes are sent again or the agent begins anew. */
+export const pushResults = ['answered', 'refused', 'failed'] as const;
+export type PushResult = (typeof pushResults)[number];
 
 /** Counts requests to the upstream, for `/metrics`. */
 export type UpstreamMeter = {
+  pushed(result: PushResult, operations: { delivered: number; rejected: number }): void;
   answered(outcome: Outcome<unknown>['outcome']): void;
   /** The upstream's count differs from what this agent's operations explain. */
   unexpected(): void;
@@ -75,6 +91,9 @@ export type HolderStatus = {
   /** Uses that the issuer has not confirmed. */
   pendingUses: number;
 };
+
+/** The agents of an authority, and how many of their requests wait for a change at this process. */
+export type AgentsStatus = { known: number; waiting: number };
 
 /** The issuer of leases, and the devices that have asked for seats; null: not read from the database. */
 export type LeaseIssuerStatus = IssuerStatus & { activations: number | null; seatsTaken: number | null };
@@ -121,6 +140,8 @@ export type Status = {
   clock: { now: number; suspect: boolean; highWater: number };
   /** Null: there is no webhook endpoint, or it was not read from the database. */
   webhooks: WebhookStatus | null;
+  /** Null: nothing here answers agents, or they were not read from the database. */
+  agents: AgentsStatus | null;
   totals: Totals;
 };
 

@@ -2,10 +2,10 @@ import { backoffMs, type BackoffPolicy } from '../domain/outbox/delivery.ts';
 import { queueOf, type Operation } from '../domain/outbox/operation.ts';
 import type { Applied, Outcome } from '../domain/outbox/outcome.ts';
 import { agentIdOf } from '../service/outbox/agent-id.ts';
-import type { PlannedPush } from '../service/outbox/push.ts';
+import type { PlannedPush, ResumedPushes } from '../service/outbox/push.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Clock, Log, PushAnswer, PushLimits, SyncUpstream } from '../service/ports.ts';
-import type { LostOperations } from '../service/outbox/tables.ts';
+import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { Writer } from '../service/writer.ts';
@@ -18,6 +18,7 @@ type BatchPushParts = {
   syncUpstream: SyncUpstream;
   clock: Clock;
   log: Log;
+  meter: Pick<UpstreamMeter, 'pushed'>;
   mutex: KeyedMutex;
   limiter: UpstreamLimiter;
   settings: () => { policy: SyncPolicy; productIds: readonly string[] };
@@ -183,8 +184,9 @@ export class BatchPush {
   }
 
   async #record(productId: string, { seq, agent }: PlannedPush, answer: PushAnswer): Promise<void> {
-    const { writer, clock, log, lifetime, settings } = this.#parts;
+    const { writer, clock, log, meter, lifetime, settings } = this.#parts;
     this.#attempts.delete(productId);
+    if (answer.kind !== 'results') meter.pushed('refused', { delivered: 0, rejected: 0 });
     if (answer.kind === 'reused') {
       await persist(clock, lifetime, () => writer.write('renewIdentity', { agent }));
       const hint = 'use a state directory on one machine only';
@@ -204,12 +206,15 @@ export class BatchPush {
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordPush', { productId, seq, epoch, results, policy }),
     );
-    if (recorded.ok) log.debug({ product: productId, push: seq, ...recorded.value }, 'a push was answered');
+    if (!recorded.ok) return;
+    meter.pushed('answered', recorded.value);
+    log.debug({ product: productId, push: seq, ...recorded.value }, 'a push was answered');
   }
 
   /** Whatever happened to it: the same push is sent again. */
   #failed(productId: string, outcome: Exclude<Outcome<never>, Applied<never>>): void {
-    const { clock, log, settings, fraction } = this.#parts;
+    const { clock, log, meter, settings, fraction } = this.#parts;
+    meter.pushed('failed', { delivered: 0, rejected: 0 });
     const failures = (this.#attempts.get(productId)?.failures ?? 0) + 1;
     const { backoff }: { backoff: BackoffPolicy } = settings().policy;
     const waitMs = Math.max(backoffMs(backoff, failures, fraction()), outcome.retryAfterMs ?? 0);
@@ -218,9 +223,8 @@ export class BatchPush {
   }
 }
 
-type Resumed = { last: number; repeated: number; lost: LostOperations | null };
-
-function logResumed(log: Log, product: string, { lost, ...resumed }: Resumed): void {
+/** The upstream was restored: what is sent again, and what is lost. */
+export function logResumed(log: Log, product: string, { lost, ...resumed }: ResumedPushes): void {
   log.warn({ product, ...resumed }, 'pushes continue from another number');
   if (lost === null) return;
   const { operations } = lost;

@@ -6,6 +6,7 @@ import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { ChangesAnswer, Clock, FollowRequest, Log, SyncUpstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
+import { logResumed } from './batch-push.ts';
 import { persist, Wake } from './waiting.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
@@ -151,13 +152,14 @@ export class Follow {
       const recorded = await persist(clock, lifetime, () =>
         writer.write('recordChanges', { productId, sent, answer, policy }),
       );
-      if (!recorded.ok || recorded.value === 'lost') return false;
-      if (recorded.value === 'late') return true;
-      if (recorded.value === 'replaced') {
+      if (!recorded.ok || recorded.value.order === 'lost') return false;
+      const { order, resumed } = recorded.value;
+      if (order === 'late') return true;
+      if (order === 'replaced') {
         log.warn({ product: productId }, 'another store is at the address of the upstream');
         return true;
       }
-      if (recorded.value === 'ahead') {
+      if (order === 'ahead') {
         log.error(
           { product: productId },
           'the upstream knows pushes of this agent that this store does not know',
@@ -165,10 +167,8 @@ export class Follow {
         await persist(clock, lifetime, () => writer.write('renewIdentity', { agent: sent.agent }));
         return true;
       }
-      if (recorded.value === 'resumed') {
-        log.warn({ product: productId, last: answer.lastSeq }, 'pushes continue from another number');
-      }
-      if (recorded.value === 'recorded' || recorded.value === 'resumed') {
+      if (resumed !== null) logResumed(log, productId, resumed);
+      if (order === 'recorded' || order === 'resumed') {
         onRecorded();
         return true;
       }

@@ -25,7 +25,7 @@ type UpstreamLimiterSettings = CredentialSettings & {
 type UpstreamLimiterParts = {
   clock: Clock;
   log: Log;
-  meter: UpstreamMeter;
+  meter: Pick<UpstreamMeter, 'answered'>;
   settings: () => UpstreamLimiterSettings;
   /** Called when waiting operations may go on: after an outage, a pause or a refused credential. */
   onRecovery: () => void;

@@ -29,12 +29,24 @@ export const upstreamObject = z
             seq: count.describe('The number of the last push.'),
             answered: z.boolean(),
             followed: count.describe('License keys whose changes the upstream sends.'),
-            confirmed_at: instant.nullable().describe('When the upstream confirmed all of them.'),
+            confirmed_at: instant
+              .nullable()
+              .describe('When `/sync/v1` last confirmed all of them; null: it has not answered yet.'),
+            lost: z
+              .object({ operations: count, first_at: instant, last_at: instant, found_at: instant })
+              .meta({ id: 'LostOperations' })
+              .nullable()
+              .describe(
+                'Changes that the upstream has lost, because it was restored, and that are too old to be sent again: at most so many, and the days on which they were delivered. Shown for 30 days.',
+              ),
           })
           .meta({ id: 'ProductPushes' }),
       )
       .readonly()
       .describe('Empty unless changes are pushed.'),
+    conflict_at: instant
+      .nullable()
+      .describe('When the upstream last knew pushes of this agent that this store does not know.'),
     breaker: z.enum(['closed', 'open', 'half_open']),
     last_success_at: instant.nullable(),
     last_error: z.string().nullable(),
@@ -74,7 +86,7 @@ export const outboxObject = z
     conflicted: count,
     dead: count,
     delivered: count.describe(
-      'Applied at the upstream within the last seven days, without the inferred ones.',
+      'Applied at the upstream, and still stored: for seven days, or for `sync.keep` if changes are pushed. Without the inferred ones.',
     ),
     oldest_age_s: count.nullable(),
   })
@@ -206,6 +218,11 @@ export const statusObject = z
     storage: storageState,
     records: recordsObject.nullable().describe('Null until the database has answered for the first time.'),
     clock: z.object({ now: instant, suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
+    agents: z
+      .object({ known: count, waiting: count.describe('Requests that wait for a change at this process.') })
+      .meta({ id: 'AgentsStatus' })
+      .nullable()
+      .describe('Null if this process answers no agents.'),
     webhooks: webhooksObject.nullable().describe('Null if no endpoint gets events.'),
     totals: totalsObject,
   })
@@ -234,6 +251,7 @@ export function serializeStatus(status: Status): StatusObject {
       high_water: formatDatetime(status.clock.highWater),
     },
     webhooks: status.webhooks && serializeWebhooks(status.webhooks),
+    agents: status.agents,
     totals: status.totals,
   };
 }
@@ -296,13 +314,20 @@ function serializeUpstream(upstream: UpstreamStatus): UpstreamObject {
     state: upstream.state,
     since: formatDatetime(upstream.since),
     protocol: upstream.protocol,
-    pushes: upstream.pushes.map(({ productKey, seq, isAnswered, followed, confirmedAt }) => ({
+    pushes: upstream.pushes.map(({ productKey, seq, isAnswered, followed, confirmedAt, lost }) => ({
       product_key: productKey,
       seq,
       answered: isAnswered,
       followed,
       confirmed_at: confirmedAt === null ? null : formatDatetime(confirmedAt),
+      lost: lost && {
+        operations: lost.operations,
+        first_at: formatDatetime(lost.firstAt),
+        last_at: formatDatetime(lost.lastAt),
+        found_at: formatDatetime(lost.foundAt),
+      },
     })),
+    conflict_at: upstream.conflictAt === null ? null : formatDatetime(upstream.conflictAt),
     breaker: upstream.breaker,
     last_success_at: upstream.lastSuccessAt === null ? null : formatDatetime(upstream.lastSuccessAt),
     last_error: upstream.lastError,

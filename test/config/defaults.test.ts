@@ -34,6 +34,7 @@ test('without any configuration the process is an authority with the documented 
       writers: 'many',
       on_uncertain: 'infer',
       max_pending: 1_000_000,
+      keep: '30d',
       backoff: { first: '1s', max: '15m' },
       breaker: { failures: 5, open: '30s' },
     },

@@ -292,6 +292,7 @@ const agentStatus: Status = {
     since: Date.parse('2026-01-01T00:00:00Z'),
     protocol: 'plain',
     pushes: [],
+    conflictAt: null,
     breaker: 'half_open',
     lastSuccessAt: null,
     lastError: 'refused',
@@ -354,6 +355,7 @@ test('statusz reports the upstream and the outbox of an agent', async () => {
       since: '2026-01-01T00:00:00+00:00',
       protocol: 'plain',
       pushes: [],
+      conflict_at: null,
       breaker: 'half_open',
       last_success_at: null,
       last_error: 'refused',
@@ -386,6 +388,7 @@ test('statusz reports the upstream and the outbox of an agent', async () => {
       high_water: '2026-02-22T11:23:05+00:00',
     },
     webhooks: null,
+    agents: null,
     totals: { verifies: 3, uses: 2 },
   });
 });

@@ -55,7 +55,7 @@ class Line {
         warn: (_, message) => this.told.push(message),
         error: (_, message) => this.told.push(message),
       },
-      meter: { answered: (outcome) => this.counted.push(outcome), unexpected: () => undefined },
+      meter: { answered: (outcome) => this.counted.push(outcome) },
       settings: () => ({
         rate,
         breaker: { failures: 3, openMs: 10 * second },

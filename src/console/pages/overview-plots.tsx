@@ -202,7 +202,7 @@ const outboxStates = [
   ['conflicted', 'Conflicted', 'fail'],
   ['dead', 'Dead', 'fail'],
   ['inferred', 'Inferred', 'quiet'],
-  ['delivered', 'Delivered in 7 days', 'quiet'],
+  ['delivered', 'Delivered', 'quiet'],
 ] as const satisfies readonly (readonly [keyof Outbox, string, Tone])[];
 
 export function Changes({ outbox, series }: { outbox: Outbox; series: SeriesObject | null }) {

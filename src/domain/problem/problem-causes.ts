@@ -41,7 +41,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'No purchase that the credential gives access to has this id or license key. A license that was imported without its purchase has none.',
   redemption_not_found:
     'There is no redemption for this order. An agent records only the orders that were sent to it.',
-  operation_not_found: 'The outbox has no change with this id. Finished changes are removed after 7 days.',
+  operation_not_found:
+    'The outbox has no change with this id. Finished changes are removed after 7 days; those that were pushed to another Latchkey after sync.keep.',
   act_not_found: 'The audit has no event with this number that the credential gives access to.',
   agent_not_found:
     'No agent that the credential gives access to has this number. It may have been forgotten.',

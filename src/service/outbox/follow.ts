@@ -6,7 +6,7 @@ import type { ChangesAnswer, Context, FollowRequest } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { agentIdOf } from './agent-id.ts';
 import { isOtherStore, leaveStore } from './identity.ts';
-import { answeredSeq, mayHaveLost, noPush, resumePushes } from './push.ts';
+import { answeredSeq, mayHaveLost, noPush, type ResumedPushes, resumePushes } from './push.ts';
 import { putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
 import { reopenOperations } from './record-response.ts';
 
@@ -35,23 +35,25 @@ type RecordChanges = {
  * - `replaced`: they come from another store at the address of the upstream.
  * - `ahead`: they contain pushes that this store does not know: it was restored without a new identity.
  */
-export type ChangesResult = 'recorded' | 'resumed' | 'early' | 'late' | 'lost' | 'replaced' | 'ahead';
+type Order = 'recorded' | 'resumed' | 'early' | 'late' | 'lost' | 'replaced' | 'ahead';
+
+/** `resumed`: what is sent again; null: nothing. */
+export type RecordedChanges = { order: Order; resumed: ResumedPushes | null };
 
 export function recordChanges(
   transaction: Transaction,
   command: RecordChanges,
   context: Context,
-): Result<ChangesResult> {
+): Result<RecordedChanges> {
   const { productId, sent, answer } = command;
   const order = orderOf(transaction, command);
   if (order === 'replaced') leaveStore(transaction, context);
-  if (order !== 'recorded' && order !== 'resumed') return done(order);
-  if (order === 'resumed') {
-    const { lastSeq: last, epoch } = answer;
-    resumePushes(transaction, { productId, agent: sent.agent, last, epoch }, context);
-    // The answer has only the changes after a position that the upstream has lost.
-    if (!answer.isReset) return done(order);
-  }
+  if (order !== 'recorded' && order !== 'resumed') return done({ order, resumed: null });
+  const { epoch, cursor, confirmedAt, hasMore, lastSeq: last } = answer;
+  const resumed =
+    order === 'resumed' ? resume(transaction, { productId, agent: sent.agent, last, epoch }, context) : null;
+  // The answer has only the changes after a position that the upstream has lost.
+  if (resumed !== null && !answer.isReset) return done({ order, resumed });
   const { snapshots, follows } = transaction;
   confirmTime(transaction, answer.confirmedAt);
   if (answer.isReset) snapshots.unfollowAll(productId);
@@ -59,17 +61,21 @@ export function recordChanges(
   for (const { license } of answer.licenses) recordLicense(transaction, license, command, context);
   for (const licenseKey of sent.follow) snapshots.setFollowed(licenseKey, true);
   for (const licenseKey of answer.absent) recordAbsence(transaction, licenseKey, context);
-  const { epoch, cursor, confirmedAt, hasMore } = answer;
   // The changes that are still to come may be older.
   const confirmed = hasMore ? (follows.get(productId)?.confirmedAt ?? 0) : confirmedAt;
   follows.put(productId, { epoch, cursor, confirmedAt: confirmed });
-  return done(order);
+  return done({ order, resumed });
+}
+
+function resume(...parameters: Parameters<typeof resumePushes>): ResumedPushes | null {
+  const resumed = resumePushes(...parameters);
+  return resumed.ok ? resumed.value : null;
 }
 
 function orderOf(
   transaction: Transaction,
   { productId, sent, answer: { lastSeq, epoch } }: RecordChanges,
-): ChangesResult {
+): Order {
   const { pushes, operations } = transaction;
   // The answer is about another identity, or may contain changes whose fate is not known yet.
   if (agentIdOf(transaction) !== sent.agent || operations.uncertainOf(productId, 1).length > 0) return 'late';

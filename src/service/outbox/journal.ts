@@ -16,8 +16,7 @@ import type { LostOperations } from './tables.ts';
 /** How long finished operations are kept in the plain protocol, which sends none of them again. */
 const plainKeptMs = 7 * dayMs;
 export const defaultKeptMs: number = syncRetentionMs;
-/** The most finished operations that are kept. */
-const maxFinished = 1_000_000;
+const defaultMaxFinished = 1_000_000;
 /** For how long a loss is shown, and how long the counts of removed operations are kept. */
 const lossShownMs = 30 * dayMs;
 const countsKeptMs = 400 * dayMs;
@@ -28,14 +27,24 @@ const countsKeptMs = 400 * dayMs;
  */
 const resendableMs = syncRetentionMs - dayMs;
 
+type PruneOperations = {
+  /** Epoch ms (domain/time.ts). */
+  removalTime: number;
+  /** How many rows are removed or dated. */
+  limit: number;
+  /** For how long operations of pushes are kept. */
+  keptMs?: number;
+  /** The most finished operations that are kept. */
+  maxFinished?: number;
+};
+
 /**
- * Removes up to `limit` operations that finished long ago. A jump of the clock that was taken back may have dated
- * operations in the future: those are dated to now, or they would stay for as long as the jump was. Returns how many
- * were removed or dated. `removalTime`: epoch ms (domain/time.ts). `keptMs`: for how long operations of pushes are kept.
+ * Removes operations that finished long ago. A jump of the clock that was taken back may have dated operations in the
+ * future: those are dated to now, or they would stay for as long as the jump was. Returns how many were removed or dated.
  */
 export function pruneOperations(
   transaction: Transaction,
-  { removalTime, limit, keptMs = defaultKeptMs }: { removalTime: number; limit: number; keptMs?: number },
+  { removalTime, limit, keptMs = defaultKeptMs, maxFinished = defaultMaxFinished }: PruneOperations,
   { now }: Pick<Context, 'now'>,
 ): Result<{ removed: number }> {
   const { operations, pushes } = transaction;
@@ -46,9 +55,9 @@ export function pruneOperations(
   const excess = Math.min(limit - old.length, delivered + inferred + cancelled + dropped - maxFinished);
   const removed = excess <= 0 ? old : [...old, ...operations.prune(Number.MAX_SAFE_INTEGER, excess)];
   if (isPushing) {
-    for (const { productId, pushSeq, finishedAt } of removed)
+    for (const { productId, pushSeq, finishedAt: at } of removed)
       if (pushSeq !== null)
-        pushes.addPruned(productId ?? '', { day: dayOf(finishedAt), lastSeq: pushSeq, operations: 1 });
+        pushes.addPruned(productId ?? '', { day: dayOf(at), lastSeq: pushSeq, operations: 1 });
   }
   pushes.forgetLosses({ foundBefore: now - lossShownMs, prunedBefore: now - countsKeptMs });
   return done({ removed: dated + removed.length });

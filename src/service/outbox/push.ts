@@ -213,6 +213,9 @@ function recordRejected(
     transaction.snapshots.put({ ...snapshot, readFirst: true, refreshAt: context.monotonic });
 }
 
+/** `repeated`: how many operations are sent again. `lost`: those that cannot be sent again; null: none. */
+export type ResumedPushes = { last: number; repeated: number; lost: LostOperations | null };
+
 /** `agent`: the id that the upstream has answered. */
 type ResumePushes = { productId: string; agent: string; last: number; epoch: string };
 
@@ -237,7 +240,7 @@ export function resumePushes(
   transaction: Transaction,
   { productId, agent, last, epoch }: ResumePushes,
   context: Context,
-): Result<{ last: number; repeated: number; lost: LostOperations | null }> {
+): Result<ResumedPushes> {
   const { pushes, operations } = transaction;
   const push = pushes.get(productId) ?? noPush;
   if (agentIdOf(transaction) !== agent) return done({ last: push.seq, repeated: 0, lost: null });

@@ -12,6 +12,7 @@ const upstream: UpstreamStatus = {
   since: now - 1_000,
   protocol: 'plain',
   pushes: [],
+  conflictAt: null,
   breaker: 'closed',
   lastSuccessAt: now,
   lastError: null,

@@ -46,7 +46,7 @@ import { StepsAfterCommit } from './step-after-commit.ts';
 import { noSync } from '../../support/harness/no-sync.ts';
 
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
-const uncounted = { answered: noop, unexpected: noop };
+const uncounted = { answered: noop, unexpected: noop, pushed: noop };
 
 export type AgentParts = {
   machine: Machine;

@@ -96,6 +96,9 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN webhook_endpoint',
   'SCAN webhook_endpoint EXISTS',
   'SCAN listed',
+  // One for each product, and one for each of its last 400 days.
+  'SCAN lost_push',
+  'SCAN pruned_push',
   'SCAN json_each VIRTUAL TABLE INDEX 1:',
   // Those that change every waiting queue, or every queue that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',

@@ -203,6 +203,7 @@ export const authorityStatus: Status = {
   upstream: null,
   outbox: null,
   preload: null,
+  agents: null,
   storeEvents: null,
   leases: null,
   issuer: null,

@@ -40,10 +40,16 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     records: records && formatCounts(records),
     ...(status.issuer && issuerFields(status.issuer)),
     webhooks: status.webhooks && formatWebhooks(status.webhooks, hint),
+    agents: status.agents && formatAgents(status.agents, hint),
     clock: clock.suspect
       ? toned('SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP', 'bad')
       : null,
   };
+}
+
+function formatAgents({ known, waiting }: NonNullable<StatusObject['agents']>, hint: Hint): Cell {
+  if (known === 0) return null;
+  return `${counted(known, 'row')} of agents, ${counted(waiting, 'request waits', 'requests wait')} for changes: see ${hint('agent list')}`;
 }
 
 function storeEventFields({ senders }: StoreEventsObject): Readonly<Record<string, Cell>> {
@@ -95,6 +101,7 @@ function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<s
   const { state, next_attempt_at, proxy, retry_after } = upstream;
   return {
     upstream: formatUpstream(upstream),
+    ...pushFields(upstream),
     ...formatError(upstream),
     'next attempt': instant(next_attempt_at),
     proxy,
@@ -106,6 +113,32 @@ function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<s
     refused: formatRefused(upstream, hint),
     paused: state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
   };
+}
+
+/** What was pushed to `/sync/v1`, and which license keys are followed there. */
+function pushFields({ pushes }: UpstreamObject): Readonly<Record<string, Cell>> {
+  const entries = pushes.flatMap(
+    ({ product_key: product, seq, answered, followed, confirmed_at: at, lost }) => {
+      const pushed = seq === 0 ? 'no push yet' : `push ${seq}${answered ? '' : ' (not answered yet)'}`;
+      const confirmed = at === null ? [', not confirmed yet'] : [', confirmed ', brief(at)];
+      const shown: [string, Cell] = [
+        `pushes of ${product}`,
+        [`${pushed}, ${counted(followed, 'followed key')}`, ...confirmed],
+      ];
+      return lost === null ? [shown] : [shown, [`lost of ${product}`, formatLost(lost)] as [string, Cell]];
+    },
+  );
+  return Object.fromEntries(entries);
+}
+
+type Lost = NonNullable<UpstreamObject['pushes'][number]['lost']>;
+
+function formatLost({ operations, first_at: first, last_at: last }: Lost): Cell {
+  const days = [first, last].map((at) => at.slice(0, 10)).join(' to ');
+  return [
+    toned(`up to ${counted(operations, 'change')}`, 'bad'),
+    ` of ${days}: the upstream was restored without them, and they are too old to be sent again`,
+  ];
 }
 
 function outboxFields(outbox: OutboxObject, hint: Hint): Readonly<Record<string, Cell>> {
@@ -183,10 +216,12 @@ export function formatUpstream({ state, since, protocol, breaker, last_success_a
     toned(state, tones[state] ?? 'warning'),
     ' since ',
     instant(since),
-    `, ${protocol} protocol${breakerNote}, `,
+    `, ${protocolTexts[protocol]}${breakerNote}, `,
     ...(last_success_at === null ? ['not contacted yet'] : ['last success ', brief(last_success_at)]),
   ];
 }
+
+const protocolTexts = { plain: 'plain protocol', latchkey: '/sync/v1' } as const;
 
 const tones: Readonly<Record<string, Tone>> = { up: 'good', down: 'bad' };
 
