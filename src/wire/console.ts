@@ -24,9 +24,9 @@ import {
   serializeStatus,
   storageState,
   totalsObject,
-  upstreamObject,
   type OutboxObject,
 } from './status.ts';
+import { upstreamObject } from './server/upstream.ts';
 
 const count = z.int().min(0);
 

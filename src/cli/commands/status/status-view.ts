@@ -8,9 +8,9 @@ import {
   type OutboxObject,
   type StatusObject,
   type StoreEventsObject,
-  type UpstreamObject,
   statusObject,
 } from '../../../wire/status.ts';
+import type { UpstreamObject } from '../../../wire/server/upstream.ts';
 
 export const statusView: View<StatusObject> = {
   schema: statusObject,
