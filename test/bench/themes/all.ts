@@ -9,6 +9,7 @@ import { latencyTheme } from './latency.ts';
 import { leasesTheme } from './leases.ts';
 import { memoryTheme } from './memory.ts';
 import { millionTheme } from './million.ts';
+import { pushTheme } from './push.ts';
 import { readsTheme } from './reads.ts';
 import { slowDiskTheme } from './slow-disk.ts';
 import { postgresTheme } from './postgres.ts';
@@ -26,6 +27,7 @@ export const themes: readonly Theme[] = [
   slowDiskTheme,
   useTheme,
   drainTheme,
+  pushTheme,
   millionTheme,
   eachOnceTheme,
   startTheme,
