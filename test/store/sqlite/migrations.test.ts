@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import {
   createTables,
+  latchkeySchemas,
   migrate,
   migrateCopy,
   newestSchema,
@@ -101,4 +102,32 @@ test('a database of the first schema keeps its products, which get the default t
   expect(reading.reader.activations.count({})).toBe(0);
   using database = new DatabaseSync(path);
   expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: newestSchema });
+});
+
+test('a database without /sync/v1 keeps its licenses and the operations that wait, and gets the tables of a new one', async () => {
+  await using directory = temporaryDirectory();
+  const path = `${directory.path}/latchkey.db`;
+  {
+    using before = new DatabaseSync(path);
+    createTables(before, latchkeySchemas().slice(0, 4));
+    before.exec(`INSERT INTO account (account_id, name, key_digest, created_at) VALUES ('default', 'default', 'a', 1);
+      INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at)
+        VALUES ('RGsF', 'default', 'Sample', 0, 'b', 1);
+      INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
+        VALUES ('KEY', 'RGsF', 'a@example.com', 3, 1, 1);
+      INSERT INTO outbox (id, kind, queue, subject, product_key, state, held, maybe_applied, attempts, failures, outage,
+        created_at) VALUES ('1', 'usage', 'counter', 'KEY', 'RGsF', 'uncertain', 0, 1, 1, 0, 0, 1)`);
+  }
+  migrate(path);
+  {
+    using reading = openReading(path);
+    expect(reading.reader.licenses.get('KEY')).toMatchObject({ uses: 3, enabled: true });
+    expect(reading.reader.operations.get('1')).toMatchObject({ progress: { state: 'uncertain' } });
+    expect(reading.reader.operations.ofPush('RGsF', 1)).toEqual([]);
+  }
+  using database = new DatabaseSync(path);
+  expect(database.prepare('SELECT revision FROM license').all()).toEqual([{ revision: 0 }]);
+  using fresh = new DatabaseSync(':memory:');
+  createTables(fresh);
+  expect(tablesIn(database)).toEqual(tablesIn(fresh));
 });

@@ -260,7 +260,7 @@ export const newestSchema: number = 1 + migrations.length;
 /** SQL that leads to each schema from the one before, the first from an empty database. */
 export type Schemas = readonly string[];
 
-function latchkeySchemas(): Schemas {
+export function latchkeySchemas(): Schemas {
   return [readSchema('sqlite'), ...migrations];
 }
 
