@@ -10,8 +10,9 @@ import { logResumed } from './batch-push.ts';
 import { persist, Wake } from './waiting.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
-/** How many keys are followed, or no longer followed, by one request. */
+/** How many keys are followed, or no longer followed, by one request, and their most bytes. */
 const batch = 1_000;
+const batchBytes = 64 * 1024;
 /** How long a request waits for a change, in seconds. */
 const waitS = 25;
 /** How long to wait at least after a request that brought nothing, in ms. */
@@ -126,11 +127,10 @@ export class Follow {
   #requestFor(productId: string): FollowRequest {
     const { reader, fraction } = this.#parts;
     const { epoch = null, cursor = null } = reader.follows.get(productId) ?? {};
-    const follow = reader.snapshots.toFollow(productId, batch);
-    const unfollow = reader.snapshots.toUnfollow(productId, batch);
-    const isBusy = follow.length === batch || unfollow.length === batch;
+    const follow = withinBytes(reader.snapshots.toFollow(productId, batch));
+    const unfollow = withinBytes(reader.snapshots.toUnfollow(productId, batch));
     // A fleet that was cut off at once must not come back at once.
-    const wait = isBusy || follow.length > 0 ? 0 : Math.round(waitS * (1 - fraction() / 16));
+    const wait = follow.length + unfollow.length > 0 ? 0 : Math.round(waitS * (1 - fraction() / 16));
     return { epoch, cursor, follow, unfollow, waitS: wait };
   }
 
@@ -176,4 +176,15 @@ export class Follow {
       signal.throwIfAborted();
     }
   }
+}
+
+/** The first keys that fit into a request. There is at least one, if there are any. */
+function withinBytes(licenseKeys: readonly string[]): readonly string[] {
+  let bytes = 0;
+  const end = licenseKeys.findIndex((licenseKey, index) => {
+    // A character takes at most three bytes in UTF-8, and is escaped as six.
+    bytes += 3 + 6 * licenseKey.length;
+    return index > 0 && bytes > batchBytes;
+  });
+  return end === -1 ? licenseKeys : licenseKeys.slice(0, end);
 }

@@ -207,6 +207,18 @@ describe('followed license keys', () => {
     expect(after - before).toBeGreaterThanOrEqual(4 * minute);
   });
 
+  it('long license keys are followed by several requests, which an upstream can read', async () => {
+    const keys = Array.from({ length: 400 }, (_, index) => `${'漢'.repeat(90)}${index}`);
+    using harness = await startPushingHarness(keys, { rate: 1_000 });
+    await harness.time.advance(minute);
+    // The upstream asks for all keys again.
+    harness.latchkey.epoch = '0123456789abcdef-2';
+    await harness.time.advance(2 * minute);
+    expect(harness.store.snapshots.followedCount('press')).toBe(400);
+    expect(harness.latchkey.mostBytes).toBeGreaterThan(30_000);
+    expect(harness.latchkey.mostBytes).toBeLessThan(70_000);
+  });
+
   it('a read of a followed key does not end the request that waits for changes', async () => {
     using harness = await startPushingHarness(['KEY']);
     await harness.time.advance(10 * second);

@@ -66,6 +66,8 @@ export class LatchkeyVendor implements SyncUpstream {
 
   /** How often the vendor was asked for changes. */
   questions = 0;
+  /** The most bytes that the keys of such a request had. */
+  mostBytes = 0;
 
   /** Changes a license as a seller does. */
   set(licenseKey: string, change: Partial<License>): void {
@@ -102,7 +104,11 @@ export class LatchkeyVendor implements SyncUpstream {
     signal: AbortSignal,
   ): Promise<Outcome<ChangesAnswer>> {
     this.questions += 1;
-    const isReset = request.epoch !== null && request.epoch !== this.epoch;
+    const bytes = Buffer.byteLength(JSON.stringify([request.follow, request.unfollow]));
+    this.mostBytes = Math.max(this.mostBytes, bytes);
+    // A real upstream was restarted with another epoch, which ended its requests.
+    const { epoch } = this;
+    const isReset = request.epoch !== null && request.epoch !== epoch;
     const followed = this.#followed.get(agent) ?? new Set();
     if (isReset) followed.clear();
     this.#followed.set(agent, followed);
@@ -111,6 +117,7 @@ export class LatchkeyVendor implements SyncUpstream {
     const since = isReset ? 0 : Number(request.cursor ?? 0);
     const isNews = (): boolean => [...followed].some((key) => (this.#changedAt.get(key) ?? 0) > since);
     if (request.waitS > 0 && !isNews()) await this.#waitForChange(request.waitS * 1000, signal);
+    if (epoch !== this.epoch) return lostAnswer;
     return await this.#answer('changes', signal, () => {
       const keys = [...followed].filter(
         (key) => request.follow.includes(key) || (this.#changedAt.get(key) ?? 0) > since,
