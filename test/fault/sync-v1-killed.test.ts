@@ -5,7 +5,8 @@ import {
   type AgentProcess,
   type AuthorityProcess,
 } from '../support/harness/authority-and-agents.ts';
-import { Callers, exactly, settled } from '../support/harness/sync-callers.ts';
+import { Callers, exactly, insist, settled } from '../support/harness/sync-callers.ts';
+import { HttpGateway } from '../support/network/http-gateway.ts';
 import { SeededRandom } from '../property/simulation/seeded-random.ts';
 
 /** The project "thorough, real processes" has 50. To try other seeds: LATCHKEY_SEEDS=7,8 npx vitest run … */
@@ -14,16 +15,50 @@ const kills = Number(process.env['LATCHKEY_KILLS'] ?? 12);
 const timeout = 300_000 + kills * 15_000;
 const seeds = (process.env['LATCHKEY_SEEDS'] ?? '1').split(',').map(Number);
 
+/** Switches the license of an agent alone on and off, until the callers stop. Returns whether it was enabled last. */
+async function switchOnAndOff(
+  agent: AgentProcess,
+  licenseKey: string,
+  random: SeededRandom,
+  over: AbortSignal,
+) {
+  let isEnabled = true;
+  for (let call = 0; !over.aborted; call += 1) {
+    isEnabled = random.chance(0.5);
+    await insist(agent, licenseKey, {
+      kind: isEnabled ? 'enable' : 'disable',
+      name: `${licenseKey}-${call}`,
+    });
+    await pause(40);
+  }
+  return isEnabled;
+}
+
 for (const seed of seeds) {
   test(
-    `seed ${seed}: counts are exact although the authority and its agents are killed during deliveries`,
+    `seed ${seed}: counts are exact although processes are killed during deliveries and answers are lost`,
     async () => {
       const licenseKeys = ['A', 'B', 'C'];
-      await using fleet = await startAuthorityAndAgents({ licenseKeys, agents: 3 });
+      const own = ['OWN-0', 'OWN-1', 'OWN-2'];
+      const lost = new SeededRandom(seed + 1_000);
+      let gateway: HttpGateway | null = null;
+      const via = async (url: string): Promise<HttpGateway> => (gateway = await HttpGateway.start(url));
+      await using fleet = await startAuthorityAndAgents({
+        licenseKeys: [...licenseKeys, ...own],
+        agents: 3,
+        via,
+      });
       const { authority, agents } = fleet;
       const random = new SeededRandom(seed);
+      const lose = (chance: number): void => {
+        if (gateway !== null) gateway.loses = () => lost.chance(chance);
+      };
       const callers = new Callers(licenseKeys);
-      for (const agent of agents) callers.start(agent, 3);
+      for (const agent of agents) callers.start(agent, 2);
+      const switches = agents.map((agent, index) =>
+        switchOnAndOff(agent, own[index] ?? '', new SeededRandom(seed + index), callers.over),
+      );
+      lose(0.1);
       const killable: readonly (AuthorityProcess | AgentProcess)[] = [authority, ...agents];
       for (let kill = 0; kill < kills; kill += 1) {
         const killed = killable[random.chance(0.5) ? 0 : random.between(1, agents.length)] ?? authority;
@@ -32,7 +67,11 @@ for (const seed of seeds) {
         await killed.start();
       }
       await callers.stop();
+      const states = await Promise.all(switches);
+      lose(0);
       expect(await settled(fleet, licenseKeys)).toEqual(exactly(callers.answered.values()));
+      const enabled = await Promise.all(own.map(async (key) => (await authority.license(key)).enabled));
+      expect(enabled).toEqual(states);
     },
     timeout,
   );

@@ -1,19 +1,23 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { eventually } from './agent-harness.ts';
+import { eventually, type LicenseChangeKind } from './agent-harness.ts';
 import { untilEqual, type AgentProcess, type AuthorityAndAgents } from './authority-and-agents.ts';
 
-/** Records a use under a key of its own until there is an answer, also across crashes. */
-async function insist(agent: AgentProcess, licenseKey: string, use: string): Promise<void> {
+/** Changes a license under an idempotency key, `name`, until there is an answer, also across crashes. */
+export async function insist(
+  agent: AgentProcess,
+  licenseKey: string,
+  { kind, name }: { kind: LicenseChangeKind; name: string },
+): Promise<void> {
   for (let attempt = 0; attempt < 5_000; attempt += 1) {
     const answer = await Promise.resolve()
-      .then(() => agent.agent.change('usage', licenseKey, { 'idempotency-key': use }))
+      .then(() => agent.agent.change(kind, licenseKey, { 'idempotency-key': name }))
       .catch(() => null);
     if (answer?.status === 200) return;
     await pause(20);
   }
-  throw new Error(`${use} was never answered`);
+  throw new Error(`${name} was never answered`);
 }
 
 let callersSoFar = 0;
@@ -26,6 +30,11 @@ export class Callers {
 
   constructor(licenseKeys: readonly string[]) {
     this.answered = new Map(licenseKeys.map((key) => [key, 0]));
+  }
+
+  /** Aborts when the callers are stopped. */
+  get over(): AbortSignal {
+    return this.#over.signal;
   }
 
   get total(): number {
@@ -43,7 +52,7 @@ export class Callers {
     const licenseKeys = [...this.answered.keys()];
     for (let use = 0; !this.#over.signal.aborted; use += 1) {
       const licenseKey = licenseKeys[use % licenseKeys.length] ?? '';
-      await insist(agent, licenseKey, `use-${use}-of-${name}`);
+      await insist(agent, licenseKey, { kind: 'usage', name: `use-${use}-of-${name}` });
       this.answered.set(licenseKey, (this.answered.get(licenseKey) ?? 0) + 1);
       await pause(30);
     }
