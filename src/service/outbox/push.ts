@@ -47,7 +47,7 @@ export function planPush(
       agent,
       seq: last.seq,
       body: last.body,
-      operations: operations.ofPush(productId, last.seq),
+      operations: revocationsFirst(operations.ofPush(productId, last.seq)),
     });
   }
   const chosen = chooseOperations(transaction, { productId, limits }, context);
@@ -77,9 +77,19 @@ function chooseOperations(
   const waiting = known.map(({ subject, queue }) =>
     operations.firstPending(subject, queue, limits.operations),
   );
-  const revocations = waiting.filter(([head]) => head?.kind === 'disable');
-  const others = waiting.filter(([head]) => head?.kind !== 'disable');
-  return withinLimits([...revocations, ...others].flat(), limits);
+  return withinLimits(revocationsFirst(waiting.flat()), limits);
+}
+
+/** Each queue stays in order. A queue is a revocation if its first operation is a disable. */
+function revocationsFirst(operations: readonly Operation[]): Operation[] {
+  const queues = [...Map.groupBy(operations, queueNameOf).values()];
+  const revocations = queues.filter(([head]) => head?.kind === 'disable');
+  const others = queues.filter(([head]) => head?.kind !== 'disable');
+  return [...revocations, ...others].flat();
+}
+
+function queueNameOf(operation: Operation): string {
+  return `${queueOfOperation(operation)} ${operation.subject}`;
 }
 
 /** The upstream answered 404 about the key: nothing is sent until a read shows the key. */
@@ -159,7 +169,7 @@ export function recordPush(
 }
 
 function onePerQueue(operations: readonly Operation[]): Iterable<Operation> {
-  return new Map(operations.map((each) => [`${queueOfOperation(each)} ${each.subject}`, each])).values();
+  return new Map(operations.map((each) => [queueNameOf(each), each])).values();
 }
 
 /** A head that waits because its key may be missing keeps its wait. */

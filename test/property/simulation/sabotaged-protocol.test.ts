@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { simulateLatchkey } from './latchkey/play.ts';
+import { latchkeySabotages } from './latchkey/sabotage.ts';
 import { simulate } from './simulation.ts';
 import { sabotages, type SabotageName } from './sabotage.ts';
 import type { TroubleName } from './world.ts';
@@ -37,6 +39,20 @@ const broken: Readonly<Record<SabotageName, [TroubleName[], RegExp]>> = {
   'products that are not remembered': [['renames'], /products: .*(404|belongs to)/],
   'next_at kept after the return of the upstream': [[], /did not hold within/],
 };
+
+for (const [name, { sabotage, troubles, breaks }] of Object.entries(latchkeySabotages)) {
+  test(
+    `between Latchkeys the simulation finds ${name} within ${seeds} seeds`,
+    { timeout: 600_000 },
+    async () => {
+      let violation: string | null = null;
+      for (let seed = 1; seed <= seeds && violation === null; seed += 1) {
+        violation = await simulateLatchkey({ seed, steps: 100, sabotage, troubles });
+      }
+      expect(violation).toMatch(breaks);
+    },
+  );
+}
 
 for (const [name, [troubles, pattern]] of Object.entries(broken)) {
   test(`the simulation finds ${name} within ${seeds} seeds`, { timeout: 600_000 }, async () => {

@@ -96,6 +96,14 @@ export class SimulatedAuthority implements Disposable {
     return license;
   }
 
+  /** How many agents have pushed. */
+  get agents(): number {
+    const row = this.machine.database
+      .prepare('SELECT count(DISTINCT agent_id) AS agents FROM sync_agent WHERE seq > 0')
+      .get();
+    return Number(row?.['agents']);
+  }
+
   /** The operations that pushes have carried out. */
   appliedByPush(): Set<string> {
     const rows = this.machine.database

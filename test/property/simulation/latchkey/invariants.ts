@@ -3,9 +3,10 @@ import type { LatchkeyWorld, OperationRow, Site } from './world.ts';
 
 /** Throws at the first invariant that does not hold at this moment. */
 export function checkLatchkeyStep(world: LatchkeyWorld): void {
-  const [broken] = world.broken;
+  const [broken] = [...world.broken, ...world.network.broken];
   if (broken !== undefined) throw new Error(broken);
-  for (const site of world.alive) {
+  for (const site of world.sites) {
+    checkProtocol(world, site);
     world.noteDoubt(site);
     checkNothingLost(site);
     const operations = site.operations();
@@ -20,11 +21,27 @@ export function checkLatchkeyStep(world: LatchkeyWorld): void {
 export function checkLatchkeyAtRest(world: LatchkeyWorld): void {
   checkLatchkeyStep(world);
   const ledger = ledgerOf(world);
-  for (const site of world.alive) {
+  for (const site of world.sites) {
     for (const operation of site.operations()) checkOperation(world, ledger, operation);
     for (const key of world.keys.keys()) checkSeen(world, site, key);
   }
   for (const [key, initial] of world.keys) checkCount(world, ledger, key, initial);
+  checkIdentities(world);
+}
+
+/** An agent begins a new identity only if a store was restored or copied, or a person chose the protocol. */
+function checkIdentities(world: LatchkeyWorld): void {
+  if (surprising.some((name) => world.troubles.has(name))) return;
+  const { agents } = world.authority;
+  if (agents > world.sites.length)
+    throw new Error(`identities: ${world.sites.length} agents have begun ${agents} of them`);
+}
+
+/** Only a person ends pushing. */
+function checkProtocol(world: LatchkeyWorld, site: Site): void {
+  if (site.isPushing) site.hasPushed = true;
+  else if (site.hasPushed && !world.troubles.has('person'))
+    throw new Error(`protocol: ${site.place} has given up /sync/v1`);
 }
 
 /** Every answered change is in the outbox, and nothing else. */

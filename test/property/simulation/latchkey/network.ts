@@ -46,6 +46,8 @@ export class LatchkeyNetwork {
   readonly sentPlain: Set<string> = new Set();
   /** The operations of all pushes that left. */
   readonly pushed: Map<string, { kind: string; key: string }> = new Map();
+  /** What was found broken. */
+  readonly broken: string[] = [];
   /** Requests to `/sync/v1`, by their path. */
   readonly asked: Map<string, number> = new Map();
   readonly #authority: SimulatedAuthority;
@@ -81,7 +83,8 @@ export class LatchkeyNetwork {
         const exchange = await Promise.race([this.#travel(request, operation, ending.signal), limit]);
         signal.removeEventListener('abort', end);
         ending.abort();
-        return sent(exchange);
+        // A dead process hears nothing.
+        return sender.isDead ? await new Promise<never>(() => undefined) : sent(exchange);
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
@@ -94,6 +97,13 @@ export class LatchkeyNetwork {
       operations: { id: string; kind: string; license_key: string }[];
     };
     for (const { id, kind, license_key: key } of operations) this.pushed.set(id, { kind, key });
+    const firstUse = operations.findIndex(({ kind }) => kind === 'usage' || kind === 'decrease');
+    const behind = operations.slice(firstUse).find(({ kind }) => kind === 'disable');
+    const { license_key: key } = behind ?? {};
+    const isHead =
+      operations.find((each) => each.license_key === key && each.kind.endsWith('able')) === behind;
+    if (firstUse !== -1 && behind !== undefined && isHead)
+      this.broken.push(`revocation: the disable ${behind.id} is behind uses`);
   }
 
   #operationOf(request: Dispatcher.DispatchOptions, sender: Sender): string | null {

@@ -85,8 +85,8 @@ class LatchkeyPlay {
   async step(): Promise<void> {
     const world = this.#world;
     const { random } = world;
-    for (const site of world.alive) if (site.agent.isDead) await site.restart();
-    const site = random.pick(world.alive as [Site, ...Site[]]);
+    for (const site of world.sites) if (site.agent.isDead) await site.restart();
+    const site = random.pick(world.sites as [Site, ...Site[]]);
     const key = random.pick([...world.keys.keys()] as [string, ...string[]]);
     const dice = random.fraction();
     if (dice < 0.4) site.change(key, 'usage');
@@ -108,26 +108,26 @@ class LatchkeyPlay {
     await world.pass(0);
     const { latestMs } = network.weather;
     network.weather = { ...calm, latestMs };
-    for (const site of world.alive) if (site.agent.isDead) await site.restart();
+    for (const site of world.sites) if (site.agent.isDead) await site.restart();
     for (const name of world.troubles) await latchkeyTroubles[name].heal?.(world);
     await world.pass(2 * timeoutMs);
-    for (const { agent } of world.alive) {
+    for (const { agent } of world.sites) {
       const { state, pausedProducts } = agent.sync.limiter.status();
       if (state === 'paused' || pausedProducts.length > 0) await agent.control.resume(aPerson);
     }
     await this.#drain();
     // What is late has arrived by then.
     await world.pass(quietMs + latestMs);
-    for (const site of world.alive) for (const key of world.keys.keys()) site.verify(key);
+    for (const site of world.sites) for (const key of world.keys.keys()) site.verify(key);
     await world.pass(1.3 * refreshMs);
   }
 
   async #drain(): Promise<void> {
-    const { time, alive } = this.#world;
+    const { time, sites } = this.#world;
     await time
-      .runUntil(() => alive.every((site) => waitingAt(site).length === 0), livenessMs + longestBackoffMs)
+      .runUntil(() => sites.every((site) => waitingAt(site).length === 0), livenessMs + longestBackoffMs)
       .catch((error: unknown) => {
-        const waiting = alive
+        const waiting = sites
           .flatMap(waitingAt)
           .map(({ kind, state, lastError }) => `${kind} ${state} ${lastError}`);
         throw new Error(

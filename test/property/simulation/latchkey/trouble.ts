@@ -80,8 +80,8 @@ const rollback: Trouble = {
 /** A state directory is copied, and both agents run. */
 const copy: Trouble = {
   async make(world, site) {
-    const { random, sites, alive } = world;
-    if (alive.length > 3 || !random.chance(0.3)) return;
+    const { random, sites } = world;
+    if (sites.length > 3 || !random.chance(0.3)) return;
     const isKnown = !site.isPushing || random.chance(0.5);
     const copied = site.copy(isKnown);
     sites.push(copied);
@@ -123,8 +123,8 @@ const person: Trouble = {
       await heard(agent.control.chooseProtocol('plain', somebody));
     }
   },
-  async heal({ alive }) {
-    for (const { agent } of alive) {
+  async heal({ sites }) {
+    for (const { agent } of sites) {
       await agent.control.resume(somebody);
       await agent.control.chooseProtocol('automatic', somebody);
     }

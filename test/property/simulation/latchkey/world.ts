@@ -57,8 +57,8 @@ export class Site implements Disposable {
   issued: Map<string, number> = new Map();
   answered: Map<string, number> = new Map();
   place: string;
-  /** It runs no more: its callers have gone elsewhere. */
-  isAbandoned = false;
+  /** Its store has pushed. */
+  hasPushed = false;
   readonly #world: LatchkeyWorld;
   #clock: VirtualClock;
   #backup: { bytes: Uint8Array; answered: Map<string, number> } | null = null;
@@ -162,6 +162,7 @@ export class Site implements Disposable {
   #replaceStore(bytes: Uint8Array): void {
     this.machine[Symbol.dispose]();
     this.machine = new Machine(1, bytes);
+    this.hasPushed = false;
     this.issued = new Map(this.machine.kept().map(({ name, kept }) => [name, kept]));
     this.answered = new Map();
   }
@@ -235,11 +236,6 @@ export class LatchkeyWorld implements Disposable {
     for (let index = 0; index < sites; index += 1) this.sites.push(new Site(this, `site ${index}`));
   }
 
-  /** Sites whose agents still have callers. */
-  get alive(): Site[] {
-    return this.sites.filter(({ isAbandoned }) => !isAbandoned);
-  }
-
   async begin(): Promise<void> {
     await this.authority.begin(this.keys);
     for (const site of this.sites) await site.start();
@@ -250,7 +246,7 @@ export class LatchkeyWorld implements Disposable {
   /** The configuration gets the secret that is right now, and is reloaded. */
   tellSecret(): void {
     this.configuration.secrets = new Map([[productKey, this.authority.secret]]);
-    for (const { agent } of this.alive) if (!agent.isDead) agent.reload();
+    for (const { agent } of this.sites) if (!agent.isDead) agent.reload();
   }
 
   /** While an agent speaks the plain protocol, its unfinished operations may be in doubt. */
