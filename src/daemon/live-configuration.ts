@@ -7,7 +7,8 @@ import type { SettingMeta } from '../config/types.ts';
 import { defaultLeaseTerms, type LeaseTerms } from '../domain/lease.ts';
 import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import type { UpstreamCredentials } from '../service/access/credential.ts';
-import type { AgentCheckoutParts, AgentCouponParts } from '../service/agent/coupon.ts';
+import type { AgentCheckoutParts } from '../service/agent/checkout.ts';
+import type { AgentCouponParts } from '../service/agent/coupon.ts';
 import type { AgentLicenseParts } from '../service/agent/license.ts';
 import { AgentProducts } from '../service/agent/products.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
@@ -130,12 +131,11 @@ export class LiveConfiguration {
 
   readonly couponSettings: AgentCouponParts['settings'] = () => {
     const { sync, freshness } = this.#configuration;
-    return { freshness, maxPending: sync.maxPending };
+    return { freshness, maxPending: sync.maxPending, timeoutMs: this.upstream.timeoutMs };
   };
 
   readonly checkoutSettings: AgentCheckoutParts['settings'] = () => {
-    const { freshness } = this.#configuration;
-    return { freshness, unknownMs: freshness.unknownMs };
+    return { ...this.couponSettings(), unknownMs: this.#configuration.freshness.unknownMs };
   };
 
   #digestCredentials(): UpstreamCredentials {

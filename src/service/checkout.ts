@@ -65,9 +65,13 @@ export async function quoteCoupon(
 }
 
 /** Quotes a coupon of an agent's mirror. The agent knows no collections, so it takes them from the cart. */
-export function quoteMirroredCoupon(reader: Reader, { accountId, cart, now }: QuoteRequest): Quote {
+export function quoteMirroredCoupon(
+  reader: Reader,
+  { accountId, cart, now, isUnlimited = false }: QuoteRequest,
+): Quote {
   const coupon = reader.mirror.byCode(cart.code)?.coupon ?? null;
-  const redemptions = coupon === null ? 0 : reader.redemptions.countOf(accountId, coupon.id);
+  const isCounted = coupon !== null && !isUnlimited;
+  const redemptions = isCounted ? reader.redemptions.countOf(accountId, coupon.id) : 0;
   return quoteCart(coupon, cart, { now, redemptions });
 }
 
@@ -164,10 +168,10 @@ export async function redeemCoupon(
   });
 }
 
-/** Redeems a coupon of an agent's mirror. The upstream is not notified. */
+/** Redeems a coupon of an agent's mirror. The upstream is not notified. `isUnlimited`: `usage_limit` does not count. */
 export async function redeemMirroredCoupon(
   transaction: Transaction,
-  command: RedeemCoupon,
+  command: RedeemCoupon & Pick<QuoteRequest, 'isUnlimited'>,
   { now }: Context,
 ): Promise<Result<RedeemedCoupon>> {
   return await redeemOnce(transaction, command, now, async () =>

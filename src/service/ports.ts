@@ -1,7 +1,9 @@
 import type { Coupon, CouponTerms } from '../domain/checkout/coupon.ts';
+import type { Quote } from '../domain/checkout/quote.ts';
 import type { License } from '../domain/license.ts';
 import type { QueueName, LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
+import type { PushedResult, Reach } from '../domain/sync/push.ts';
 import type { Result } from '../domain/problem/problem.ts';
 
 /** The time; tests use a fake clock. */
@@ -119,13 +121,9 @@ export type PushLimits = { operations: number; bytes: number };
 /** What `GET /sync/v1` says about a Latchkey upstream. `epoch`: the id of the history of its store. */
 export type SyncInfo = { instance: string; epoch: string; limits: PushLimits; maxWaitS: number };
 
-/** The answer to a push. `results`: of the operations that were not applied, by their ids. */
+/** The answer to a push. `results`: by the ids of the operations; one without a result was applied. */
 export type PushAnswer =
-  | {
-      kind: 'results';
-      epoch: string;
-      results: Readonly<Record<string, { outcome: 'refused' | 'conflicted'; code: string }>>;
-    }
+  | { kind: 'results'; epoch: string; results: Readonly<Record<string, PushedResult>> }
   /** Another push of this agent had the same number: its state directory is used twice, or was restored. */
   | { kind: 'reused' }
   | { kind: 'out_of_sequence'; last: number; epoch: string };
@@ -161,9 +159,9 @@ export type KnownAnswer = readonly {
 
 /** A Latchkey upstream that speaks `/sync/v1`. Each call is one request; failures are outcomes. */
 export interface SyncUpstream {
-  info(productId: string, signal: AbortSignal): Promise<Outcome<SyncInfo>>;
+  info(productId: Reach, signal: AbortSignal): Promise<Outcome<SyncInfo>>;
   push(
-    productId: string,
+    productId: Reach,
     push: { seq: number; body: string },
     signal: AbortSignal,
   ): Promise<Outcome<PushAnswer>>;
@@ -174,11 +172,13 @@ export interface SyncUpstream {
     signal: AbortSignal,
   ): Promise<Outcome<ChangesAnswer>>;
   known(
-    productId: string,
+    productId: Reach,
     agent: string,
     ids: readonly string[],
     signal: AbortSignal,
   ): Promise<Outcome<KnownAnswer>>;
+  /** The quote of an order's redemption, which was too long for the answer to its push. */
+  quoteOf(order: string, signal: AbortSignal): Promise<Outcome<Quote>>;
   /** The body of a push. */
   writePush(agent: string, seq: number, operations: readonly Operation[]): string;
 }
@@ -231,6 +231,8 @@ export interface CouponFetch {
   admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'>;
   /** Returns an admission that was not used. */
   giveBack(): void;
+  /** Whether changes of coupons may be sent now, as far as is known. */
+  isReachable(): boolean;
   /** Sends a creation that is committed as in flight, once. The outcome is stored before the promise resolves. */
   create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>>;
   /** Queues a background read of the whole list. */

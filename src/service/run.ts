@@ -125,6 +125,11 @@ const audited: {
     subject: order,
     detail: `coupon ${couponId}`,
   }),
+  queueVoid: ({ order, couponId }) => ({
+    act: 'redemption.void',
+    subject: order,
+    detail: `coupon ${couponId}`,
+  }),
   issueToken: ({ token }, { productKey }) => ({
     act: 'token.issue',
     subject: token.tokenId,

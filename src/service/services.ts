@@ -103,6 +103,12 @@ export interface CheckoutService {
     writeOptions: WriteOptions,
     signal: AbortSignal,
   ): Promise<Result<RedemptionResponse>>;
+  /** Voids the redemption of an order. */
+  void(
+    command: { accountId: string; order: string },
+    writeOptions: WriteOptions,
+    signal: AbortSignal,
+  ): Promise<Result<unknown>>;
 }
 
 /** Problems that mean that the key is unknown here and nothing was changed. */

@@ -1,6 +1,7 @@
 import { backoffMs, type BackoffPolicy } from '../domain/outbox/delivery.ts';
-import { queueOf, type Operation } from '../domain/outbox/operation.ts';
-import type { Applied, Outcome } from '../domain/outbox/outcome.ts';
+import { isLicenseKind, queueOf, type Operation, type QueueName } from '../domain/outbox/operation.ts';
+import { isMissing, type Applied, type Outcome } from '../domain/outbox/outcome.ts';
+import type { Reach } from '../domain/sync/push.ts';
 import { agentIdOf } from '../service/outbox/agent-id.ts';
 import type { PlannedPush, ResumedPushes } from '../service/outbox/push.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
@@ -29,17 +30,19 @@ type BatchPushParts = {
   lifetime: AbortSignal;
 };
 
-/** How far a product has got. `failures`: attempts that failed in a row; `retryAt`: monotonic ms. */
+type Failed = Exclude<Outcome<never>, Applied<never>>;
+
+/** How far a reach has got. `failures`: attempts that failed in a row; `retryAt`: monotonic ms. */
 type Attempts = { failures: number; retryAt: number };
 
 /**
- * Delivers the changes of licenses to an upstream that speaks `/sync/v1`: one push of each product at a time, repeated
+ * Delivers changes to an upstream that speaks `/sync/v1`: one push of each product, and one of coupons, at a time, repeated
  * until it is answered.
  */
 export class BatchPush {
   readonly #parts: BatchPushParts;
-  readonly #active = new Map<string, Promise<void>>();
-  readonly #attempts = new Map<string, Attempts>();
+  readonly #active = new Map<Reach, Promise<void>>();
+  readonly #attempts = new Map<Reach, Attempts>();
   /** Calls that wait for the end of a push. */
   readonly #waiting = new Set<() => void>();
 
@@ -47,13 +50,13 @@ export class BatchPush {
     this.#parts = parts;
   }
 
-  /** Starts a push for each product that has something to send. Returns for how long nothing can be started, in ms. */
+  /** Starts a push for each reach that has something to send. Returns for how long nothing can be started, in ms. */
   startDue(signal: AbortSignal, onEnd: (error: unknown) => void): number {
     const { clock, limiter, settings } = this.#parts;
     const now = clock.monotonic();
     const admission = limiter.admission();
     if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
-    const waits = settings().productIds.map((productId) => {
+    const waits = [...settings().productIds, null].map((productId) => {
       if (this.#active.has(productId) || !limiter.isAccepted(productId)) return Infinity;
       const waitMs = this.#dueIn(productId, now);
       if (waitMs > 0) return waitMs;
@@ -68,25 +71,36 @@ export class BatchPush {
     await Promise.all(this.#active.values());
   }
 
+  /** Whether the last attempt to send a push of the reach has failed. */
+  isFailing(productId: Reach): boolean {
+    return this.#attempts.has(productId);
+  }
+
+  /** Ends the waits after failed attempts. */
+  endBackoff(): void {
+    for (const attempts of this.#attempts.values()) attempts.retryAt = 0;
+  }
+
   /** Resolves when a push of the product has ended; at once if none is unanswered. */
-  async pushed(productId: string, signal: AbortSignal): Promise<void> {
+  async pushed(productId: Reach, signal: AbortSignal): Promise<void> {
     if (this.#parts.reader.pushes.get(productId)?.isAnswered !== false) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
     await raceWithAbort(promise, signal).finally(() => this.#waiting.delete(resolve));
   }
 
-  #dueIn(productId: string, now: number): number {
+  #dueIn(productId: Reach, now: number): number {
     const { reader } = this.#parts;
     const { retryAt } = this.#attempts.get(productId) ?? { retryAt: 0 };
     if (retryAt > now) return retryAt - now;
     if (reader.pushes.get(productId)?.isAnswered === false) return 0;
     if (reader.operations.uncertainOf(productId, 1).length > 0) return 0;
+    if (productId === null) return reader.operations.pendingCoupons(1).length > 0 ? 0 : Infinity;
     if (reader.operations.due(now, 1, (owner) => owner === productId).length > 0) return 0;
     return (reader.operations.nextDueAt(now) ?? Infinity) - now;
   }
 
-  #start(productId: string, signal: AbortSignal, onEnd: (error: unknown) => void): void {
+  #start(productId: Reach, signal: AbortSignal, onEnd: (error: unknown) => void): void {
     const end = (error: unknown): void => {
       this.#active.delete(productId);
       for (const resolve of this.#waiting) resolve();
@@ -98,7 +112,7 @@ export class BatchPush {
     );
   }
 
-  async #push(productId: string, signal: AbortSignal): Promise<void> {
+  async #push(productId: Reach, signal: AbortSignal): Promise<void> {
     const { reader, limiter, clock, writer, limits } = this.#parts;
     // The limiter comes first: operations that are marked as in flight must be sent at once.
     const admission = await limiter.admit('push', signal);
@@ -126,7 +140,7 @@ export class BatchPush {
   }
 
   /** Asks what became of operations of an earlier identity. */
-  async #askAbout(productId: string, operations: readonly Operation[]): Promise<void> {
+  async #askAbout(productId: Reach, operations: readonly Operation[]): Promise<void> {
     const { reader, writer, syncUpstream, clock, limiter, lifetime } = this.#parts;
     const agent = agentIdOf(reader);
     if (agent === null) {
@@ -146,10 +160,9 @@ export class BatchPush {
   /** Reads of the same keys end before the push, and new ones wait: a count is never read while a push may change it. */
   async #holdKeys({ operations }: PlannedPush, signal: AbortSignal): Promise<DisposableStack> {
     const guards = new DisposableStack();
-    const queues = new Map<string, Set<'counter' | 'state'>>();
+    const queues = new Map<string, Set<QueueName>>();
     for (const { subject, kind } of operations) {
-      const queue = queueOf[kind];
-      if (queue !== 'coupon') queues.set(subject, (queues.get(subject) ?? new Set()).add(queue));
+      if (isLicenseKind(kind)) queues.set(subject, (queues.get(subject) ?? new Set()).add(queueOf[kind]));
     }
     try {
       const held = await Promise.all(
@@ -164,7 +177,7 @@ export class BatchPush {
   }
 
   /** Null: meanwhile another identity has begun, or a person has chosen the plain protocol. */
-  async #storedBody(productId: string, planned: PlannedPush, signal: AbortSignal): Promise<string | null> {
+  async #storedBody(productId: Reach, planned: PlannedPush, signal: AbortSignal): Promise<string | null> {
     const { writer, syncUpstream, clock } = this.#parts;
     if (planned.body !== null) return planned.body;
     const body = syncUpstream.writePush(planned.agent, planned.seq, planned.operations);
@@ -174,16 +187,36 @@ export class BatchPush {
     return stored.ok ? body : null;
   }
 
-  async #send(productId: string, push: PlannedPush & { body: string }): Promise<void> {
+  async #send(productId: Reach, push: PlannedPush & { body: string }): Promise<void> {
     const { syncUpstream, clock, limiter, lifetime } = this.#parts;
     const sentAt = clock.monotonic();
     const outcome = await syncUpstream.push(productId, { seq: push.seq, body: push.body }, lifetime);
     limiter.observe(outcome, { owner: productId, subject: `push ${productId}`, sentAt });
-    if (outcome.outcome === 'applied') await this.#record(productId, push, outcome.value);
-    else this.#failed(productId, outcome);
+    if (outcome.outcome !== 'applied') return this.#failed(productId, outcome);
+    const answer = await this.#withQuotes(push, outcome.value);
+    if ('outcome' in answer) this.#failed(productId, answer);
+    else await this.#record(productId, push, answer);
   }
 
-  async #record(productId: string, { seq, agent }: PlannedPush, answer: PushAnswer): Promise<void> {
+  /** Asks for the quotes that were too long for the answer. Without one of them, the push counts as not answered. */
+  async #withQuotes({ operations }: PlannedPush, answer: PushAnswer): Promise<PushAnswer | Failed> {
+    const { syncUpstream, limiter, clock, lifetime } = this.#parts;
+    if (answer.kind !== 'results') return answer;
+    const results = { ...answer.results };
+    for (const { id, subject } of operations) {
+      const result = results[id];
+      if (result?.outcome !== 'applied' || result.quote !== null) continue;
+      const sentAt = clock.monotonic();
+      const outcome = await syncUpstream.quoteOf(subject, lifetime);
+      limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
+      if (outcome.outcome === 'applied') results[id] = { ...result, quote: outcome.value };
+      // A redemption that was voided since has no quote.
+      else if (!isMissing(outcome)) return outcome;
+    }
+    return { ...answer, results };
+  }
+
+  async #record(productId: Reach, { seq, agent }: PlannedPush, answer: PushAnswer): Promise<void> {
     const { writer, clock, log, meter, lifetime, settings } = this.#parts;
     this.#attempts.delete(productId);
     if (answer.kind !== 'results') meter.pushed('refused', { delivered: 0, rejected: 0 });
@@ -212,7 +245,7 @@ export class BatchPush {
   }
 
   /** Whatever happened to it: the same push is sent again. */
-  #failed(productId: string, outcome: Exclude<Outcome<never>, Applied<never>>): void {
+  #failed(productId: Reach, outcome: Failed): void {
     const { clock, log, meter, settings, fraction } = this.#parts;
     meter.pushed('failed', { delivered: 0, rejected: 0 });
     const failures = (this.#attempts.get(productId)?.failures ?? 0) + 1;
@@ -224,7 +257,7 @@ export class BatchPush {
 }
 
 /** The upstream was restored: what is sent again, and what is lost. */
-export function logResumed(log: Log, product: string, { lost, ...resumed }: ResumedPushes): void {
+export function logResumed(log: Log, product: Reach, { lost, ...resumed }: ResumedPushes): void {
   log.warn({ product, ...resumed }, 'pushes continue from another number');
   if (lost === null) return;
   const { operations } = lost;

@@ -27,7 +27,7 @@ import type { Reader } from '../service/tables.ts';
 import { persist, persistIfRoom } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
-import { provisionalCoupon } from '../service/outbox/provisional-coupon.ts';
+import { provisionalCoupon } from '../domain/outbox/coupon-payload.ts';
 
 type CouponSyncParts = {
   reader: Reader;
@@ -84,6 +84,11 @@ export class CouponSync implements CouponFetch {
 
   giveBack(): void {
     this.#parts.limiter.giveBack();
+  }
+
+  isReachable(): boolean {
+    const { limiter } = this.#parts;
+    return limiter.admission().admitted && limiter.isAccepted(null);
   }
 
   async create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>> {

@@ -39,7 +39,7 @@ async function discoverOnce(
   { writer, syncUpstream, clock, log, limiter, settings, onFound, lifetime }: DiscoverParts,
   signal: AbortSignal,
 ): Promise<'none' | 'settling' | 'found'> {
-  const productId = settings().productIds.find((id) => limiter.isAccepted(id));
+  const productId = [...settings().productIds, null].find((id) => limiter.isAccepted(id));
   if (productId === undefined) return 'none';
   const admission = await limiter.admit('refresh', signal);
   if (!admission.admitted) return 'none';

@@ -1,7 +1,7 @@
 import type { License } from '../domain/license.ts';
 import type { Step } from '../domain/outbox/delivery.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
-import type { LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
+import { isLicenseKind, type Operation } from '../domain/outbox/operation.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { QueueKey } from '../service/outbox/tables.ts';
 import { protocolOf } from '../service/outbox/protocol.ts';
@@ -88,9 +88,7 @@ export class Push implements Deliveries {
     };
     const loop = async (): Promise<void> => {
       while (!run.signal.aborted) {
-        const waitMs = isPushing(this.#parts.reader)
-          ? Math.min(this.#startDue(run, isOfNoProduct), this.#startBatches(run))
-          : this.#startDue(run, () => true);
+        const waitMs = isPushing(this.#parts.reader) ? this.#startBatches(run) : this.#startDue(run);
         await this.#wake.wait(Math.min(waitMs, maxSleepMs), run.signal);
       }
       await Promise.all([...this.#active.values(), this.#batches.settled()]);
@@ -101,6 +99,12 @@ export class Push implements Deliveries {
   /** Resolves when a push of the product has ended; at once if none is unanswered. */
   async pushed(productId: string, signal: AbortSignal): Promise<void> {
     await this.#batches.pushed(productId, signal);
+  }
+
+  /** Ends the waits of pushes after failed attempts. */
+  endBackoff(): void {
+    this.#batches.endBackoff();
+    this.#wake.up();
   }
 
   wake(queue?: Pick<QueueKey, 'subject' | 'queue'>): void {
@@ -142,6 +146,8 @@ export class Push implements Deliveries {
     const operation = reader.operations.get(operationId);
     if (operation === null) return true;
     const { progress } = operation;
+    const isFailing = untilFailure && isPushing(reader) && this.#batches.isFailing(operation.productId);
+    if (isFailing) return true;
     if (progress.state === 'in_flight') return false;
     if (progress.state !== 'pending') return progress.state !== 'uncertain' || untilFailure || progress.held;
     const isStuck = !limiter.isAccepted(operation.productId);
@@ -168,7 +174,7 @@ export class Push implements Deliveries {
   }
 
   /** Starts steps for due queues while there is room. Returns for how long nothing can be started, in ms. */
-  #startDue(run: Run, isTaken: (productId: string | null) => boolean): number {
+  #startDue(run: Run): number {
     const { reader, clock, limiter, settings } = this.#parts;
     const now = clock.monotonic();
     while (!run.signal.aborted) {
@@ -177,7 +183,7 @@ export class Push implements Deliveries {
       if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
       if (!this.#hasRoom()) return Infinity;
       const max = settings().concurrency * readAhead;
-      const due = reader.operations.due(now, max, (owner) => isTaken(owner) && limiter.isAccepted(owner));
+      const due = reader.operations.due(now, max, (owner) => limiter.isAccepted(owner));
       this.#due = due.filter((queue) => !this.#active.has(nameOf(queue)));
       if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
     }
@@ -309,15 +315,6 @@ export class Push implements Deliveries {
 
 function isPushing(reader: Reader): boolean {
   return protocolOf(reader) === 'latchkey';
-}
-
-/** Coupons are created by the plain protocol. */
-function isOfNoProduct(productId: string | null): boolean {
-  return productId === null;
-}
-
-function isLicenseKind(kind: Operation['kind']): kind is LicenseOperationKind {
-  return kind !== 'create_coupon';
 }
 
 function nameOf({ queue, subject }: Pick<QueueKey, 'subject' | 'queue'>): string {

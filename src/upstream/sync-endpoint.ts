@@ -1,6 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { instanceHeader } from '../domain/header-names.ts';
+import type { Quote } from '../domain/checkout/quote.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
+import type { Reach } from '../domain/sync/push.ts';
 import type {
   ChangesAnswer,
   FollowRequest,
@@ -18,6 +20,7 @@ import {
   readKnown,
   idsOf,
   readPushReply,
+  readQuote,
   refusalOfNumber,
   writeFollow,
   writePush,
@@ -26,13 +29,12 @@ import { dialects, type JsonObject, type Parsed, readObject } from './wire.ts';
 
 type Settings = Pick<
   SpecificationSettings,
-  'baseUrl' | 'secretOf' | 'headers' | 'userAgent' | 'self' | 'onOutcome' | 'onDate'
+  'baseUrl' | 'apiKey' | 'secretOf' | 'headers' | 'userAgent' | 'self' | 'onOutcome' | 'onDate'
 > & { timeoutMs: number };
 
 type Call<Value> = {
-  /** Below `/sync/v1`. */
   path: string;
-  productId: string;
+  productId: Reach;
   /** Null: a GET. */
   body: string | null;
   read: (body: JsonObject) => Parsed<Value>;
@@ -53,12 +55,12 @@ export class SyncEndpoint implements SyncUpstream {
     this.#clock = clock;
   }
 
-  async info(productId: string, signal: AbortSignal): Promise<Outcome<SyncInfo>> {
-    return await this.#call({ path: '', productId, body: null, read: readInfo, signal });
+  async info(productId: Reach, signal: AbortSignal): Promise<Outcome<SyncInfo>> {
+    return await this.#call({ path: '/sync/v1', productId, body: null, read: readInfo, signal });
   }
 
   async push(
-    productId: string,
+    productId: Reach,
     { seq, body }: { seq: number; body: string },
     signal: AbortSignal,
   ): Promise<Outcome<PushAnswer>> {
@@ -66,7 +68,7 @@ export class SyncEndpoint implements SyncUpstream {
       const refusal = refusalOfNumber(answer);
       return refusal === null ? readPushReply(answer, { seq, ids: idsOf(body) }) : { value: refusal };
     };
-    return await this.#call({ path: '/push', productId, body, read, signal });
+    return await this.#call({ path: '/sync/v1/push', productId, body, read, signal });
   }
 
   async changes(
@@ -77,25 +79,30 @@ export class SyncEndpoint implements SyncUpstream {
   ): Promise<Outcome<ChangesAnswer>> {
     const body = writeFollow(agent, request);
     const waitMs = request.waitS * 1_000;
-    return await this.#call({ path: '/changes', productId, body, read: readChanges, waitMs, signal });
+    return await this.#call({ path: '/sync/v1/changes', productId, body, read: readChanges, waitMs, signal });
   }
 
   async known(
-    productId: string,
+    productId: Reach,
     agent: string,
     ids: readonly string[],
     signal: AbortSignal,
   ): Promise<Outcome<KnownAnswer>> {
     const body = JSON.stringify({ agent, ids });
-    return await this.#call({ path: '/known', productId, body, read: readKnown, signal });
+    return await this.#call({ path: '/sync/v1/known', productId, body, read: readKnown, signal });
+  }
+
+  async quoteOf(order: string, signal: AbortSignal): Promise<Outcome<Quote>> {
+    const path = `/agent/v1/redemptions/${encodeURIComponent(order)}`;
+    return await this.#call({ path, productId: null, body: null, read: readQuote, signal });
   }
 
   readonly writePush: SyncUpstream['writePush'] = writePush;
 
   async #call<Value>(call: Call<Value>): Promise<Outcome<Value>> {
-    const { secretOf, self, timeoutMs, onOutcome, onDate } = this.#settings;
-    const credential = secretOf(call.productId);
-    if (credential === null) return notApplied('unauthorized', 'no secret is configured for the product');
+    const { secretOf, apiKey, self, timeoutMs, onOutcome, onDate } = this.#settings;
+    const credential = call.productId === null ? apiKey() : secretOf(call.productId);
+    if (credential === null) return notApplied('unauthorized', 'no credential is configured for it');
     const startedAt = this.#clock.monotonic();
     const limitMs = timeoutMs + (call.waitMs ?? 0);
     const { exchange, discard } = await this.#transport.send(
@@ -114,7 +121,7 @@ export class SyncEndpoint implements SyncUpstream {
     });
     onOutcome?.({
       method: call.body === null ? 'GET' : 'POST',
-      path: `/sync/v1${call.path}`,
+      path: call.path,
       requestId: null,
       outcome: outcome.outcome,
       status: exchange.type === 'answered' ? exchange.status : null,
@@ -125,17 +132,17 @@ export class SyncEndpoint implements SyncUpstream {
     return outcome;
   }
 
-  #requestOf({ path, body }: Call<unknown>, credential: string): Dispatcher.DispatchOptions {
+  #requestOf({ path, body, productId }: Call<unknown>, credential: string): Dispatcher.DispatchOptions {
     const { baseUrl, userAgent, self, headers: names } = this.#settings;
     const { origin, pathname } = new URL(baseUrl);
-    const target = `${pathname.replace(/\/$/, '')}/sync/v1${path}`;
+    const target = `${pathname.replace(/\/$/, '')}${path}`;
     const headers = {
       accept: 'application/json',
       'accept-encoding': 'identity',
       'cache-control': 'no-cache',
       'user-agent': userAgent,
       ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
-      [names.productSecret]: credential,
+      [productId === null ? names.apiKey : names.productSecret]: credential,
     };
     return body === null
       ? { origin, method: 'GET', path: target, headers }

@@ -1,8 +1,11 @@
 import { z } from 'zod';
+import { quoteReasons, type Cart, type Quote } from '../domain/checkout/quote.ts';
 import type { Operation } from '../domain/outbox/operation.ts';
 import { formatDatetime, parseDatetime } from '../domain/time.ts';
 import type { ChangesAnswer, FollowRequest, KnownAnswer, PushAnswer, SyncInfo } from '../service/ports.ts';
-import { type JsonObject, type Parsed, readBareLicense } from './wire.ts';
+import type { PushedResult } from '../domain/sync/push.ts';
+import { provisionalCoupon, sentRedemption } from '../domain/outbox/coupon-payload.ts';
+import { type JsonObject, type Parsed, readBareLicense, writeCoupon } from './wire.ts';
 
 /* The bodies of `/sync/v1`, as an agent sends and reads them (src/sync/README.md, Between Latchkeys). */
 
@@ -16,14 +19,38 @@ export function idsOf(body: string): string[] {
   return operations.map(({ id }) => id);
 }
 
-function writeOperation({ id, kind, subject, createdAt, seenEnabled }: Operation): object {
-  return {
-    id,
-    kind,
-    license_key: subject,
-    at: formatDatetime(createdAt),
-    ...(kind === 'enable' && { seen_enabled: seenEnabled === true }),
-  };
+function writeOperation(operation: Operation): object {
+  const { id, kind, subject, createdAt } = operation;
+  const common = { id, kind, at: formatDatetime(createdAt) };
+  switch (kind) {
+    case 'create_coupon':
+      return { ...common, coupon: writeCoupon(provisionalCoupon(operation)) };
+    case 'redeem': {
+      const { at, cart, discounts, provisional } = sentRedemption(operation);
+      const redemption = { order: subject, cart: writeCart(cart), provisional };
+      return { ...common, at: formatDatetime(at), ...redemption, ...(discounts !== null && { discounts }) };
+    }
+    case 'void':
+      return { ...common, order: subject };
+    case 'enable':
+      return { ...common, license_key: subject, seen_enabled: operation.seenEnabled === true };
+    case 'usage':
+    case 'decrease':
+    case 'disable':
+      return { ...common, license_key: subject };
+  }
+}
+
+/** Without the members that have their usual values. */
+function writeCart({ code, currency, lines }: Cart): object {
+  const items = lines.map(({ productKey, amount, quantity, collectionIds, recurring }) => ({
+    product_key: productKey,
+    amount,
+    ...(quantity !== 1 && { quantity }),
+    ...(collectionIds.length > 0 && { collection_ids: collectionIds }),
+    ...(recurring && { recurring }),
+  }));
+  return { code, ...(currency !== null && { currency }), items };
 }
 
 export function writeFollow(agent: string, request: FollowRequest): string {
@@ -56,9 +83,41 @@ const problemCode = z
   .regex(/^[a-z_]{1,64}$/)
   .catch('unknown');
 
+const quote = z
+  .object({
+    code: text,
+    coupon_id: z.int().nullable(),
+    reasons: z.array(z.enum(quoteReasons)),
+    subtotal: z.int(),
+    eligible_subtotal: z.int(),
+    discount: z.int(),
+    total: z.int(),
+    lines: z.array(
+      z
+        .object({ product_key: text, amount: z.int(), quantity: z.int(), discount: z.int() })
+        .transform(({ product_key: productKey, ...line }) => ({ productKey, ...line })),
+    ),
+  })
+  .transform(({ coupon_id: couponId, eligible_subtotal: eligibleSubtotal, ...rest }): Quote => ({
+    couponId,
+    eligibleSubtotal,
+    ...rest,
+  }));
+
+const redemption = z.object({ data: quote });
+
+export function readQuote(body: JsonObject): Parsed<Quote> {
+  const read = redemption.safeParse(body);
+  return read.success ? { value: read.data.data } : { fault: 'the response is not that of a redemption' };
+}
+
 const result = z.object({
   outcome: z.enum(['applied', 'refused', 'conflicted']),
   code: problemCode.optional(),
+  reasons: z.array(problemCode).max(20).optional(),
+  coupon_id: z.int().optional(),
+  over_limit: z.literal(true).optional(),
+  quote: quote.nullable().optional(),
 });
 const reply = z.object({
   data: z.object({ epoch: text, seq: z.int(), results: z.array(result.nullable()) }),
@@ -74,12 +133,22 @@ export function readPushReply(
   const { epoch, results, seq: answered } = read.data.data;
   if (answered !== seq || results.length !== ids.length)
     return { fault: 'the response is that of another push' };
-  const rejected = ids.flatMap((id, index) => {
+  const said = ids.flatMap((id, index) => {
     const each = results[index] ?? null;
-    if (each === null || each.outcome === 'applied') return [];
-    return [[id, { outcome: each.outcome, code: each.code ?? 'unknown' }] as const];
+    return each === null ? [] : [[id, resultOf(each)] as const];
   });
-  return { value: { kind: 'results', epoch, results: Object.fromEntries(rejected) } };
+  return { value: { kind: 'results', epoch, results: Object.fromEntries(said) } };
+}
+
+function resultOf({ outcome, code = 'unknown', ...more }: z.infer<typeof result>): PushedResult {
+  const { reasons, coupon_id: couponId, over_limit: overLimit, quote: quoted } = more;
+  if (outcome !== 'applied') return { outcome, code, ...(reasons !== undefined && { reasons }) };
+  return {
+    outcome,
+    ...(couponId !== undefined && { couponId }),
+    ...(overLimit !== undefined && { overLimit }),
+    ...(quoted !== undefined && { quote: quoted }),
+  };
 }
 
 const refusal = z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
-import { isHeld, operationStates, type Operation } from '../domain/outbox/operation.ts';
+import { isHeld, operationKinds, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
 import { boolean, oneOf, instant, parameters } from './parameters.ts';
 import { licenseKeyFilter } from './license.ts';
@@ -8,9 +8,11 @@ import { pageShape } from './page.ts';
 
 const shape = z.object({
   id: z.string(),
-  kind: z.enum(['usage', 'decrease', 'disable', 'enable', 'create_coupon']),
+  kind: z.enum(operationKinds),
   license_key: z.string().nullable(),
-  subject: z.string().describe('The license key or the coupon code that the operation changes.'),
+  subject: z
+    .string()
+    .describe('What the operation changes: a license key, a coupon code, or the redemption of an order.'),
   state: z.enum(operationStates),
   held: z.boolean().describe('Whether the operation waits for the decision of a person.'),
   attempts: z.int(),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { Cart } from '../../src/domain/checkout/quote.ts';
-import { agentCheckoutService } from '../../src/service/agent/coupon.ts';
+import { agentCheckoutService } from '../../src/service/agent/checkout.ts';
 import type { CheckoutService } from '../../src/service/services.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { createManualHarness, never, type ManualHarness } from '../support/harness/manual-harness.ts';
@@ -11,14 +11,15 @@ const accountId = 'default';
 const asked = { actor: null, requestId: null, idempotency: null };
 
 function checkout(harness: ManualHarness, { isConfigured = true } = {}): CheckoutService {
-  const { store: reader, writer, clock, sync, freshness } = harness;
+  const { store: reader, writer, clock, sync, freshness, maxPending } = harness;
   return agentCheckoutService({
     reader,
     writer,
     clock,
     fetcher: sync.coupons,
     isConfigured: () => isConfigured,
-    settings: () => ({ freshness, unknownMs: minute }),
+    deliveries: sync.push,
+    settings: () => ({ freshness, unknownMs: minute, maxPending, timeoutMs: 10 * second }),
   });
 }
 

@@ -31,8 +31,8 @@ function couponService(harness: ManualHarness, { isConfigured = true } = {}): Co
     log: silent,
     fetcher: sync.coupons,
     isConfigured: () => isConfigured,
-    wake: () => sync.push.wake(),
-    settings: () => ({ freshness, maxPending }),
+    deliveries: sync.push,
+    settings: () => ({ freshness, maxPending, timeoutMs: 10_000 }),
   });
 }
 

@@ -17,6 +17,8 @@ const kinds: Readonly<Record<Operation['kind'], string>> = {
   disable: 'Disable',
   enable: 'Enable',
   create_coupon: 'New coupon',
+  redeem: 'Coupon redeemed by order',
+  void: 'Redemption voided of order',
 };
 
 const tones: Readonly<Record<Operation['state'], Tone>> = {

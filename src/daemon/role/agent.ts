@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
-import { agentCheckoutService, agentCouponService } from '../../service/agent/coupon.ts';
+import { agentCheckoutService } from '../../service/agent/checkout.ts';
+import { agentCouponService } from '../../service/agent/coupon.ts';
 import { agentLicenseService } from '../../service/agent/license.ts';
 import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
@@ -43,13 +44,14 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     couponService: agentCouponService({
       ...parts,
       fetcher: sync.coupons,
+      deliveries: sync.push,
       isConfigured,
-      wake: () => sync.push.wake(),
       settings: current.couponSettings,
     }),
     checkout: agentCheckoutService({
       ...parts,
       fetcher: sync.coupons,
+      deliveries: sync.push,
       isConfigured,
       settings: current.checkoutSettings,
     }),
@@ -68,6 +70,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));
       // The changes of a product that is configured again can be sent.
+      sync.push.endBackoff();
       sync.push.wake();
       sync.wakePreload();
     },
@@ -207,6 +210,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
   };
   const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (writeOptions) => {
     const done = await writer.write('pauseSync', { isPaused: value }, writeOptions);
+    push.endBackoff();
     if (isPausedNow(value)) limiter.pause();
     else limiter.resume();
     sync.wakePreload();
@@ -217,6 +221,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
     resume: setPaused(false),
     async now(writeOptions) {
       const done = await writer.write('retryNow', {}, writeOptions);
+      push.endBackoff();
       limiter.closeBreaker();
       sync.wakePreload();
       return done;

@@ -58,7 +58,7 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
   return {
     licenseService: heldLicenseService({ reader, writer, clock, leases: holder, productKeys }),
     couponService: { create: notOffered, list: notOffered, get: notOffered },
-    checkout: { quote: notOffered, redeem: notOffered },
+    checkout: { quote: notOffered, redeem: notOffered, void: notOffered },
     credentials: tokenCredentials({ reader, verifiedNow: () => clock.verified(), uses }),
     productName: (productKey) => current.productName(productKey),
     upstream: null,

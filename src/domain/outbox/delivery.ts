@@ -51,6 +51,10 @@ export function nextStep(queue: QueueView): Step {
     case 'disable':
     case 'create_coupon':
       return { step: 'send', operation: head, baseUses: null };
+    case 'redeem':
+    case 'void':
+      // Only a push to `/sync/v1` sends it.
+      return { step: 'none' };
     default:
       return head.kind satisfies never;
   }

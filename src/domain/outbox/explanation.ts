@@ -1,6 +1,7 @@
 import { countAfter } from '../license.ts';
 import {
   isHeld,
+  queueOf,
   type Operation,
   type OperationKind,
   type OperationProgress,
@@ -31,6 +32,7 @@ export const waitCauses = [
   'retry_after',
   'reconcile_delay',
   'behind',
+  'protocol',
   'backoff',
   'turn',
 ] as const;
@@ -61,6 +63,8 @@ export type Surroundings = {
   isHead: boolean;
   blocker: Blocker | null;
   shown: ShownLicense | null;
+  /** The upstream speaks `/sync/v1`. */
+  isPushing: boolean;
 };
 
 export function explain(operation: Operation, surroundings: Surroundings): Explanation {
@@ -131,12 +135,16 @@ const onceNothingArrives = 'After the reconcile delay,';
 const countRead = `${onceNothingArrives} Latchkey reads the count in the store, which shows whether it was applied.`;
 const keyRead = `${onceNothingArrives} Latchkey reads the key from the store, which shows whether it was applied.`;
 
+const upstreamAsked = 'Latchkey asks the upstream what became of it.';
+
 const readBack: Record<OperationKind, string> = {
   usage: countRead,
   decrease: countRead,
   disable: keyRead,
   enable: keyRead,
   create_coupon: `${onceNothingArrives} Latchkey looks for its code among the coupons of the store.`,
+  redeem: upstreamAsked,
+  void: upstreamAsked,
 };
 
 const movedOn = 'the store has changed since';
@@ -147,6 +155,8 @@ const conflicts: Record<OperationKind, string> = {
   disable: movedOn,
   enable: 'the key was disabled in the store after it was seen enabled here, and a revocation wins',
   create_coupon: 'the store has another coupon with this code',
+  redeem: movedOn,
+  void: movedOn,
 };
 
 const causes: Record<OperationWait['cause'], string> = {
@@ -158,7 +168,9 @@ const causes: Record<OperationWait['cause'], string> = {
   upstream_away: 'The store is unavailable. The next attempt is due',
   retry_after: 'The store asked us to slow down',
   reconcile_delay: 'An earlier attempt may still arrive at the store (sync.reconcile_after)',
-  behind: 'Earlier changes of the same key or coupon go first',
+  behind: 'Earlier changes of the same key, coupon or order go first',
+  protocol:
+    'Redemptions are sent to an upstream that speaks /sync/v1, and this one does not, or has not answered yet',
   backoff: 'Waiting to retry after a failed attempt',
   turn: 'It is due, and is sent as soon as sync.rate allows',
 };
@@ -167,13 +179,14 @@ function waitsOf(operation: Operation, surroundings: Surroundings): readonly Ope
   const { progress, nextAt } = operation;
   const isOnItsWay = progress.state === 'pending' || (progress.state === 'uncertain' && !isHeld(operation));
   if (!isOnItsWay) return [];
-  const { now, reconcileAt, isHead, blocker } = surroundings;
+  const { now, reconcileAt, isHead, blocker, isPushing } = surroundings;
   const waits: OperationWait[] = [];
   const wait = (cause: OperationWait['cause'], until: number | null = null): void => {
     waits.push({ cause, detail: causes[cause], leftMs: until === null ? null : Math.max(0, until - now) });
   };
   if (blocker !== null) wait(blocker.cause, 'until' in blocker ? blocker.until : null);
   if (reconcileAt !== null) wait('reconcile_delay', reconcileAt);
+  if (queueOf[operation.kind] === 'order' && !isPushing) wait('protocol');
   if (!isHead) wait('behind');
   else if (reconcileAt === null && nextAt !== null && nextAt > now) wait('backoff', nextAt);
   if (waits.length === 0) wait('turn');
@@ -220,7 +233,16 @@ const retry: Record<OperationKind, Effect> = {
     operation.progress.state === 'pending'
       ? triedAgain(isHeldUp)
       : 'Its code is looked for in the store first, and the coupon is created only if the code is free: never twice.',
+  redeem: orderSentAgain,
+  void: orderSentAgain,
 };
+
+/** An order redeems one coupon once, so nothing counts twice. */
+function orderSentAgain({ operation, isHeldUp }: Subject): string {
+  return operation.progress.state === 'pending'
+    ? triedAgain(isHeldUp)
+    : 'It is sent again. An order counts once, however often it is sent.';
+}
 
 function triedAgain(isHeldUp: boolean): string {
   const when = isHeldUp ? 'as soon as the reason for the wait is over' : 'at once';
@@ -270,6 +292,16 @@ const drop: Record<OperationKind, Effect> = {
       uncertain:
         'It is removed here. If it was created, the coupon stays in the store and is listed again from there.',
     }),
+  redeem: (subject) =>
+    givenUp(subject, {
+      clean: 'the store does not count the redemption, and it is removed here.',
+      uncertain: 'It is removed here. If it was applied, the store keeps counting the redemption.',
+    }),
+  void: (subject) =>
+    givenUp(subject, {
+      clean: 'the store keeps counting the redemption, which stays voided here.',
+      uncertain: 'It stays voided here. If it was not applied, the store keeps counting the redemption.',
+    }),
 };
 
 function givenUp({ operation }: Subject, { clean, uncertain }: { clean: string; uncertain: string }): string {
@@ -288,6 +320,8 @@ const confirm: Record<OperationKind, Effect> = {
   enable: () => `${nothingSent} The key stays as the store has it.`,
   create_coupon: () =>
     `${nothingSent} It is the coupon that the store lists under its code, also for orders that redeemed it here.`,
+  redeem: () => `${nothingSent} The redemption stays here.`,
+  void: () => `${nothingSent} The redemption stays voided here.`,
 };
 
 const nothingSent = 'It counts as delivered, and nothing is sent.';

@@ -1,11 +1,21 @@
 /** A local change to deliver to the upstream. */
-export type OperationKind = 'usage' | 'decrease' | 'disable' | 'enable' | 'create_coupon';
+export const operationKinds = [
+  'usage',
+  'decrease',
+  'disable',
+  'enable',
+  'create_coupon',
+  'redeem',
+  'void',
+] as const;
+
+export type OperationKind = (typeof operationKinds)[number];
 
 /** The changes of a license key. */
 export type LicenseOperationKind = Extract<OperationKind, 'usage' | 'decrease' | 'disable' | 'enable'>;
 
-/** First-in-first-out queues: the count of a key, the state of a key, a coupon code. */
-export type QueueName = 'counter' | 'state' | 'coupon';
+/** First-in-first-out queues: the count of a key, the state of a key, a coupon code, the redemption of an order. */
+export type QueueName = 'counter' | 'state' | 'coupon' | 'order';
 
 export const queueOf: Record<OperationKind, QueueName> = {
   usage: 'counter',
@@ -13,7 +23,13 @@ export const queueOf: Record<OperationKind, QueueName> = {
   disable: 'state',
   enable: 'state',
   create_coupon: 'coupon',
+  redeem: 'order',
+  void: 'order',
 };
+
+export function isLicenseKind(kind: OperationKind): kind is LicenseOperationKind {
+  return queueOf[kind] === 'counter' || queueOf[kind] === 'state';
+}
 
 /** Why an operation is dead: the upstream refused it, or no longer knows the license key. */
 export type DeathCause = 'refused' | 'missing';
@@ -58,9 +74,9 @@ type OperationIdentity = {
   /** The order of arrival in this store. */
   seq: number;
   kind: OperationKind;
-  /** The license key or coupon code. */
+  /** The license key, the coupon code, or the order of a redemption. */
   subject: string;
-  /** The id of the product whose secret sends it; null for coupons. */
+  /** The id of the product whose secret sends it; null: the API key, which sends changes of coupons. */
   productId: string | null;
   createdAt: number;
   /** The credential of the caller (`Principal.credential`); null for operations that were recorded without it. */

@@ -359,3 +359,7 @@ export const problems: Readonly<Record<ProblemCode, { status: number; title: str
   ...table,
   ...serverProblems,
 };
+
+export function isProblemCode(code: string): code is ProblemCode {
+  return Object.hasOwn(problems, code);
+}

@@ -9,6 +9,9 @@ import type { Scope, Tenant } from '../access/principal.ts';
  * Latchkeys). A reach is what a credential can change: an account, or a product of an account.
  */
 
+/** What a credential of an agent changes: a product by its secret, or null: coupons by the API key. */
+export type Reach = string | null;
+
 /** The version of the protocol. */
 export const syncProtocol = 1;
 
@@ -125,6 +128,11 @@ const undecided: ReadonlySet<string> = new Set<ProblemCode>(['license_not_found'
 export function isUndecided({ outcome, code }: { outcome: OperationOutcome; code?: string }): boolean {
   return outcome === 'refused' && code !== undefined && undecided.has(code);
 }
+
+/** A result as an agent reads it: a newer upstream may have other codes and reasons. */
+export type PushedResult =
+  | Extract<OperationResult, { outcome: 'applied' }>
+  | { outcome: 'refused' | 'conflicted'; code: string; reasons?: readonly string[] };
 
 /** The longest result without quote and reasons, in bytes, with room. */
 const plainResultBytes = 64;

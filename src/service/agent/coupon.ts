@@ -8,24 +8,24 @@ import {
 import { isRefused, type NotApplied } from '../../domain/outbox/outcome.ts';
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
-import {
-  type CouponResponse,
-  type CouponService,
-  type CouponList,
-  provenanceNow,
-  type CheckoutService,
-  type Provenance,
-  type QuoteResponse,
-  type RedemptionResponse,
-} from '../services.ts';
-import { withStoredCouponCode, storedCouponCode, quoteMirroredCoupon } from '../checkout.ts';
+import { type CouponResponse, type CouponService, type CouponList, provenanceNow } from '../services.ts';
+import { withStoredCouponCode } from '../checkout.ts';
 import { hasStoredResponse } from '../access/records.ts';
 import { afterCommit, type Writer } from '../writer.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon-creation.ts';
 import { mirroredSince } from './mirror.ts';
 import type { LocalLists, Reader } from '../tables.ts';
 import type { MirroredCoupon } from './tables.ts';
-import type { Clock, CouponFetch, Idempotency, Log, CouponLookup, WriteOptions } from '../ports.ts';
+import { protocolOf } from '../outbox/protocol.ts';
+import type {
+  Clock,
+  CouponFetch,
+  CouponLookup,
+  Deliveries,
+  Idempotency,
+  Log,
+  WriteOptions,
+} from '../ports.ts';
 import type { Page } from '../../domain/page.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 
@@ -37,11 +37,11 @@ export type AgentCouponParts = {
   clock: Clock;
   log: Pick<Log, 'error'>;
   fetcher: CouponFetch;
+  deliveries: Deliveries;
   /** Whether the upstream's API key is configured. */
   isConfigured: () => boolean;
-  /** Call it when the outbox has a new operation. */
-  wake: () => void;
-  settings: () => { freshness: FreshnessPolicy; maxPending: number };
+  /** `timeoutMs`: `upstream.timeout`, how long a creation waits for the answer to its push. */
+  settings: () => { freshness: FreshnessPolicy; maxPending: number; timeoutMs: number };
 };
 
 /** An agent reads coupons from its mirror, and creates them at the upstream as soon as the upstream can be reached. */
@@ -61,6 +61,7 @@ async function create(
 ): Promise<Result<CouponResponse>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, writer, fetcher, settings } = parts;
+  if (protocolOf(reader) === 'latchkey') return await createByPush(parts, terms, writeOptions, signal);
   const { idempotency } = writeOptions;
   const isReplay = hasStoredResponse(reader, idempotency);
   // A repeated request gets its stored response and must not be sent again.
@@ -76,8 +77,31 @@ async function create(
   const response = isSent
     ? await afterCommit(parts.log, () => send(parts, queued.value, idempotency), null)
     : null;
-  parts.wake();
+  parts.deliveries.wake();
   return response ?? done(respond(parts, queued.value, 'miss'));
+}
+
+/** Queues the coupon and waits for the answer to its push. */
+async function createByPush(
+  parts: AgentCouponParts,
+  terms: CouponTerms,
+  { idempotency, ...caller }: WriteOptions,
+  signal: AbortSignal,
+): Promise<Result<CouponResponse>> {
+  const { reader, writer, fetcher, deliveries, settings } = parts;
+  const { maxPending, timeoutMs } = settings();
+  const isReplay = hasStoredResponse(reader, idempotency);
+  const isAwaited = !isReplay && fetcher.isReachable();
+  const command = { terms, isSentNow: false, isAwaited, maxPending };
+  const queued = await writer.write('queueCoupon', command, isAwaited ? caller : { ...caller, idempotency });
+  if (!queued.ok) return queued;
+  const { operationId, isSent: _, ...coupon } = queued.value;
+  if (!isReplay) deliveries.wake();
+  if (!isAwaited) return done(respond(parts, coupon, 'miss'));
+  await deliveries.waitFor(operationId, { waitMs: timeoutMs, untilFailure: true }, signal);
+  const answer = { operationId, queued: coupon };
+  const answered = await writer.write('answerCoupon', answer, { ...caller, idempotency });
+  return answered.ok ? done(respond(parts, answered.value, 'miss')) : answered;
 }
 
 async function send(
@@ -180,23 +204,23 @@ type Aging = Pick<AgentCouponParts, 'clock' | 'fetcher'> & {
 };
 
 /** Whether to ask the upstream first. `confirmedAt`: null if the upstream has not seen the coupon yet. */
-function isExpired({ clock, settings }: Aging, confirmedAt: number | null): boolean {
+export function isExpired({ clock, settings }: Aging, confirmedAt: number | null): boolean {
   return confirmedAt !== null && freshnessAt(confirmedAt, settings().freshness, clock.now()) === 'expired';
 }
 
 /** Refreshes in the background if the coupons are no longer fresh. */
-function refreshOlder({ clock, fetcher, settings }: Aging, confirmedAt: number | null): void {
+export function refreshOlder({ clock, fetcher, settings }: Aging, confirmedAt: number | null): void {
   if (confirmedAt !== null && clock.now() - confirmedAt > settings().freshness.freshMs) fetcher.refresh();
 }
 
-function couponsUnreachable(lookup: CouponLookup<unknown>): Result<never> {
+export function couponsUnreachable(lookup: CouponLookup<unknown>): Result<never> {
   const details = { known: 'the disk is too full to store them', missing: 'the upstream has no such list' };
   const detail = lookup.found === 'unreachable' ? lookup.detail : details[lookup.found];
   return failWith('upstream_unreachable', `The upstream's coupons were never read: ${detail}`);
 }
 
 /** Coupons belong to the account, and this agent has no credential of the account. */
-function couponsNotConfigured(): Result<never> {
+export function couponsNotConfigured(): Result<never> {
   return failWith('coupons_not_configured', 'This agent has no API key of the upstream (upstream.api_key).');
 }
 
@@ -223,65 +247,4 @@ function matches(reader: Reader, coupon: Coupon, { code, productKey, state }: Co
   if (state === undefined) return true;
   const redemptions = reader.redemptions.countOf(defaultAccountId, coupon.id);
   return couponState(coupon, redemptions, state.at) === state.is;
-}
-
-/** `settings` and `isConfigured` return the current configuration. */
-export type AgentCheckoutParts = Pick<
-  AgentCouponParts,
-  'reader' | 'writer' | 'clock' | 'fetcher' | 'isConfigured'
-> & {
-  /** `unknownMs`: how long an agent waits until it asks the upstream again for unknown codes. */
-  settings: () => { freshness: FreshnessPolicy; unknownMs: number };
-};
-
-/** An agent quotes coupons from its mirror of the upstream's list, and stores redemptions itself. */
-export function agentCheckoutService(parts: AgentCheckoutParts): CheckoutService {
-  const { reader, writer, clock } = parts;
-  const stored = (code: string): Promise<string> =>
-    storedCouponCode(code, (each) => reader.mirror.byCode(each));
-  return {
-    async quote(accountId, sent, signal): Promise<Result<QuoteResponse>> {
-      const provenance = await refreshCode(parts, await stored(sent.code), signal);
-      if (!provenance.ok) return provenance;
-      const cart = { ...sent, code: await stored(sent.code) };
-      const quote = quoteMirroredCoupon(reader, { accountId, cart, now: clock.now() });
-      return done({ quote, provenance: provenance.value });
-    },
-    async redeem(command, writeOptions, signal): Promise<Result<RedemptionResponse>> {
-      const provenance = await refreshCode(parts, await stored(command.cart.code), signal);
-      if (!provenance.ok) return provenance;
-      const cart = { ...command.cart, code: await stored(command.cart.code) };
-      const redeemed = await writer.write('redeemMirroredCoupon', { ...command, cart }, writeOptions);
-      return redeemed.ok ? done({ ...redeemed.value, provenance: provenance.value }) : redeemed;
-    },
-  };
-}
-
-/**
- * Reads the upstream's list if the mirror does not have the code, or if the coupon is older than its grace. Unknown
- * codes cause at most one read in `unknownMs`, whatever their number.
- */
-async function refreshCode(
-  parts: AgentCheckoutParts,
-  code: string,
-  signal: AbortSignal,
-): Promise<Result<Provenance>> {
-  const { reader, clock, fetcher, isConfigured, settings } = parts;
-  if (!isConfigured()) return couponsNotConfigured();
-  const mirrored = reader.mirror.byCode(code);
-  if (mirrored !== null && !isExpired(parts, mirrored.confirmedAt)) {
-    const { confirmedAt } = mirrored;
-    refreshOlder(parts, confirmedAt);
-    return done(provenanceNow(parts, { confirmedAt, pending: confirmedAt === null ? 1 : 0, cache: 'hit' }));
-  }
-  const before = mirroredSince(reader);
-  if (before !== null && clock.now() - before <= settings().unknownMs) {
-    const { confirmedAt } = mirrored ?? { confirmedAt: before };
-    return done(provenanceNow(parts, { confirmedAt, pending: 0, cache: 'hit' }));
-  }
-  const lookup = await fetcher.list(signal);
-  const since = mirroredSince(reader);
-  if (since === null) return couponsUnreachable(lookup);
-  const { confirmedAt } = reader.mirror.byCode(code) ?? { confirmedAt: since };
-  return done(provenanceNow(parts, { confirmedAt, pending: 0, cache: since === before ? 'hit' : 'miss' }));
 }

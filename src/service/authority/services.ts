@@ -107,6 +107,7 @@ export function authorityCheckoutService(
       const redeemed = await writer.write('redeemCoupon', { ...command, cart }, writeOptions);
       return redeemed.ok ? done({ ...redeemed.value, provenance }) : redeemed;
     },
+    void: async (command, writeOptions) => await writer.write('voidRedemption', command, writeOptions),
   };
 }
 

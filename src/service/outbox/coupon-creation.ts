@@ -22,7 +22,8 @@ import type { Operation } from '../../domain/outbox/operation.ts';
 import { isRefused, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { confirmTime } from '../lifecycle/current-run.ts';
 import { awaitNextAttempt, operationInFlight, recordAmbiguous, refuseOperation } from './record-response.ts';
-import { couponPayload, provisionalCoupon, hasTerms, adoptCoupon } from './provisional-coupon.ts';
+import { couponPayload, provisionalCoupon } from '../../domain/outbox/coupon-payload.ts';
+import { hasTerms, adoptCoupon } from './provisional-coupon.ts';
 
 type QueueCoupon = {
   terms: CouponTerms;
@@ -32,6 +33,8 @@ type QueueCoupon = {
    * arrive.
    */
   isSentNow: boolean;
+  /** A caller waits for the answer to a push, so the upstream decides about a code that the mirror has. */
+  isAwaited?: boolean;
   maxPending: number;
 };
 
@@ -41,13 +44,17 @@ export type QueuedCoupon = MirroredCoupon & { operationId: string; isSent: boole
 /** Stores a coupon under a provisional id, with the operation that will create it at the upstream. */
 export function queueCoupon(
   transaction: Transaction,
-  { terms, isSentNow, maxPending }: QueueCoupon,
+  { terms, isSentNow, isAwaited = false, maxPending }: QueueCoupon,
   context: Context,
 ): Result<QueuedCoupon> {
   const { mirror } = transaction;
   if (!isPlainCouponCode(terms.code)) return failWithFaults([malformedCode]);
   // If the upstream can be reached, let it decide about a code that it already has.
-  if (mirror.provisionalByCode(terms.code) !== null || (!isSentNow && mirror.byCode(terms.code) !== null)) {
+  const isDecidedThere = isSentNow || isAwaited;
+  if (
+    mirror.provisionalByCode(terms.code) !== null ||
+    (!isDecidedThere && mirror.byCode(terms.code) !== null)
+  ) {
     return refuseTakenCode();
   }
   const room = refuseWhenFull(transaction, maxPending);
@@ -63,7 +70,7 @@ export function queueCoupon(
       kind: 'create_coupon',
       subject,
       productId: null,
-      payload: couponPayload(coupon),
+      payload: couponPayload(coupon, isAwaited),
     },
     context,
   );

@@ -10,6 +10,7 @@ import {
 import {
   mayHaveBeenApplied,
   isHeld,
+  isLicenseKind,
   queueOf,
   type Operation,
   type OperationState,
@@ -19,7 +20,10 @@ import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
-import { provisionalCoupon, adoptOnceListed } from './provisional-coupon.ts';
+import { isPlainChosen, protocolOf } from './protocol.ts';
+import { dropRedemption } from './redemption.ts';
+import { provisionalCoupon } from '../../domain/outbox/coupon-payload.ts';
+import { adoptOnceListed } from './provisional-coupon.ts';
 
 type DecideOperation = { operationId: string; decision: Decision };
 
@@ -42,6 +46,11 @@ export function decideOperation(
     );
   }
   const queue = queueOf[operation.kind];
+  if (queue === 'order' && decision === 'retry' && isPlainChosen(transaction)) {
+    const detail =
+      'The plain protocol sends no redemptions: drop or confirm it, or choose the protocol again.';
+    return failWith('operation_not_open', detail);
+  }
   // The operation that was at the front is now behind the retried one.
   const head = transaction.operations.head(operation.subject, queue);
   if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
@@ -67,9 +76,8 @@ function asRetried(operation: Operation): Operation {
 
 function riskOf({ kind }: Operation): string {
   const doubt = 'retried: an earlier attempt may have been applied';
-  return kind === 'create_coupon'
-    ? `${doubt}, so that it is looked for upstream before it is sent again`
-    : `${doubt}, so that it may be applied twice`;
+  if (kind === 'create_coupon') return `${doubt}, so that it is looked for upstream before it is sent again`;
+  return isLicenseKind(kind) ? `${doubt}, so that it may be applied twice` : doubt;
 }
 
 /**
@@ -93,11 +101,13 @@ function countConfirmed({ snapshots, operations }: Transaction, operation: Opera
 
 /** Updates what callers see. */
 function followUp(transaction: Transaction, operation: Operation, decision: Decision): void {
-  const snapshot = transaction.snapshots.get(operation.subject);
+  const isLicense = isLicenseKind(operation.kind);
+  const snapshot = isLicense ? transaction.snapshots.get(operation.subject) : null;
   if (snapshot !== null) {
     const isQuestioned = questionsCount(operation, decision);
     putSnapshot(transaction, isQuestioned ? { ...snapshot, run: noRun } : snapshot);
   }
+  if (operation.kind === 'redeem' && decision === 'drop') dropRedemption(transaction, operation);
   if (operation.kind !== 'create_coupon') return;
   const coupon = provisionalCoupon(operation);
   if (decision === 'retry') transaction.mirror.put({ coupon, confirmedAt: null });
@@ -122,8 +132,9 @@ export function explainOperation(
 ): Explanation {
   const { subject, kind } = operation;
   const queue = queueOf[kind];
-  const seen = reader.snapshots.get(subject);
+  const seen = isLicenseKind(kind) ? reader.snapshots.get(subject) : null;
   return explain(operation, {
+    isPushing: protocolOf(reader) === 'latchkey',
     now: monotonic,
     reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, monotonic),
     isHead: reader.operations.head(subject, queue)?.id === operation.id,

@@ -1,11 +1,11 @@
-import { eventOfLoss } from '../../domain/outbox/operation.ts';
+import { eventOfLoss, isLicenseKind } from '../../domain/outbox/operation.ts';
 import { storeOf } from '../../domain/sync/push.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context, KnownAnswer } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { forgetIdentity, forgetPushes, agentIdOf } from './agent-id.ts';
 import { questionAll } from './reconcile.ts';
-import { move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
+import { licenseKeysOf, move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
 
 /*
  * An agent whose store was restored or copied gets another id at its upstream. Then it asks what became of every change
@@ -32,7 +32,6 @@ const replaced = 'its push was not answered when another store took the place of
 export function leaveStore(transaction: Transaction, { monotonic }: Pick<Context, 'monotonic'>): void {
   const { operations } = transaction;
   for (const operation of operations.withState('in_flight')) {
-    if (operation.productId === null) continue;
     const lost = move(transaction, { ...operation, lastError: replaced }, eventOfLoss(operation));
     if (lost.progress.state === 'uncertain') move(transaction, lost, { type: 'hold' });
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: monotonic });
@@ -81,6 +80,9 @@ export function recordKnown(
     if (operation?.progress.state !== 'uncertain') return [];
     if (outcome === 'too_old') {
       move(transaction, { ...operation, lastError: tooOld }, { type: 'hold' });
+    } else if (!isLicenseKind(operation.kind)) {
+      // The answer to its push says more, such as the id of the coupon, and the upstream carries nothing out twice.
+      move(transaction, operation, { type: 'known', was: 'not_seen', at: context.now });
     } else if (outcome === 'conflicted') {
       move(transaction, { ...operation, lastError: `the upstream answered ${code}` }, { type: 'conflict' });
     } else {
@@ -89,7 +91,7 @@ export function recordKnown(
     }
     return [operation];
   });
-  for (const subject of new Set(settled.map((operation) => operation.subject))) {
+  for (const subject of licenseKeysOf(settled)) {
     const snapshot = snapshots.get(subject);
     // What the upstream last said may or may not contain the operations.
     if (snapshot === null) continue;

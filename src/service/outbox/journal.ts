@@ -1,6 +1,6 @@
 import type { Operation } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { syncRetentionMs } from '../../domain/sync/push.ts';
+import { syncRetentionMs, type Reach } from '../../domain/sync/push.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
@@ -56,8 +56,7 @@ export function pruneOperations(
   const removed = excess <= 0 ? old : [...old, ...operations.prune(Number.MAX_SAFE_INTEGER, excess)];
   if (isPushing) {
     for (const { productId, pushSeq, finishedAt: at } of removed)
-      if (pushSeq !== null)
-        pushes.addPruned(productId ?? '', { day: dayOf(at), lastSeq: pushSeq, operations: 1 });
+      if (pushSeq !== null) pushes.addPruned(productId, { day: dayOf(at), lastSeq: pushSeq, operations: 1 });
   }
   pushes.forgetLosses({ foundBefore: now - lossShownMs, prunedBefore: now - countsKeptMs });
   return done({ removed: dated + removed.length });
@@ -68,7 +67,7 @@ function dayOf(at: number): number {
 }
 
 /** `delivered`: operations that the upstream may have lost. `last`: the number of the last push that it knows. */
-type Later = { productId: string; last: number; delivered: readonly Operation[]; isRestored: boolean };
+type Later = { productId: Reach; last: number; delivered: readonly Operation[]; isRestored: boolean };
 
 /** Splits operations into those that are sent again, and those that are too old. What is lost is recorded. */
 export function splitByAge(

@@ -1,4 +1,4 @@
-import { eventOfLoss } from '../../domain/outbox/operation.ts';
+import { eventOfLoss, isHeld, mayHaveBeenApplied, queueOf } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Protocol } from '../../domain/outbox/protocol.ts';
 import type { Context } from '../ports.ts';
@@ -20,14 +20,19 @@ export function protocolOf({ settings }: Pick<Reader, 'settings'>): Protocol {
   return settings.get(protocolSetting) === 'latchkey' ? 'latchkey' : 'plain';
 }
 
+/** Whether a person has chosen the plain protocol. */
+export function isPlainChosen({ settings }: Pick<Reader, 'settings'>): boolean {
+  return settings.get(protocolSetting) === chosenPlain;
+}
+
 /** Whether `/sync/v1` may be chosen: the upstream has named itself as Latchkey, and no person has decided otherwise. */
 export function mayDiscover({ settings }: Pick<Reader, 'settings'>): boolean {
-  return (settings.get(boundInstance) ?? '') !== '' && settings.get(protocolSetting) !== chosenPlain;
+  return (settings.get(boundInstance) ?? '') !== '' && !isPlainChosen({ settings });
 }
 
 /**
- * From now on changes are pushed to `/sync/v1`. Does nothing while a change of a license is in flight or uncertain: what the
- * plain protocol began, it ends.
+ * From now on changes are pushed to `/sync/v1`. Does nothing while a change is in flight, or a change of a license is
+ * uncertain: what the plain protocol began, it ends. An uncertain coupon is sent again: with the same terms it is the same.
  */
 export function startPushing(
   transaction: Transaction,
@@ -48,8 +53,9 @@ export function chooseProtocol(
   const { settings } = transaction;
   if (protocol === 'plain') {
     stopPushing(transaction, { reconcileAfterMs }, context);
+    endOrders(transaction, context);
     settings.set(protocolSetting, chosenPlain);
-  } else if (settings.get(protocolSetting) === chosenPlain) {
+  } else if (isPlainChosen(transaction)) {
     settings.set(protocolSetting, 'plain');
   }
   return done(null);
@@ -65,11 +71,25 @@ export function stopPushing(
   const { operations, settings } = transaction;
   settings.set(protocolSetting, 'plain');
   for (const operation of operations.withState('in_flight')) {
-    if (operation.productId === null) continue;
     const lastError = 'its push was not answered when the plain protocol was chosen';
     const reconcileAt = monotonic + reconcileAfterMs;
     move(transaction, { ...operation, lastError, reconcileAt }, eventOfLoss(operation));
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: monotonic });
   }
   forgetIdentity(transaction);
+}
+
+const staysHere = 'a person chose the plain protocol: it stays here';
+
+/** The plain protocol tells the upstream of no redemption: what waits ends here. */
+function endOrders(transaction: Transaction, { now }: Pick<Context, 'now'>): void {
+  const { operations } = transaction;
+  for (const state of ['pending', 'uncertain'] as const) {
+    for (const operation of operations.withState(state)) {
+      if (queueOf[operation.kind] !== 'order' || isHeld(operation)) continue;
+      const ended = { ...operation, lastError: staysHere };
+      const type = mayHaveBeenApplied(operation) ? 'needless' : 'cancel';
+      move(transaction, ended, { type: state === 'uncertain' ? 'superseded' : type, at: now });
+    }
+  }
 }

@@ -2,21 +2,7 @@ import { foldCouponCode, type CouponTerms, type Coupon } from '../../domain/chec
 import type { Transaction, Reader } from '../tables.ts';
 import type { MirroredCoupon } from '../agent/tables.ts';
 import { formatDatetime } from '../../domain/time.ts';
-import type { Operation } from '../../domain/outbox/operation.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
-
-/** The payload of a queued creation: the provisional coupon, whose terms are sent. */
-export function couponPayload(coupon: Coupon): string {
-  return JSON.stringify(coupon);
-}
-
-/** The provisional coupon of a queued creation; throws for another operation. */
-export function provisionalCoupon(operation: Operation): Coupon {
-  if (operation.kind !== 'create_coupon' || operation.payload === null) {
-    throw new Error(`operation ${operation.id} creates no coupon`);
-  }
-  return JSON.parse(operation.payload) as Coupon;
-}
 
 /** Whether an upstream coupon has every term that was sent: then it is the coupon that the operation created. */
 export function hasTerms(coupon: Coupon, terms: CouponTerms): boolean {

@@ -1,11 +1,12 @@
 import { countAfter, type License } from '../../domain/license.ts';
 import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
-import type { LicenseOperationKind, Operation } from '../../domain/outbox/operation.ts';
+import { isLicenseKind, type LicenseOperationKind, type Operation } from '../../domain/outbox/operation.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { isUndecided } from '../../domain/sync/push.ts';
+import { isUndecided, type PushedResult, type Reach } from '../../domain/sync/push.ts';
 import type { Context, PushAnswer, PushLimits } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
+  licenseKeysOf,
   move,
   putSnapshot,
   queueOfOperation,
@@ -18,11 +19,15 @@ import { agentId, agentIdOf, noteRenumbering, wasRenumbered } from './agent-id.t
 import { beginIdentity, isOtherStore, leaveStore, noteConflict } from './identity.ts';
 import { endSuperseded, refuseOperation } from './record-response.ts';
 import { splitByAge } from './journal.ts';
+import { endAwait } from '../../domain/outbox/awaited.ts';
+import { recordCouponRefused, recordPushedCoupon } from './pushed-coupon.ts';
+import { prepareToSend } from '../../domain/outbox/coupon-payload.ts';
+import { recordRedeemed, recordRedeemRefused, recordVoidRefused } from './redemption.ts';
 import type { LostOperations, Push } from './tables.ts';
 
 /*
- * Pushes: the changes of one product, numbered and sent together to an upstream that speaks `/sync/v1`. One push of a
- * product is under way at a time. It is repeated byte for byte until it is answered, so nothing is ever uncertain.
+ * Pushes: the changes of one product, or of coupons, numbered and sent together to an upstream that speaks `/sync/v1`. One
+ * push of each is under way at a time. It is repeated byte for byte until it is answered, so nothing is ever uncertain.
  */
 
 /** `body`: as it was sent before; null: it was never sent. */
@@ -31,12 +36,12 @@ export type PlannedPush = Pick<Push, 'seq' | 'body'> & { agent: string; operatio
 export const noPush: Push = { seq: 0, isAnswered: true, body: null, epoch: '', changedAt: 0 };
 
 /**
- * The push of a product that is not answered yet; otherwise a new one with the operations that are due, which are in
+ * The push of a reach that is not answered yet; otherwise a new one with the operations that are due, which are in
  * flight from then on. Null: there is nothing to send.
  */
 export function planPush(
   transaction: Transaction,
-  { productId, limits }: { productId: string; limits: PushLimits },
+  { productId, limits }: { productId: Reach; limits: PushLimits },
   context: Context,
 ): Result<PlannedPush | null> {
   const { pushes, operations } = transaction;
@@ -50,7 +55,10 @@ export function planPush(
       operations: revocationsFirst(operations.ofPush(productId, last.seq)),
     });
   }
-  const chosen = chooseOperations(transaction, { productId, limits }, context);
+  const chosen =
+    productId === null
+      ? withinLimits(operations.pendingCoupons(limits.operations).map(prepareToSend), limits)
+      : chooseOperations(transaction, { productId, limits }, context);
   if (chosen.length === 0) return done(null);
   const seq = last.seq + 1;
   const sent = chosen.map((operation) =>
@@ -107,14 +115,16 @@ function withinLimits(waiting: readonly Operation[], limits: PushLimits): Operat
 }
 
 /** No more than this is written for an operation: a character takes at most three bytes in UTF-8, and is escaped as six. */
-function maxBytesOf({ subject }: Operation): number {
-  return 300 + 6 * subject.length;
+function maxBytesOf({ subject, payload }: Operation): number {
+  const payloadBytes = payload === null ? 0 : new TextEncoder().encode(payload).length;
+  // Names of members are a little longer on the wire.
+  return 300 + 6 * subject.length + 1.1 * payloadBytes;
 }
 
 /** Stores the body of a push before its first byte leaves. */
 export function storePush(
   { pushes }: Transaction,
-  { productId, seq, body }: { productId: string; seq: number; body: string },
+  { productId, seq, body }: { productId: Reach; seq: number; body: string },
   { monotonic }: Context,
 ): Result<null> {
   const push = pushes.get(productId);
@@ -127,7 +137,7 @@ export function storePush(
 type Results = Extract<PushAnswer, { kind: 'results' }>['results'];
 
 type RecordPush = {
-  productId: string;
+  productId: Reach;
   seq: number;
   epoch: string;
   /** An operation without a result was applied. */
@@ -152,19 +162,19 @@ export function recordPush(
   if (push === null || push.seq !== seq || push.isAnswered) return done({ delivered: 0, rejected: 0 });
   const pushed = operations.ofPush(productId, seq);
   for (const operation of pushed) {
-    const result = results[operation.id] ?? null;
-    if (result === null) recordDelivered(transaction, operation, context);
+    const result = results[operation.id] ?? { outcome: 'applied' };
+    if (result.outcome === 'applied') recordApplied(transaction, operation, result, context);
     else recordRejected(transaction, operation, { result, policy }, context);
   }
   pushes.put(productId, { seq, isAnswered: true, body: null, epoch, changedAt: context.monotonic });
-  for (const subject of new Set(pushed.map((operation) => operation.subject))) {
+  for (const subject of licenseKeysOf(pushed)) {
     const snapshot = snapshots.get(subject);
     if (snapshot !== null) putSnapshot(transaction, snapshot);
   }
   for (const operation of onePerQueue(pushed)) scheduleNext(transaction, operation, context);
   if (mayHaveLost(transaction, { before: push.epoch, epoch }))
     resumePushes(transaction, { productId, agent: agentId(transaction, context), last: seq, epoch }, context);
-  const rejected = pushed.filter(({ id }) => (results[id] ?? null) !== null).length;
+  const rejected = pushed.filter(({ id }) => (results[id]?.outcome ?? 'applied') !== 'applied').length;
   return done({ delivered: pushed.length - rejected, rejected });
 }
 
@@ -180,6 +190,30 @@ function scheduleNext(transaction: Transaction, operation: Operation, { monotoni
     scheduleHead(transaction, operation.subject, queue, { at: monotonic });
 }
 
+function recordApplied(
+  transaction: Transaction,
+  operation: Operation,
+  result: Extract<PushedResult, { outcome: 'applied' }>,
+  context: Context,
+): void {
+  switch (operation.kind) {
+    case 'create_coupon':
+      recordPushedCoupon(transaction, operation, result, context);
+      break;
+    case 'redeem':
+      recordRedeemed(transaction, operation, result, context);
+      break;
+    case 'void':
+      move(transaction, operation, { type: 'applied', certain: true, at: context.now });
+      break;
+    case 'usage':
+    case 'decrease':
+    case 'disable':
+    case 'enable':
+      recordDelivered(transaction, operation, context);
+  }
+}
+
 /** The upstream has carried out the operation: what it last said about the key now contains the change. */
 function recordDelivered(transaction: Transaction, operation: Operation, context: Context): void {
   // A disable sets a value: it does not matter how often it arrived.
@@ -187,7 +221,7 @@ function recordDelivered(transaction: Transaction, operation: Operation, context
   const delivered = move(transaction, operation, { type: 'applied', certain, at: context.now });
   if (queueOfOperation(operation) === 'state') endSuperseded(transaction, delivered, context);
   const snapshot = transaction.snapshots.get(operation.subject);
-  if (snapshot === null || operation.kind === 'create_coupon') return;
+  if (snapshot === null || !isLicenseKind(operation.kind)) return;
   transaction.snapshots.put({ ...snapshot, license: licenseAfterDelivery(snapshot.license, operation.kind) });
   // What the upstream last said may have contained an earlier attempt: the upstream is asked for the license.
   if (operation.attempts > 1) transaction.snapshots.setFollowed(operation.subject, false);
@@ -201,7 +235,31 @@ function licenseAfterDelivery(license: License, kind: LicenseOperationKind): Lic
 function recordRejected(
   transaction: Transaction,
   operation: Operation,
-  { result, policy }: { result: NonNullable<Results[string]>; policy: SyncPolicy },
+  { result, policy }: { result: Exclude<PushedResult, { outcome: 'applied' }>; policy: SyncPolicy },
+  context: Context,
+): void {
+  switch (operation.kind) {
+    case 'create_coupon':
+      recordCouponRefused(transaction, operation, result, context);
+      break;
+    case 'redeem':
+      recordRedeemRefused(transaction, operation, result, context);
+      break;
+    case 'void':
+      recordVoidRefused(transaction, operation, result, context);
+      break;
+    case 'usage':
+    case 'decrease':
+    case 'disable':
+    case 'enable':
+      recordChangeRejected(transaction, operation, { result, policy }, context);
+  }
+}
+
+function recordChangeRejected(
+  transaction: Transaction,
+  operation: Operation,
+  { result, policy }: { result: Exclude<PushedResult, { outcome: 'applied' }>; policy: SyncPolicy },
   context: Context,
 ): void {
   const { outcome, code } = result;
@@ -227,7 +285,7 @@ function recordRejected(
 export type ResumedPushes = { last: number; repeated: number; lost: LostOperations | null };
 
 /** `agent`: the id that the upstream has answered. */
-type ResumePushes = { productId: string; agent: string; last: number; epoch: string };
+type ResumePushes = { productId: Reach; agent: string; last: number; epoch: string };
 
 /**
  * Whether the upstream was restored and may have lost operations, although it expects the next number. `before`: the epoch
@@ -273,10 +331,12 @@ export function resumePushes(
   const inFlight = [...unanswered, ...later].filter(({ progress: { state } }) => state === 'in_flight');
   const repeated = [...inFlight, ...sendable];
   for (const operation of repeated) {
-    move(transaction, operation, { type: 'resume' });
+    // The caller of a change that has ended has been answered.
+    const isAnswered = operation.progress.state !== 'in_flight' && operation.payload !== null;
+    move(transaction, isAnswered ? endAwait(operation) : operation, { type: 'resume' });
     if (operation.progress.state !== 'in_flight') undoDelivery(transaction, operation);
   }
-  for (const { subject } of new Map(repeated.map((each) => [each.subject, each])).values()) {
+  for (const subject of licenseKeysOf(repeated)) {
     const snapshot = transaction.snapshots.get(subject);
     if (snapshot !== null) putSnapshot(transaction, { ...snapshot, refreshAt: context.monotonic });
   }

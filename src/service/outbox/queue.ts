@@ -7,6 +7,7 @@ import {
   type SeenBefore,
 } from '../../domain/agent/license-snapshot.ts';
 import {
+  isLicenseKind,
   queueOf,
   type QueueName,
   type Operation,
@@ -78,7 +79,8 @@ export function scheduleHead(
 ): Operation | null {
   const { operations } = transaction;
   const head = operations.head(subject, queue);
-  if (head === null) return null;
+  // A push takes all redemptions that wait: none has a time of its own.
+  if (head === null || queue === 'order') return head;
   const delayed = nextReconcileAt(transaction, { subject, queue, asDisable: head.kind === 'disable' }, at);
   operations.schedule({
     ...head,
@@ -135,6 +137,11 @@ export function queueOfOperation(operation: Operation): QueueName {
   return queueOf[operation.kind];
 }
 
+/** The subject of another operation may be spelled like a license key. */
+export function licenseKeysOf(operations: readonly Operation[]): Iterable<string> {
+  return new Set(operations.filter(({ kind }) => isLicenseKind(kind)).map(({ subject }) => subject));
+}
+
 /** A change to deliver. `id`: the id that an agent below has given it. */
 type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productId'> &
   Partial<Pick<Operation, 'id' | 'seenEnabled' | 'payload'>>;
@@ -154,7 +161,7 @@ export function enqueue(
   { id, kind, subject, productId, seenEnabled = null, payload = null }: NewOperation,
   { now, monotonic, random, actor, requestId }: Context,
 ): Operation {
-  const isHead = operations.isIdle(subject, queueOf[kind]);
+  const isHead = queueOf[kind] !== 'order' && operations.isIdle(subject, queueOf[kind]);
   const operation = operations.add({
     id: id ?? random.uuid(now),
     kind,

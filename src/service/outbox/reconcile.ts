@@ -292,7 +292,7 @@ export function makeInFlightUncertain(
   const lastError = 'the process ended while this was in flight';
   const isPushing = protocolOf(transaction) === 'latchkey';
   for (const operation of transaction.operations.withState('in_flight')) {
-    if (isPushing && operation.productId !== null) continue;
+    if (isPushing) continue;
     const lost = loseResponse(transaction, { ...operation, lastError }, policy, context);
     scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.monotonic });
   }

@@ -2,6 +2,7 @@ import type { Backlog } from '../../domain/agent/license-snapshot.ts';
 import type { QueueName, Operation, OperationState } from '../../domain/outbox/operation.ts';
 import type { Traced } from '../../domain/outbox/trace.ts';
 import type { Page } from '../../domain/page.ts';
+import type { Reach } from '../../domain/sync/push.ts';
 
 /** A queue that has something to do. */
 export type QueueKey = { subject: string; queue: QueueName; productId: string | null };
@@ -44,7 +45,7 @@ export interface OperationReads extends QueueReads {
   depth(): Record<OperationState, number>;
   /** How many are still to be delivered or wait for a person. */
   unfinished(): number;
-  /** How many changes of licenses are in flight, or uncertain and not held. */
+  /** How many changes are in flight, and how many changes of licenses are uncertain and not held. */
   inDoubt(): number;
   /** How many are held for a person to decide. */
   heldCount(): number;
@@ -58,12 +59,14 @@ export interface OperationReads extends QueueReads {
   due(now: number, limit: number, isAsked: (productId: string | null) => boolean): QueueKey[];
   /** When the next queue is due after `now`; null when none is. */
   nextDueAt(now: number): number | null;
-  /** Operations on license keys of a product that are uncertain and not held; in order. */
-  uncertainOf(productId: string, limit: number): Operation[];
+  /** Operations that are uncertain and not held; in order. */
+  uncertainOf(productId: Reach, limit: number): Operation[];
+  /** The pending operations on coupons and redemptions, in order. */
+  pendingCoupons(limit: number): Operation[];
   /** The operations of a push that are in flight, in order. Operations of an earlier identity can have the same number. */
-  ofPush(productId: string, seq: number): Operation[];
+  ofPush(productId: Reach, seq: number): Operation[];
   /** The operations of later pushes, in order. */
-  pushedAfter(productId: string, seq: number): Operation[];
+  pushedAfter(productId: Reach, seq: number): Operation[];
 }
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
@@ -112,7 +115,7 @@ export type LostOperations = {
   foundAt: number;
 };
 
-/** The last push of a product to an upstream that speaks `/sync/v1`. */
+/** The last push of a reach to an upstream that speaks `/sync/v1`. */
 export type Push = {
   /** Counts from 1. */
   seq: number;
@@ -126,20 +129,20 @@ export type Push = {
 };
 
 export interface PushReads {
-  get(productId: string): Push | null;
+  get(productId: Reach): Push | null;
   /** What was found to be lost; null: nothing. */
-  lost(productId: string): LostOperations | null;
+  lost(productId: Reach): LostOperations | null;
 }
 export interface PushTable extends PushReads {
-  put(productId: string, push: Push): void;
+  put(productId: Reach, push: Push): void;
   /** The next push of each product has the number 1. What was removed is forgotten: its numbers say nothing. */
   restart(): void;
   /** Also forgets which operations were removed. */
   removeAll(): void;
-  addPruned(productId: string, pruned: PrunedDay): void;
+  addPruned(productId: Reach, pruned: PrunedDay): void;
   /** Removes and returns the days with operations of later pushes than `seq`. */
-  takePruned(productId: string, seq: number): PrunedDay[];
-  addLost(productId: string, lost: LostOperations): void;
+  takePruned(productId: Reach, seq: number): PrunedDay[];
+  addLost(productId: Reach, lost: LostOperations): void;
   /** Removes losses that were found, and days of removed operations, from before an instant. */
   forgetLosses(before: { foundBefore: number; prunedBefore: number }): void;
 }

@@ -56,10 +56,10 @@ export async function applyPush(
 export type Steps = {
   /** Carries an operation out. A refusal refuses the whole push, which then changes nothing. */
   apply: (operation: PushedOperation | MalformedOperation) => Promise<Result<OperationResult>>;
-  /** The result of an operation that an earlier push, or the same one, has carried out. */
+  /** The result of an operation that an earlier push, or the same one, has applied. */
   again: (
     operation: PushedOperation | MalformedOperation,
-    before: StoredOutcome,
+    before: Pick<StoredOutcome, 'couponId'>,
   ) => Awaitable<OperationResult>;
 };
 
@@ -125,20 +125,22 @@ async function applyOperations(
   const ids = operations.flatMap(({ id }) => id ?? []);
   const stored = await sync.outcomes(accountId, ids);
   const known = new Map(stored.map((outcome) => [outcome.id, outcome]));
-  const added: StoredOutcome[] = [];
+  const added = new Map<string, StoredOutcome>();
   const results: OperationResult[] = [];
   for (const operation of operations) {
     const before = operation.id === null ? undefined : known.get(operation.id);
-    const applied = before === undefined ? await apply(operation) : done(await again(operation, before));
+    // What was refused was not applied: it is tried again, because a person or a provisional redemption asks for that.
+    const isApplied = before?.outcome === 'applied';
+    const applied = isApplied ? done(await again(operation, before)) : await apply(operation);
     if (!applied.ok) return applied;
     const result = applied.value;
     results.push(result);
-    if (operation.id === null || before !== undefined || isUndecided(result)) continue;
+    if (operation.id === null || isApplied || isUndecided(result)) continue;
     const outcome = outcomeOf(operation.id, result);
     known.set(operation.id, outcome);
-    added.push(outcome);
+    added.set(operation.id, outcome);
   }
-  await sync.addOutcomes(accountId, added, now);
+  await sync.addOutcomes(accountId, [...added.values()], now);
   return done(results);
 }
 
@@ -151,14 +153,14 @@ function outcomeOf(id: string, result: OperationResult): StoredOutcome {
   };
 }
 
+/** The result of an operation that an earlier push, or the same one, has applied. */
 async function resultBefore(
   transaction: AuthorityTransaction,
   accountId: string,
   operation: PushedOperation | MalformedOperation,
-  { outcome, code, couponId }: StoredOutcome,
+  { couponId }: Pick<StoredOutcome, 'couponId'>,
 ): Promise<OperationResult> {
-  // The codes in the table come from the results.
-  if (outcome !== 'applied') return { outcome, code } as OperationResult;
+  const outcome = 'applied';
   // An agent that did not know of it may count it again until it is told the license.
   if (isLicenseChange(operation))
     await transaction.sync.announce([await storedLicenseKey(transaction, operation.licenseKey)]);

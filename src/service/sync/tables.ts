@@ -85,6 +85,7 @@ export interface SyncTable extends SyncReads {
   put(agent: SyncAgent): void;
   /** Also forgets what it follows. */
   remove(number: number): void;
+  /** Replaces an earlier outcome of an operation. */
   addOutcomes(accountId: string, outcomes: readonly StoredOutcome[], at: number): void;
   /** Tells the followers of licenses about them, although they have not changed. */
   announce(licenseKeys: readonly string[]): void;

@@ -48,7 +48,7 @@ const views: Record<View, Pick<QueueView, 'snapshot' | 'justRead'>> = {
   'just read at 0': { snapshot: seen(0), justRead: true },
 };
 
-type Expected = 'read' | { on: number | null };
+type Expected = 'read' | 'none' | { on: number | null };
 const always = (expected: Expected): Record<View, Expected> => ({
   'never seen': expected,
   'seen before the start': expected,
@@ -86,6 +86,8 @@ const table: Record<OperationKind, Record<View, Expected>> = {
     'just read at 0': { on: null },
   },
   create_coupon: always({ on: null }),
+  redeem: always('none'),
+  void: always('none'),
 };
 
 const cells = Object.entries(table).flatMap(([kind, row]) =>
@@ -104,7 +106,9 @@ describe('the head of a queue', () => {
   it.each(cells)('that is a $kind of a key $view needs $expected', ({ kind, view, expected }) => {
     const head = { ...operation, kind };
     const step: Step =
-      expected === 'read' ? { step: 'read' } : { step: 'send', operation: head, baseUses: expected.on };
+      typeof expected === 'string'
+        ? { step: expected }
+        : { step: 'send', operation: head, baseUses: expected.on };
     expect(stepOf(head, view)).toEqual(step);
   });
 

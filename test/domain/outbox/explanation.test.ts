@@ -46,6 +46,8 @@ const kinds: Record<OperationKind, true> = {
   disable: true,
   enable: true,
   create_coupon: true,
+  redeem: true,
+  void: true,
 };
 
 const operation = (kind: OperationKind, progress: OperationProgress): Operation =>
@@ -56,6 +58,7 @@ const alone: Surroundings = {
   reconcileAt: null,
   isHead: true,
   blocker: null,
+  isPushing: true,
   shown: { uses: 5, enabled: true, at: 0 },
 };
 

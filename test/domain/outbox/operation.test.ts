@@ -274,6 +274,8 @@ describe('the queues', () => {
     disable: 'state',
     enable: 'state',
     create_coupon: 'coupon',
+    redeem: 'order',
+    void: 'order',
   };
 
   it('keep what counts apart from what sets a state', () => {

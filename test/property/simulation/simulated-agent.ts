@@ -125,10 +125,8 @@ export class SimulatedAgent implements Sender {
       ...shared,
       reader,
       fetcher: this.sync.coupons,
+      deliveries: this.sync.push,
       isConfigured: () => true,
-      wake: () => {
-        this.sync.push.wake();
-      },
       settings: () => answering,
     });
   }

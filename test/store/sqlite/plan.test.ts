@@ -103,6 +103,8 @@ const bounded: ReadonlySet<string> = new Set([
   // Those that change every waiting queue, or every queue that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',
   'SCAN outbox USING INDEX outbox_outage',
+  // The changes of coupons that wait, in order.
+  'SCAN outbox USING INDEX outbox_coupons',
   // Those that guard what may still be on its way, at a start.
   'SCAN outbox USING INDEX outbox_reconcile',
   // What is held is counted by an index of nothing else.

@@ -83,6 +83,10 @@ export class ChainLink implements Upstream, SyncUpstream {
     throw new Error('this chain has no coupons');
   }
 
+  quoteOf(): never {
+    throw new Error('this chain has no coupons');
+  }
+
   info(): Promise<Outcome<SyncInfo>> {
     return this.#call('info', readInfo, async () => {
       const epoch = await this.#above.server.epoch();

@@ -1,4 +1,5 @@
-import type { Operation } from '../../../src/domain/outbox/operation.ts';
+import type { Quote } from '../../../src/domain/checkout/quote.ts';
+import type { LicenseOperationKind, Operation } from '../../../src/domain/outbox/operation.ts';
 import type { Ambiguous, NotApplied, Outcome } from '../../../src/domain/outbox/outcome.ts';
 import { licenseAfter, type License } from '../../../src/domain/license.ts';
 import type {
@@ -10,14 +11,15 @@ import type {
   SyncUpstream,
 } from '../../../src/service/ports.ts';
 import { writePush } from '../../../src/upstream/sync-wire.ts';
+import type { CouponAuthority } from './coupon-authority.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
-/** The licenses of the plain upstream. */
-type Vendor = { readonly licenses: Map<string, License> };
+/** The licenses and coupons of the plain upstream. */
+type Vendor = { readonly licenses: Map<string, License>; readonly coupons: CouponAuthority };
 
 type Row = { seq: number; body: string; reply: PushAnswer };
 type Sent = { agent: string; seq: number; operations: readonly SentOperation[] };
-type SentOperation = { id: string; kind: Exclude<Operation['kind'], 'create_coupon'>; license_key: string };
+type SentOperation = { id: string; kind: LicenseOperationKind; license_key: string };
 
 export const lostAnswer: Ambiguous = {
   outcome: 'ambiguous',
@@ -76,7 +78,7 @@ export class LatchkeyVendor implements SyncUpstream {
     this.#put({ ...license, ...change });
   }
 
-  info(_: string, signal: AbortSignal): Promise<Outcome<SyncInfo>> {
+  info(_: string | null, signal: AbortSignal): Promise<Outcome<SyncInfo>> {
     const limits = { operations: 500, bytes: 256 * 1024 };
     return this.#answer('info', signal, () => ({
       instance: 'vendor',
@@ -87,12 +89,13 @@ export class LatchkeyVendor implements SyncUpstream {
   }
 
   push(
-    _: string,
+    reach: string | null,
     { body }: { seq: number; body: string },
     signal: AbortSignal,
   ): Promise<Outcome<PushAnswer>> {
     return this.#answer('push', signal, () => {
       this.pushes.push(body);
+      if (reach === null) return this.#vendor.coupons.push(body);
       return this.#carryOut(JSON.parse(body) as Sent, body);
     });
   }
@@ -137,14 +140,23 @@ export class LatchkeyVendor implements SyncUpstream {
   }
 
   known(
-    _: string,
+    reach: string | null,
     _agent: string,
     ids: readonly string[],
     signal: AbortSignal,
   ): Promise<Outcome<KnownAnswer>> {
-    return this.#answer('known', signal, () =>
-      ids.map((id) => ({ id, outcome: this.seen.get(id) ?? 'not_seen', code: null })),
-    );
+    return this.#answer('known', signal, () => {
+      if (reach === null) return this.#vendor.coupons.known(ids);
+      return ids.map((id) => ({ id, outcome: this.seen.get(id) ?? 'not_seen', code: null }));
+    });
+  }
+
+  quoteOf(order: string, signal: AbortSignal): Promise<Outcome<Quote>> {
+    return this.#answer('quote', signal, () => {
+      const redemption = this.#vendor.coupons.redemption(order);
+      if (redemption === null) throw new Error('no test asks for a voided redemption');
+      return redemption.quote;
+    });
   }
 
   writePush(agent: string, seq: number, operations: readonly Operation[]): string {
@@ -195,13 +207,17 @@ export class LatchkeyVendor implements SyncUpstream {
     this.#waiting.delete(end);
   }
 
-  async #answer<Value>(what: string, signal: AbortSignal, work: () => Value): Promise<Outcome<Value>> {
+  async #answer<Value>(
+    what: string,
+    signal: AbortSignal,
+    work: () => Value | Promise<Value>,
+  ): Promise<Outcome<Value>> {
     this.asked.push(what);
     await this.#clock.sleep(20, signal).catch(() => undefined);
     if (signal.aborted) return lostAnswer;
     const early = this.instead(what);
     if (early !== null) return early;
-    const value = work();
+    const value = await work();
     const confirmedAt = this.#clock.now();
     return (
       this.loses(what) ?? { outcome: 'applied', value, confirmedAt, isCached: false, instance: 'vendor' }

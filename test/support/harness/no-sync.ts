@@ -15,5 +15,6 @@ export const noSync: SyncUpstream = {
   push: () => Promise.resolve(missing),
   changes: () => Promise.resolve(missing),
   known: () => Promise.resolve(missing),
+  quoteOf: () => Promise.resolve(missing),
   writePush: () => '',
 };

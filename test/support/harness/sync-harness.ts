@@ -6,9 +6,21 @@ import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
 import { isFailure } from '../../../src/service/access/records.ts';
 import { agentLicenseService } from '../../../src/service/agent/license.ts';
-import type { LicenseResponse, LicenseService } from '../../../src/service/services.ts';
+import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts';
+import type { Cart, Redemption } from '../../../src/domain/checkout/quote.ts';
+import { agentCheckoutService } from '../../../src/service/agent/checkout.ts';
+import { agentCouponService } from '../../../src/service/agent/coupon.ts';
+import type {
+  CheckoutService,
+  CouponResponse,
+  CouponService,
+  LicenseResponse,
+  LicenseService,
+  QuoteResponse,
+  RedemptionResponse,
+} from '../../../src/service/services.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
-import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
+import type { CouponPage, Upstream, UpstreamChange, UpstreamPage } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import { runUseCase } from '../../../src/service/run.ts';
@@ -21,6 +33,8 @@ import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 import { retryAfterUntil } from '../../../src/service/outbox/queue.ts';
 import { protocolOf } from '../../../src/service/outbox/protocol.ts';
+import { buildCart, buildTerms } from '../builders/coupon-builders.ts';
+import { CouponAuthority } from './coupon-authority.ts';
 import { LatchkeyVendor } from './latchkey-vendor.ts';
 import { noSync } from './no-sync.ts';
 
@@ -34,7 +48,7 @@ const product = 'press';
 type Corrupt<Value> = (what: 'verify' | LicenseOperationKind, key: string) => Outcome<Value> | null;
 
 /** An upstream in memory, which answers after 20 ms. */
-export class Vendor implements Upstream {
+export class Vendor implements Upstream, Disposable {
   readonly licenses: Map<string, License> = new Map<string, License>();
   /** The requests, in order. */
   readonly asked: string[] = [];
@@ -48,7 +62,10 @@ export class Vendor implements Upstream {
   instance: string | null = null;
   /** The upstream's own spelling of a requested key. */
   spells: (key: string) => string = (key) => key;
+  /** Lists of coupons are not answered. */
+  hidesCoupons = false;
   readonly #clock: VirtualClock;
+  #coupons: CouponAuthority | null = null;
 
   constructor(clock: VirtualClock, keys: readonly string[]) {
     this.#clock = clock;
@@ -66,16 +83,37 @@ export class Vendor implements Upstream {
     return this.#answer(kind, licenseKey, (license) => licenseAfter(license, kind));
   }
 
-  createCoupon(): never {
-    throw new Error('this vendor has no coupons');
+  get coupons(): CouponAuthority {
+    return (this.#coupons ??= new CouponAuthority(this.#clock));
   }
 
-  listCoupons(): never {
-    throw new Error('this vendor has no coupons');
+  [Symbol.dispose](): void {
+    this.#coupons?.[Symbol.dispose]();
+  }
+
+  async createCoupon(terms: CouponTerms): Promise<Outcome<Coupon>> {
+    return await this.#answerCoupons('create coupon', async () => await this.coupons.createCoupon(terms));
+  }
+
+  async listCoupons({ offset }: UpstreamPage): Promise<Outcome<CouponPage>> {
+    return await this.#answerCoupons('list coupons', () => ({
+      coupons: offset === 0 ? this.coupons.list() : [],
+      unreadable: [],
+    }));
   }
 
   getCoupon(): never {
-    throw new Error('this vendor has no coupons');
+    throw new Error('this vendor lists all its coupons');
+  }
+
+  async #answerCoupons<Value>(what: string, work: () => Value | Promise<Value>): Promise<Outcome<Value>> {
+    this.asked.push(what);
+    await this.#clock.sleep(20, never);
+    if (this.hidesCoupons) return unreachable;
+    const value = await work();
+    const confirmedAt = this.#clock.now();
+    const named = this.instance === null ? {} : { instance: this.instance };
+    return { outcome: 'applied', value, confirmedAt, isCached: false, ...named };
   }
 
   async #answer(
@@ -106,6 +144,14 @@ export class Vendor implements Upstream {
   }
 }
 
+const unreachable: Outcome<never> = {
+  outcome: 'not_applied',
+  reason: 'unreachable',
+  status: null,
+  detail: 'connection refused',
+  retryAfterMs: null,
+};
+
 const missing: Outcome<never> = {
   outcome: 'not_applied',
   reason: 'missing',
@@ -114,12 +160,21 @@ const missing: Outcome<never> = {
   retryAfterMs: null,
 };
 
+type Process = {
+  sync: Sync;
+  licenseService: LicenseService;
+  couponService: CouponService;
+  checkout: CheckoutService;
+  writer: Writer;
+  ending: AbortController;
+};
+
 /** An agent's service, loops and store in this process, in virtual time, with a vendor in memory. */
 export class SyncHarness implements Disposable {
   readonly time: VirtualTime = new VirtualTime();
   readonly vendor: Vendor;
   #clock: VirtualClock = this.time.clock();
-  #process: { sync: Sync; licenseService: LicenseService; writer: Writer; ending: AbortController };
+  #process: Process;
   readonly #database = new DatabaseSync(':memory:');
   readonly store: Transaction;
   readonly #options: SyncOptions;
@@ -145,6 +200,14 @@ export class SyncHarness implements Disposable {
     return this.#process.licenseService;
   }
 
+  get checkout(): CheckoutService {
+    return this.#process.checkout;
+  }
+
+  get couponService(): CouponService {
+    return this.#process.couponService;
+  }
+
   get writer(): Writer {
     return this.#process.writer;
   }
@@ -153,7 +216,6 @@ export class SyncHarness implements Disposable {
   async start(): Promise<void> {
     await this.writer.write('startAgent', {
       adminTokenDigest: 'd',
-
       place: 'here',
       reconcileAfterMs: this.#options.policy.reconcileAfterMs,
     });
@@ -201,7 +263,46 @@ export class SyncHarness implements Disposable {
     return await this.#within(this.licenseService.change(request, never));
   }
 
+  async quote(cart: Cart = buildCart({})): Promise<Result<QuoteResponse>> {
+    return await this.#within(this.checkout.quote('default', cart, never));
+  }
+
+  async redeem(
+    order: string,
+    cart: Cart = buildCart({}),
+    idempotencyKey: string | null = null,
+  ): Promise<Result<RedemptionResponse>> {
+    return await this.#within(this.beginRedeem(order, cart, idempotencyKey));
+  }
+
+  /** Redeems without letting time pass. */
+  beginRedeem(
+    order: string,
+    cart: Cart = buildCart({}),
+    idempotencyKey: string | null = null,
+  ): Promise<Result<RedemptionResponse>> {
+    const idempotency =
+      idempotencyKey === null ? null : { credential: 'c', key: idempotencyKey, fingerprint: 'f' };
+    const caller = { actor: null, requestId: null, idempotency };
+    return this.checkout.redeem({ accountId: 'default', order, cart }, caller, never);
+  }
+
+  async void(order: string): Promise<Result<unknown>> {
+    const caller = { actor: null, requestId: null, idempotency: null };
+    return await this.#within(this.checkout.void({ accountId: 'default', order }, caller, never));
+  }
+
+  async createCoupon(changes: Partial<CouponTerms>): Promise<Result<CouponResponse>> {
+    const caller = { actor: null, requestId: null, idempotency: null };
+    return await this.#within(this.couponService.create('default', buildTerms(changes), caller, never));
+  }
+
+  redemption(order: string): Redemption | null {
+    return this.store.redemptions.get('default', order);
+  }
+
   [Symbol.dispose](): void {
+    this.vendor[Symbol.dispose]();
     this.#clock.stop();
     this.#database.close();
   }
@@ -215,13 +316,13 @@ export class SyncHarness implements Disposable {
     return await answer;
   }
 
-  #made(): { sync: Sync; licenseService: LicenseService; writer: Writer; ending: AbortController } {
+  #made(): Process {
     const clock = this.#clock;
     const ending = new AbortController();
     let ids = this.time.monotonic;
     const random = {
       bytes: (count: number) => new Uint8Array(count).fill((ids += 1) % 256),
-      uuid: () => `id-${(ids += 1)}`,
+      uuid: () => `0197a000-0000-7000-8000-${(ids += 1).toString(16).padStart(12, '0')}`,
       fraction: () => 0.5,
     };
     const context = () => ({
@@ -256,7 +357,17 @@ export class SyncHarness implements Disposable {
       productIds: () => this.#options.productIds,
       settings: () => ({ freshness, maxPending: 1000, timeoutMs: 10 * second, refreshMs: 6 * hour }),
     });
-    return { sync, licenseService, writer, ending };
+    const coupons = {
+      ...shared,
+      lists: this.store,
+      fetcher: sync.coupons,
+      deliveries: sync.push,
+      isConfigured: () => true,
+      settings: () => ({ freshness, maxPending: 1000, timeoutMs: 10 * second, unknownMs: minute }),
+    };
+    const couponService = agentCouponService(coupons);
+    const checkout = agentCheckoutService(coupons);
+    return { sync, licenseService, couponService, checkout, writer, ending };
   }
 }
 
@@ -300,6 +411,7 @@ export async function startPushingHarness(
   options: Partial<SyncOptions> = {},
 ): Promise<SyncHarness & { latchkey: LatchkeyVendor }> {
   const harness = new SyncHarness(keys, options, true);
+  await harness.vendor.coupons.start();
   await harness.start();
   for (const licenseKey of keys) await harness.verify(licenseKey);
   await harness.time.runUntil(() => protocolOf(harness.store) === 'latchkey', 5 * minute);

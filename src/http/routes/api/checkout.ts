@@ -124,9 +124,9 @@ const remove = route({
   refusals: ['redemption_not_found'],
   access: writing,
   answers: { 204: null },
-  async handle({ app, principal: { tenant }, path: { order }, writeOptions }) {
+  async handle({ app, principal: { tenant }, path: { order }, writeOptions, signal }) {
     const command = { accountId: tenant.accountId, order };
-    const voided = await app.writer.write('voidRedemption', command, writeOptions);
+    const voided = await app.checkout.void(command, writeOptions, signal);
     return voided.ok ? noContent() : voided;
   },
 });

@@ -173,7 +173,9 @@ export function syncTable(prepare: WritingPrepare): AwaitableTable<SyncTable> {
   const addOutcomes =
     prepare.write(`INSERT INTO ${syncOperation} (account_id, id, outcome, code, coupon_id, at)
      SELECT $1, id, outcome, code, "couponId", $3
-     FROM json_to_recordset($2::json) AS listed (id text, outcome text, code text, "couponId" bigint)`);
+     FROM json_to_recordset($2::json) AS listed (id text, outcome text, code text, "couponId" bigint)
+     ON CONFLICT (account_id, id) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
+       coupon_id = excluded.coupon_id, at = excluded.at`);
   const pruneOutcomes = prepare.changeCount(`DELETE FROM ${syncOperation} WHERE (account_id, id) IN
        (SELECT account_id, id FROM ${syncOperation} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`);
   const follows = followTable(prepare);

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { readSchema } from '../../schema-file.ts';
 import { DatabaseRefused } from '../faults.ts';
 import { openReadOnly, storeTemporaryFilesNextTo, syncFully } from '../connection.ts';
+import { outboxOf5 } from './outbox-migration.ts';
 import { createFile } from './private-file.ts';
 
 /** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */
@@ -203,11 +204,9 @@ const migrations: readonly string[] = [
     INSERT OR REPLACE INTO license_change (license_key) VALUES (old.license_key);
   END;
 
-  -- The number of the push that has an operation.
-  ALTER TABLE outbox ADD COLUMN push_seq INTEGER;
-  CREATE INDEX outbox_push ON outbox (product_key, push_seq) WHERE push_seq IS NOT NULL;
+  ${outboxOf5}
 
-  -- The last push of each product.
+  -- The last push of each product. '': of the API key.
   CREATE TABLE push (
     product_key TEXT PRIMARY KEY NOT NULL,
     seq INTEGER NOT NULL,

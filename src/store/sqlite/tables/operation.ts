@@ -214,7 +214,8 @@ export function operationReads(prepare: Prepare): OperationReads {
     lastSeq: () => lastSeq.first() ?? 0,
     unfinished: () => unfinished(),
     inDoubt: prepare.count(`SELECT count(*) AS count FROM outbox
-     WHERE state IN ('in_flight', 'uncertain') AND held = 0 AND queue <> 'coupon'`),
+     WHERE state IN ('in_flight', 'uncertain') AND held = 0
+       AND (state = 'in_flight' OR queue IN ('counter', 'state'))`),
     heldCount: prepare.count('SELECT count(*) AS count FROM outbox WHERE held = 1'),
     unfinishedOf: prepare.count(`SELECT count(*) AS count FROM outbox
      WHERE product_key = ? AND ${isUnfinished}`),
@@ -223,13 +224,19 @@ export function operationReads(prepare: Prepare): OperationReads {
       return firsts.length === 0 ? null : Math.min(...firsts);
     },
     uncertainOf: prepare.query(
-      `${select} WHERE state = 'uncertain' AND held = 0 AND product_key = ? ORDER BY seq LIMIT ?`,
+      `${select} WHERE state = 'uncertain' AND held = 0 AND product_key IS ? ORDER BY seq LIMIT ?`,
       operationFrom,
     ).all,
-    pushedAfter: prepare.query(`${select} WHERE product_key = ? AND push_seq > ? ORDER BY seq`, operationFrom)
-      .all,
+    pendingCoupons: prepare.query(
+      `${select} WHERE product_key IS NULL AND state = 'pending' ORDER BY seq LIMIT ?`,
+      operationFrom,
+    ).all,
+    pushedAfter: prepare.query(
+      `${select} WHERE product_key IS ? AND push_seq > ? ORDER BY seq`,
+      operationFrom,
+    ).all,
     ofPush: prepare.query(
-      `${select} WHERE product_key = ? AND push_seq = ? AND state = 'in_flight' ORDER BY seq`,
+      `${select} WHERE product_key IS ? AND push_seq = ? AND state = 'in_flight' ORDER BY seq`,
       operationFrom,
     ).all,
     ...queueReads(prepare),
@@ -309,11 +316,12 @@ function sweepingChanges(prepare: Prepare): Pick<OperationTable, 'moveToSubject'
   // Finished operations without a reconcile delay stay under the old key.
   const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'reconcile_at IS NOT NULL'].map((which) =>
     prepare.change(
-      `UPDATE outbox SET subject = :to, next_at = NULL, outage = 0 WHERE subject = :from AND ${which}`,
+      `UPDATE outbox SET subject = :to, next_at = NULL, outage = 0
+       WHERE subject = :from AND queue IN ('counter', 'state') AND ${which}`,
     ),
   );
   const stopWaiting = prepare.change(`UPDATE outbox SET next_at = NULL, outage = 0
-     WHERE subject = :to AND ${isUnfinished}`);
+     WHERE subject = :to AND queue IN ('counter', 'state') AND ${isUnfinished}`);
   const clampToNow = prepare.change(`UPDATE outbox SET finished_at = :now WHERE seq IN
        (SELECT seq FROM outbox WHERE finished_at > :now LIMIT :limit)`);
   const prune = prepare.query<PrunedOperation>(`DELETE FROM outbox WHERE seq IN

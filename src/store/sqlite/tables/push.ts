@@ -1,3 +1,4 @@
+import type { Reach } from '../../../domain/sync/push.ts';
 import type { FollowReads, FollowState, FollowTable } from '../../../service/agent/tables.ts';
 import type {
   LostOperations,
@@ -20,7 +21,15 @@ export function pushReads(prepare: Prepare): PushReads {
     `SELECT operations, first_at AS firstAt, last_at AS lastAt, found_at AS foundAt
      FROM lost_push WHERE product_key = ?`,
   );
-  return { get: (productId) => get.first(productId), lost: (productId) => lost.first(productId) };
+  return {
+    get: (productId) => get.first(nameOf(productId)),
+    lost: (productId) => lost.first(nameOf(productId)),
+  };
+}
+
+/** The API key has no product. */
+function nameOf(productId: Reach): string {
+  return productId ?? '';
 }
 
 export function pushTable(prepare: Prepare): PushTable {
@@ -48,7 +57,8 @@ export function pushTable(prepare: Prepare): PushTable {
   const forgetPruned = prepare.change('DELETE FROM pruned_push WHERE day < :prunedBefore');
   return {
     ...pushReads(prepare),
-    put: (productId, { isAnswered, ...push }) => void put({ productId, answered: bit(isAnswered), ...push }),
+    put: (productId, { isAnswered, ...push }) =>
+      void put({ productId: nameOf(productId), answered: bit(isAnswered), ...push }),
     restart() {
       restart({});
       removePruned({});
@@ -57,9 +67,9 @@ export function pushTable(prepare: Prepare): PushTable {
       removeAll({});
       removePruned({});
     },
-    addPruned: (productId, pruned) => void addPruned({ productId, ...pruned }),
-    takePruned: (productId, seq) => takePruned.all(productId, seq),
-    addLost: (productId, lost) => void addLost({ productId, ...lost }),
+    addPruned: (productId, pruned) => void addPruned({ productId: nameOf(productId), ...pruned }),
+    takePruned: (productId, seq) => takePruned.all(nameOf(productId), seq),
+    addLost: (productId, lost) => void addLost({ productId: nameOf(productId), ...lost }),
     forgetLosses(before) {
       forgetLost(before);
       forgetPruned(before);

@@ -138,7 +138,9 @@ export function syncTable(prepare: Prepare): SyncTable {
   const addOutcomes =
     prepare.change(`INSERT INTO sync_operation (account_id, id, outcome, code, coupon_id, at)
      SELECT :accountId, value ->> 'id', value ->> 'outcome', value ->> 'code', value ->> 'couponId', :at
-     FROM json_each(:outcomes)`);
+     FROM json_each(:outcomes) WHERE true
+     ON CONFLICT (account_id, id) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
+       coupon_id = excluded.coupon_id, at = excluded.at`);
   const pruneOutcomes = prepare.change(`DELETE FROM sync_operation WHERE (account_id, id) IN
        (SELECT account_id, id FROM sync_operation WHERE at < :before ORDER BY at LIMIT :limit)`);
   const reads = syncReads(prepare);

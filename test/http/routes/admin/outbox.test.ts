@@ -57,7 +57,11 @@ test('the outbox lists unfinished operations, and any state by name', async () =
       explanation: {
         meaning: expect.stringContaining('the response was lost') as string,
         waits: [
-          { cause: 'behind', detail: 'Earlier changes of the same key or coupon go first', until: null },
+          {
+            cause: 'behind',
+            detail: 'Earlier changes of the same key, coupon or order go first',
+            until: null,
+          },
         ],
         expected_uses: 8,
         shown: null,
