@@ -13,14 +13,15 @@ export class HttpGateway implements AsyncDisposable {
   /** The requests so far: method and path, without the query. */
   readonly requests: string[] = [];
   readonly #server = createServer((incoming, outgoing) => this.#handle(incoming, outgoing));
-  readonly #target: string;
+  /** The address of the server for the next request. */
+  target: () => string;
 
-  constructor(target: string) {
-    this.#target = target;
+  constructor(target: () => string) {
+    this.target = target;
   }
 
-  static async start(target: string): Promise<HttpGateway> {
-    const gateway = new HttpGateway(target);
+  static async start(target: string | (() => string)): Promise<HttpGateway> {
+    const gateway = new HttpGateway(typeof target === 'string' ? () => target : target);
     gateway.#server.listen(0, '127.0.0.1');
     await once(gateway.#server, 'listening');
     return gateway;
@@ -42,7 +43,7 @@ export class HttpGateway implements AsyncDisposable {
       return;
     }
     const { headers } = incoming;
-    const passed = request(`${this.#target}${url}`, { method, headers, agent: false }, (response) => {
+    const passed = request(`${this.target()}${url}`, { method, headers, agent: false }, (response) => {
       if (this.loses(method, path)) {
         outgoing.destroy();
         return;
