@@ -1,4 +1,4 @@
-import type { Clock, Upstream } from '../service/ports.ts';
+import type { Clock, SyncUpstream, Upstream } from '../service/ports.ts';
 import type { LicenseSnapshot } from '../domain/agent/license-snapshot.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Reader } from '../service/tables.ts';
@@ -8,6 +8,7 @@ import type { Probe, UpstreamLimiter } from './upstream-limiter.ts';
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
 import { parsePlainLicenseKey } from '../domain/license.ts';
 import { isMissing } from '../domain/outbox/outcome.ts';
+import { protocolOf } from '../service/outbox/protocol.ts';
 import type { Writer } from '../service/writer.ts';
 
 /** The probe reads this key if few license keys are known here: any response shows that the upstream is there. */
@@ -18,6 +19,7 @@ const keysInTurn = 8;
 type ProbeParts = {
   reader: Reader;
   upstream: Upstream;
+  syncUpstream: SyncUpstream;
   clock: Clock;
   mutex: KeyedMutex;
   limiter: UpstreamLimiter;
@@ -63,6 +65,8 @@ async function probeOnce(
     owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
   if (target === null) return settings().productIds.length === 0 && probeCoupons(parts, signal);
   const { product } = target;
+  if (owner === undefined && protocolOf(parts.reader) === 'latchkey')
+    return await probeLatchkey(parts, product, signal);
   const licenseKey = keyInTurn(parts, product, target.turn);
   if (licenseKey === probeKey) {
     const admission = await limiter.admitProbe(signal);
@@ -76,6 +80,23 @@ async function probeOnce(
   const admission = await limiter.admitProbe(signal);
   if (!admission.admitted) return false;
   await fetcher.fetchNow(product, licenseKey);
+  return true;
+}
+
+/**
+ * An agent above answers 503 about a key that it has not seen for too long, although it is there and takes pushes. What it
+ * says of itself depends on no key.
+ */
+async function probeLatchkey(
+  { syncUpstream, clock, limiter, lifetime }: ProbeParts,
+  product: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const admission = await limiter.admitProbe(signal);
+  if (!admission.admitted) return false;
+  const sentAt = clock.monotonic();
+  const outcome = await syncUpstream.info(product, lifetime);
+  limiter.observe(outcome, { owner: product, subject: 'sync', sentAt });
   return true;
 }
 

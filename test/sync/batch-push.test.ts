@@ -49,6 +49,17 @@ describe('changes for an upstream that is Latchkey', () => {
     expect(harness.store.operations.depth()).toMatchObject({ delivered: 1, inferred: 0, uncertain: 0 });
   });
 
+  it('sync now sends a push that failed for an hour at once', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    harness.latchkey.instead = (what) => (what === 'push' ? hidden : null);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(60 * minute);
+    harness.latchkey.instead = () => null;
+    harness.sync.limiter.closeBreaker();
+    await harness.time.advance(second);
+    expect(usesOf(harness, 'KEY')).toBe(1);
+  });
+
   it('a revocation comes before the uses that wait', async () => {
     using harness = await startPushingHarness(['A', 'B']);
     harness.latchkey.instead = () => lostAnswer;
