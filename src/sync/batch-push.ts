@@ -10,6 +10,7 @@ import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { Writer } from '../service/writer.ts';
+import type { LicenseFetcher } from './license-fetcher.ts';
 import { type KeyedMutex, type MutexGuard, persist, raceWithAbort } from './waiting.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
@@ -22,6 +23,7 @@ type BatchPushParts = {
   meter: Pick<UpstreamMeter, 'pushed'>;
   mutex: KeyedMutex;
   limiter: UpstreamLimiter;
+  fetcher: Pick<LicenseFetcher, 'refresh'>;
   settings: () => { policy: SyncPolicy; productIds: readonly string[] };
   limits: () => PushLimits;
   /** In [0, 1), for jitter. */
@@ -113,7 +115,7 @@ export class BatchPush {
   }
 
   async #push(productId: Reach, signal: AbortSignal): Promise<void> {
-    const { reader, limiter, clock, writer, limits } = this.#parts;
+    const { reader, limiter, clock, writer, limits, fetcher } = this.#parts;
     // The limiter comes first: operations that are marked as in flight must be sent at once.
     const admission = await limiter.admit('push', signal);
     if (!admission.admitted) return;
@@ -128,12 +130,15 @@ export class BatchPush {
       const planned = await persist(clock, signal, () =>
         writer.write('planPush', { productId, limits: limits() }),
       );
-      if (!planned.ok || planned.value === null) return;
-      using _guards = await this.#holdKeys(planned.value, signal);
-      const body = await this.#storedBody(productId, planned.value, signal);
+      if (!planned.ok) return;
+      const { push, keysToRead } = planned.value;
+      if (productId !== null) for (const licenseKey of keysToRead) fetcher.refresh(productId, licenseKey);
+      if (push === null) return;
+      using _guards = await this.#holdKeys(push, signal);
+      const body = await this.#storedBody(productId, push, signal);
       if (body === null) return;
       isSent = true;
-      await this.#send(productId, { ...planned.value, body });
+      await this.#send(productId, { ...push, body });
     } finally {
       if (!isSent) limiter.giveBack();
     }

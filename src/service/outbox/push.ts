@@ -37,29 +37,26 @@ export const noPush: Push = { seq: 0, isAnswered: true, body: null, epoch: '', c
 
 /**
  * The push of a reach that is not answered yet; otherwise a new one with the operations that are due, which are in
- * flight from then on. Null: there is nothing to send.
+ * flight from then on. `push`: null if there is nothing to send. `keysToRead`: their changes wait for a read.
  */
 export function planPush(
   transaction: Transaction,
   { productId, limits }: { productId: Reach; limits: PushLimits },
   context: Context,
-): Result<PlannedPush | null> {
+): Result<{ push: PlannedPush | null; keysToRead: readonly string[] }> {
   const { pushes, operations } = transaction;
   const agent = agentId(transaction, context);
   const last = pushes.get(productId) ?? noPush;
   if (!last.isAnswered) {
-    return done({
-      agent,
-      seq: last.seq,
-      body: last.body,
-      operations: revocationsFirst(operations.ofPush(productId, last.seq)),
-    });
+    const { seq, body } = last;
+    const pushed = revocationsFirst(operations.ofPush(productId, seq));
+    return done({ push: { agent, seq, body, operations: pushed }, keysToRead: [] });
   }
-  const chosen =
+  const { chosen, keysToRead } =
     productId === null
-      ? withinLimits(operations.pendingCoupons(limits.operations).map(prepareToSend), limits)
+      ? { chosen: chooseCoupons(transaction, limits), keysToRead: [] }
       : chooseOperations(transaction, { productId, limits }, context);
-  if (chosen.length === 0) return done(null);
+  if (chosen.length === 0) return done({ push: null, keysToRead });
   const seq = last.seq + 1;
   const sent = chosen.map((operation) =>
     send(transaction, operation, { baseUses: null, at: context.monotonic }),
@@ -67,7 +64,11 @@ export function planPush(
   operations.addToPush(sent, seq);
   const { epoch } = last;
   pushes.put(productId, { seq, isAnswered: false, body: null, epoch, changedAt: context.monotonic });
-  return done({ agent, seq, body: null, operations: sent });
+  return done({ push: { agent, seq, body: null, operations: sent }, keysToRead });
+}
+
+function chooseCoupons({ operations }: Transaction, limits: PushLimits): Operation[] {
+  return withinLimits(operations.pendingCoupons(limits.operations).map(prepareToSend), limits);
 }
 
 /** Revocations first; then the queues that have waited longest. */
@@ -75,17 +76,24 @@ function chooseOperations(
   transaction: Transaction,
   { productId, limits }: { productId: string; limits: PushLimits },
   context: Context,
-): Operation[] {
+): { chosen: Operation[]; keysToRead: string[] } {
   const { operations, snapshots } = transaction;
   const due = operations.due(context.monotonic, limits.operations, (owner) => owner === productId);
-  const known = due.filter(({ subject }) => {
+  const { known = [], missing = [] } = Object.groupBy(due, ({ subject }) => {
     const snapshot = snapshots.get(subject);
-    return snapshot === null || !mayBeMissing(snapshot);
+    return snapshot !== null && mayBeMissing(snapshot) ? 'missing' : 'known';
   });
+  // The read of a key ends the wait of its queues.
+  for (const { subject, queue } of missing)
+    scheduleHead(transaction, subject, queue, { at: context.monotonic + missingWaitMs });
   const waiting = known.map(({ subject, queue }) =>
     operations.firstPending(subject, queue, limits.operations),
   );
-  return withinLimits(revocationsFirst(waiting.flat()), limits);
+  const unread = missing.filter(({ subject }) => snapshots.get(subject)?.readFirst === true);
+  return {
+    chosen: withinLimits(revocationsFirst(waiting.flat()), limits),
+    keysToRead: [...new Set(unread.map(({ subject }) => subject))],
+  };
 }
 
 /** Each queue stays in order. A queue is a revocation if its first operation is a disable. */
@@ -99,6 +107,9 @@ function revocationsFirst(operations: readonly Operation[]): Operation[] {
 function queueNameOf(operation: Operation): string {
   return `${queueOfOperation(operation)} ${operation.subject}`;
 }
+
+/** How long a queue waits whose key must be read first, in ms, before the key is looked at again. */
+const missingWaitMs = 60_000;
 
 /** The upstream answered 404 about the key: nothing is sent until a read shows the key. */
 function mayBeMissing({ missingSince, readFirst }: LicenseSnapshot): boolean {

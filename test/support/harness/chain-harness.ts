@@ -28,7 +28,6 @@ import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
-const day = 24 * hour;
 const product = 'press';
 const never = new AbortController().signal;
 const tenant = { accountId: 'default', productKey: product };
@@ -188,7 +187,7 @@ export class Hop implements Disposable {
       settings: () => this.options,
       lifetime: ending.signal,
     });
-    const freshness = { freshMs: day, staleMs: 7 * day, graceMs: 14 * day };
+    const freshness = { freshMs: 10 * minute, staleMs: 20 * minute, graceMs: 40 * minute };
     const settings = () => ({ freshness, maxPending: 1_000, timeoutMs: 10 * second, refreshMs: 6 * hour });
     const service = agentLicenseService({
       ...shared,
@@ -251,7 +250,7 @@ const defaults: SyncOptions = {
     backoff: defaultBackoffPolicy,
     goneMs: minute,
     refreshMs: 6 * hour,
-    graceMs: 14 * day,
+    graceMs: 40 * minute,
   },
 };
 

@@ -42,13 +42,12 @@ const never = new AbortController().signal;
 const tenant = { accountId: 'default', productKey: 'press' };
 const options = { actor: 'agent', requestId: null, idempotency: null };
 
-/** `away`: the request does not arrive. `lost`: it is carried out, but the answer does not arrive. */
-export type Weather = 'fine' | 'away' | 'lost';
-
 /** The way from an agent to the hop above it: the real bodies, without HTTP. A request takes 20 ms. */
 export class ChainLink implements Upstream, SyncUpstream {
-  /** `what`: `verify`, `push`, … */
-  weather: (what: string) => Weather = () => 'fine';
+  /** Nothing arrives, neither requests nor answers. */
+  isCut = false;
+  /** Whether the answer to a request is lost. `what`: `verify`, `push`, … */
+  loses: (what: string) => boolean = () => false;
   /** The bodies of pushes, in order. */
   readonly pushes: string[] = [];
   /** The requests, in order. */
@@ -184,15 +183,15 @@ export class ChainLink implements Upstream, SyncUpstream {
   async #carry<Value>(what: string, carryOut: () => Promise<Outcome<Value>>): Promise<Outcome<Value>> {
     this.asked.push(what);
     await this.#clock.sleep(10, never);
-    const weather = this.weather(what);
-    if (weather === 'away') return lost;
+    if (this.isCut) return lost;
+    const loses = this.loses(what);
     // A hop that was killed answers nothing.
     const outcome = await carryOut().catch((error: unknown) => {
       if (error instanceof Error && error.message.startsWith(what)) throw error;
       return lost;
     });
     await this.#clock.sleep(10, never);
-    return weather === 'lost' ? lost : outcome;
+    return loses || this.isCut ? lost : outcome;
   }
 }
 

@@ -178,13 +178,16 @@ const migrations: readonly string[] = [
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     license_key TEXT NOT NULL UNIQUE
   ) STRICT;
+  -- A trigger cannot say OR REPLACE: the clause of the statement that causes it would hold instead.
   CREATE TRIGGER license_changed AFTER UPDATE OF revision ON license
   WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
-    INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
+    DELETE FROM license_change WHERE license_key = new.license_key;
+    INSERT INTO license_change (license_key) VALUES (new.license_key);
   END;
   CREATE TRIGGER license_added AFTER INSERT ON license
   WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
-    INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
+    DELETE FROM license_change WHERE license_key = new.license_key;
+    INSERT INTO license_change (license_key) VALUES (new.license_key);
   END;
   -- The same on an agent, for the agents below it.
   CREATE TRIGGER license_snapshot_changed
@@ -193,15 +196,18 @@ const migrations: readonly string[] = [
       OR new.product_key <> old.product_key OR new.product_link <> old.product_link
       OR new.buyer_email <> old.buyer_email OR new.created_at <> old.created_at)
     AND EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
-    INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
+    DELETE FROM license_change WHERE license_key = new.license_key;
+    INSERT INTO license_change (license_key) VALUES (new.license_key);
   END;
   CREATE TRIGGER license_snapshot_added AFTER INSERT ON license_snapshot
   WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
-    INSERT OR REPLACE INTO license_change (license_key) VALUES (new.license_key);
+    DELETE FROM license_change WHERE license_key = new.license_key;
+    INSERT INTO license_change (license_key) VALUES (new.license_key);
   END;
   CREATE TRIGGER license_snapshot_removed AFTER DELETE ON license_snapshot
   WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = old.license_key) BEGIN
-    INSERT OR REPLACE INTO license_change (license_key) VALUES (old.license_key);
+    DELETE FROM license_change WHERE license_key = old.license_key;
+    INSERT INTO license_change (license_key) VALUES (old.license_key);
   END;
 
   ${outboxOf5}
