@@ -14,7 +14,8 @@ const allConfirmedAt = `coalesce(
     JOIN license_snapshot AS snapshot ON snapshot.license_key = sync_follow.license_key
     LEFT JOIN follow ON follow.product_key = snapshot.product_key
     WHERE sync_follow.agent = state.agent AND snapshot.gone = 0 AND ${isVisible}),
-  (SELECT min(follow.confirmed_at) FROM follow WHERE follow.product_key IN (SELECT value FROM json_each(?3))),
+  (SELECT min(follow.confirmed_at) FROM json_each(?3)
+    CROSS JOIN follow ON follow.product_key = json_each.value),
   0)`;
 
 const selectFollowed = `WITH ${followedParts},

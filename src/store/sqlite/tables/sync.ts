@@ -164,7 +164,7 @@ type FollowMethod = 'announce' | 'follow' | 'unfollow' | 'pruneFollows';
 
 function followTable(prepare: Prepare, reads: Pick<SyncReads, 'byNumber'>): Pick<SyncTable, FollowMethod> {
   const announce = prepare.change(`INSERT OR REPLACE INTO license_change (license_key)
-     SELECT DISTINCT value FROM json_each(:licenseKeys)
+     SELECT value FROM json_each(:licenseKeys)
      WHERE EXISTS (SELECT 1 FROM sync_follow WHERE license_key = value)`);
   const follow = prepare.change(`INSERT INTO sync_follow (agent, license_key)
      SELECT :number, value FROM json_each(:licenseKeys) WHERE true ON CONFLICT DO NOTHING`);
