@@ -56,7 +56,7 @@ const onBothEngines = [
   'test/http/routes/admin/{audit,catalogue,coupon-change,export,history,import,import-dry-run,webhook}.test.ts',
   'test/http/routes/admin/{purchase,roll,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
-  'test/http/routes/sync-v1{,-hostile}.test.ts',
+  'test/http/routes/sync-v1{,-hostile,-old}.test.ts',
   'test/cli/{every-command,seller}.test.ts',
 ];
 

@@ -39,6 +39,9 @@ type Parts = {
 /** An agent is noted as seen at most once in this time, in ms, so that most requests write nothing. */
 const seenEveryMs = 3_600_000;
 
+/** A follower that was silent for longer begins anew. Its keys are kept for longer, counted from when it was noted as seen. */
+const longestSilenceMs = syncRetentionMs - 2 * seenEveryMs;
+
 /** The clock of an agent may be this much ahead, in ms. */
 const aheadMs = 86_400_000;
 
@@ -149,7 +152,7 @@ export class StoreSyncServer implements SyncServer {
     const isKnown =
       agent !== null &&
       at !== null &&
-      clock.now() - at.readAt <= syncRetentionMs &&
+      clock.now() - at.readAt <= longestSilenceMs &&
       at.followed === agent.followed &&
       epoch === (await sync.epoch()) &&
       (await sync.isPosition(at.position));
