@@ -5,8 +5,8 @@ import type { Writer } from '../service/writer.ts';
 import { persist, type Wake } from './waiting.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
-/** How often an upstream that names itself as Latchkey is asked for `/sync/v1`, in ms. */
-const restMs = 60_000;
+/** How often an upstream that names itself as Latchkey is asked for `/sync/v1` at least, in ms: at first more often. */
+const longestRestMs = 60_000;
 /** How long to wait for the first response that names the upstream, or until the plain protocol has settled all, in ms. */
 const shortRestMs = 1_000;
 
@@ -28,10 +28,12 @@ type DiscoverParts = {
 export async function discover(parts: DiscoverParts, signal: AbortSignal): Promise<void> {
   const { reader, wake } = parts;
   let isFound = false;
+  let restMs = shortRestMs;
   while (!signal.aborted && !(isFound && protocolOf(reader) === 'latchkey')) {
     const state = mayDiscover(reader) ? await discoverOnce(parts, signal) : 'unnamed';
     isFound = state === 'found';
-    if (!isFound) await wake.wait(state === 'none' ? restMs : shortRestMs, signal);
+    restMs = state === 'none' ? Math.min(restMs * 2, longestRestMs) : shortRestMs;
+    if (!isFound) await wake.wait(restMs, signal);
   }
 }
 
