@@ -53,6 +53,10 @@ export class AuthorityProcess implements AsyncDisposable {
     return { authorization: `Bearer ${token}` };
   }
 
+  get apiKey(): string {
+    return readFileSync(join(this.directory, 'state', 'api.key'), 'utf8').trim();
+  }
+
   /** Returns the object in the response. */
   async send(path: string, json: object): Promise<Record<string, unknown>> {
     const { status, body } = await this.http.post(path, { headers: this.admin, json });
@@ -166,14 +170,16 @@ export type FleetOptions = {
   /** The address that agents have, if there is something between them and the authority. */
   via?: (url: string) => Promise<{ url: string } & AsyncDisposable>;
   sync?: object;
+  /** Whether the agents have the API key, for coupons. */
+  hasApiKey?: boolean;
   /** More settings of the authority and its agents. */
   settings?: object;
 };
 
-export function agentConfiguration(baseUrl: string, sync: object = {}): object {
+export function agentConfiguration(baseUrl: string, sync: object = {}, apiKey: object = {}): object {
   return {
     listen: { tcp: '127.0.0.1:0' },
-    upstream: { base_url: baseUrl, timeout: '10s', probe: '200ms' },
+    upstream: { base_url: baseUrl, timeout: '10s', probe: '200ms', ...apiKey },
     products: [{ key: productKey, secret }],
     sync: {
       rate: 1000,
@@ -191,6 +197,7 @@ export async function startAuthorityAndAgents({
   licenseKeys,
   via,
   sync,
+  hasApiKey = false,
   settings = {},
 }: FleetOptions): Promise<AuthorityAndAgents> {
   await using starting = new AsyncDisposableStack();
@@ -202,8 +209,9 @@ export async function startAuthorityAndAgents({
   await authority.start();
   await authority.sell(licenseKeys);
   const way = via === undefined ? authority : starting.use(await via(authority.url));
+  const apiKey = hasApiKey ? { api_key: authority.apiKey } : {};
   const agents = directories.map((directory) =>
-    starting.use(new AgentProcess(directory, { ...settings, ...agentConfiguration(way.url, sync) })),
+    starting.use(new AgentProcess(directory, { ...settings, ...agentConfiguration(way.url, sync, apiKey) })),
   );
   for (const agent of agents) {
     await agent.start();

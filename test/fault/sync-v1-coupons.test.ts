@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { eventually, productKey } from '../support/harness/agent-harness.ts';
+import { startAuthorityAndAgents, type AgentProcess } from '../support/harness/authority-and-agents.ts';
+import { HttpGateway } from '../support/network/http-gateway.ts';
+import { SeededRandom } from '../property/simulation/seeded-random.ts';
+
+const items = [{ product_key: productKey, amount: 1999 }];
+const terms = { coupon_type: 'multi', percent_off: 20, usage_limit: 50 };
+
+test('the limit of a coupon holds over three agents, and each order that was answered is counted once', async () => {
+  const random = new SeededRandom(1);
+  let gateway: HttpGateway | null = null;
+  const via = async (url: string): Promise<HttpGateway> => (gateway = await HttpGateway.start(url));
+  await using fleet = await startAuthorityAndAgents({ licenseKeys: ['A'], agents: 3, via, hasApiKey: true });
+  const { authority, agents } = fleet;
+  const headers = { 'service-api-key': authority.apiKey };
+  const ids = new Map<string, number>();
+  for (const code of ['SURE', 'LOST']) {
+    ids.set(code, Number((await authority.send('/api/v2/coupons', { ...terms, code }))['id']));
+  }
+  for (const { agent } of agents) {
+    await eventually(async () => {
+      const { body } = await agent.client.get('/api/v2/coupons', { headers });
+      return JSON.stringify(body).includes('LOST');
+    });
+  }
+  const redeemed = async (code: string): Promise<number> => {
+    const path = `/agent/v1/coupons/${ids.get(code)}`;
+    const { body } = await authority.http.get(path, { headers: authority.admin });
+    return (body as { data: { redemptions: number } }).data.redemptions;
+  };
+  const redeem = async ({ agent }: AgentProcess, code: string, order: string): Promise<number> =>
+    (await agent.client.post('/agent/v1/redemptions', { headers, json: { order, code, items } })).status;
+  /** Redeems for 90 orders at once, at the agents in turn. Returns how many were answered with each status. */
+  const redeemAll = async (code: string): Promise<Record<string, number>> => {
+    const asked = Array.from({ length: 30 }, (_, index) =>
+      agents.map((agent, number) => redeem(agent, code, `${code}-${index}-${number}`)),
+    );
+    const statuses = await Promise.all(asked.flat());
+    for (const { agent } of agents) await agent.atRest();
+    return Object.fromEntries(
+      [...new Set(statuses)].map((status) => [status, statuses.filter((each) => each === status).length]),
+    );
+  };
+  expect(await redeemAll('SURE')).toEqual({ 201: 50, 409: 40 });
+  expect(await redeemed('SURE')).toBe(50);
+  // An agent that gets no answer takes a redemption without the authority, which may go beyond the limit.
+  if (gateway !== null) {
+    (gateway as HttpGateway).loses = (_, path) => path === '/sync/v1/push' && random.chance(0.2);
+  }
+  const { 201: taken = 0, 409: refused = 0 } = await redeemAll('LOST');
+  expect(taken + refused).toBe(90);
+  expect(await redeemed('LOST')).toBe(taken);
+  const [first] = agents;
+  if (first === undefined) throw new Error('there is no agent');
+  await authority.kill();
+  const offline = (await redeem(first, 'SURE', 'offline')) === 201 ? 1 : 0;
+  await authority.start();
+  await first.agent.atRest();
+  expect(await redeemed('SURE')).toBe(50 + offline);
+  const outboxes = await Promise.all(agents.map((agent) => agent.outbox()));
+  for (const states of outboxes) expect(Object.keys(states)).toEqual(['delivered']);
+});
