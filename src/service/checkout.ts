@@ -175,7 +175,7 @@ export async function redeemMirroredCoupon(
   { now }: Context,
 ): Promise<Result<RedeemedCoupon>> {
   return await redeemOnce(transaction, command, now, async () =>
-    done(quoteMirroredCoupon(transaction, { ...command, now })),
+    done(quoteMirroredCoupon(transaction, { ...command, now: command.takenAt ?? now })),
   );
 }
 

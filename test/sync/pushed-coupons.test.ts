@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { OperationResult } from '../../src/domain/sync/push.ts';
 import { protocolOf } from '../../src/service/outbox/protocol.ts';
+import { chainStore } from '../../src/service/sync/chain-store.ts';
+import { readOperation } from '../../src/wire/sync.ts';
 import { buildCart } from '../support/builders/coupon-builders.ts';
 import { lostAnswer, type LatchkeyVendor } from '../support/harness/latchkey-vendor.ts';
+import { newId } from '../support/harness/sync-server-harness.ts';
 import { minute, second, startPushingHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
 
 type Pushing = SyncHarness & { latchkey: LatchkeyVendor };
@@ -373,3 +377,82 @@ describe('when a person chooses the plain protocol', () => {
     expect(harness.vendor.coupons.redemption('A-3')).toBeNull();
   });
 });
+
+describe('an agent in the middle of a chain', () => {
+  const options = { actor: 'agent', requestId: null, idempotency: null };
+  let agents = 0;
+
+  /** What agents below push, in a harness whose agent is in the middle. */
+  function below(harness: Pushing): (operations: readonly object[]) => Promise<readonly OperationResult[]> {
+    agents += 1;
+    const agentId = agents.toString(16).padStart(32, '0');
+    let seq = 0;
+    const store = chainStore({
+      reader: harness.store,
+      writer: harness.writer,
+      productIds: () => ['press'],
+      settings: () => ({ freshness, maxPending: 1_000, timeoutMs: 10 * second }),
+      hasCoupons: () => true,
+      coupons: harness.sync.coupons,
+      deliveries: harness.sync.push,
+      wake: () => harness.sync.push.wake(),
+      followNew: () => undefined,
+    });
+    return async (sent) => {
+      seq += 1;
+      const operations = sent.map((each) =>
+        readOperation({ id: newId(), at: '2026-01-01T00:00:00Z', ...each }),
+      );
+      const command = { agentId, tenant, seq, digest: JSON.stringify(sent), operations };
+      const pushed = await harness.within(Promise.resolve(store.push(command, options)));
+      if (!pushed.ok) throw new Error(pushed.problem.detail);
+      return pushed.value.results;
+    };
+  }
+
+  const cart = { code: 'SPRING', items: [{ product_key: 'press', amount: 1000 }] };
+  const redeem = { kind: 'redeem', cart, discounts: [200] };
+
+  it('asks the upstream about a redemption from below before it answers', async () => {
+    using harness = await startWithCoupon(1);
+    const [one, other] = [below(harness), below(harness)];
+    expect(await one([{ ...redeem, order: 'A-1' }])).toEqual([{ outcome: 'applied' }]);
+    expect(harness.vendor.coupons.redemption('A-1')).not.toBeNull();
+    const refused = { outcome: 'refused', code: 'coupon_not_redeemable', reasons: ['usage_limit_reached'] };
+    expect(await other([{ ...redeem, order: 'B-1' }])).toEqual([refused]);
+    expect(harness.redemption('B-1')).toBeNull();
+    expect(await one([{ kind: 'void', order: 'A-1' }])).toEqual([{ outcome: 'applied' }]);
+    await harness.time.advance(second);
+    expect(harness.vendor.coupons.redemption('A-1')).toBeNull();
+    expect(await other([{ ...redeem, order: 'B-2' }])).toEqual([{ outcome: 'applied' }]);
+  });
+
+  it('takes coupons and provisional redemptions from below while the upstream is away', async () => {
+    using harness = await startWithCoupon(1);
+    const push = below(harness);
+    cutOff(harness);
+    const coupon = { code: 'NEW', coupon_type: 'multi', percent_off: 10 };
+    expect(
+      await push([
+        { kind: 'create_coupon', coupon },
+        { ...redeem, order: 'A-1' },
+        { ...redeem, order: 'A-2', provisional: true },
+        { kind: 'void', order: 'A-3' },
+      ]),
+    ).toEqual([
+      { outcome: 'applied', couponId: -1 },
+      { outcome: 'applied' },
+      { outcome: 'applied' },
+      { outcome: 'refused', code: 'redemption_not_found' },
+    ]);
+    reconnect(harness);
+    await harness.time.advance(minute);
+    expect(harness.vendor.coupons.list().map(({ code }) => code)).toEqual(['SPRING', 'NEW']);
+    expect(harness.vendor.coupons.redemption('A-1')).not.toBeNull();
+    expect(harness.vendor.coupons.redemption('A-2')).toMatchObject({ overLimit: true });
+    expect(depthOf(harness)).toMatchObject({ delivered: 3, pending: 0, in_flight: 0, dead: 0 });
+  });
+});
+
+const tenant = { accountId: 'default', productKey: null };
+const freshness = { freshMs: 1_440 * minute, staleMs: 2_880 * minute, graceMs: 5_760 * minute };

@@ -85,11 +85,17 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   };
 }
 
-function chainOf({ current, reader }: RoleParts & { reader: Reader }, { push, follow }: Sync): Role['chain'] {
+function chainOf(
+  { current, reader }: RoleParts & { reader: Reader },
+  { push, follow, coupons }: Sync,
+): Role['chain'] {
   return {
     reader,
     productIds: current.productIds,
     settings: current.licenseSettings,
+    hasCoupons: () => current.upstream.apiKey !== null,
+    coupons,
+    deliveries: push,
     wake: () => push.wake(),
     followNew: () => follow.followNew(),
   };

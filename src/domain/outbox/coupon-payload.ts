@@ -85,7 +85,7 @@ export function prepareToSend(operation: Operation): Operation {
 /** Null: the cart is too long for a push. */
 export function redeemPayloadFor(
   { cart, quote }: Redemption,
-  { isUsedUp, at }: { isUsedUp: boolean; at: number },
+  { isUsedUp, isAwaited: isWaiting, at }: { isUsedUp: boolean; isAwaited: boolean; at: number },
 ): RedeemPayload | null {
   const payload: RedeemPayload = {
     at,
@@ -93,7 +93,7 @@ export function redeemPayloadFor(
     discounts: quote.lines.map(({ discount }) => discount),
     provisional: false,
     ...(isUsedUp && { isUsedUp }),
-    isAwaited: true,
+    ...(isWaiting && { isAwaited: true as const }),
   };
   if (fits(payload)) return payload;
   const shorter = { ...payload, discounts: null };

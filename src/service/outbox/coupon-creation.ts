@@ -36,6 +36,8 @@ type QueueCoupon = {
   /** A caller waits for the answer to a push, so the upstream decides about a code that the mirror has. */
   isAwaited?: boolean;
   maxPending: number;
+  /** An agent below has pushed it. */
+  id?: string;
 };
 
 /** The coupon under its provisional id, and the operation that creates it. `isSent`: send it now. */
@@ -44,7 +46,7 @@ export type QueuedCoupon = MirroredCoupon & { operationId: string; isSent: boole
 /** Stores a coupon under a provisional id, with the operation that will create it at the upstream. */
 export function queueCoupon(
   transaction: Transaction,
-  { terms, isSentNow, isAwaited = false, maxPending }: QueueCoupon,
+  { terms, isSentNow, isAwaited = false, maxPending, id }: QueueCoupon,
   context: Context,
 ): Result<QueuedCoupon> {
   const { mirror } = transaction;
@@ -67,6 +69,7 @@ export function queueCoupon(
   const operation = enqueue(
     transaction,
     {
+      ...(id !== undefined && { id }),
       kind: 'create_coupon',
       subject,
       productId: null,

@@ -31,6 +31,8 @@ type QueueRedemption = {
   /** The upstream can be asked, so it may accept what the mirror says is used up. */
   isReachable: boolean;
   maxPending: number;
+  /** An agent below has pushed it, and may have answered its caller at `takenAt`. */
+  pushed?: { id: string; takenAt: number | null };
 };
 
 /** `operationId`: wait for it before the caller is answered; null: answer at once. */
@@ -39,12 +41,15 @@ export type QueuedRedemption = RedeemedCoupon & { operationId: string | null };
 /** Redeems a coupon of the mirror, and queues the redemption for the upstream. */
 export async function queueRedemption(
   transaction: Transaction,
-  { isReachable, maxPending, ...command }: QueueRedemption,
+  { isReachable, maxPending, pushed, ...sent }: QueueRedemption,
   context: Context,
 ): Promise<Result<QueuedRedemption>> {
+  const takenAt = pushed?.takenAt ?? null;
+  const command = { ...sent, takenAt };
   const isPushing = protocolOf(transaction) === 'latchkey';
   const within = await redeemMirroredCoupon(transaction, command, context);
-  const mayAskAnyway = !within.ok && isPushing && isReachable && isOnlyUsedUp(within.problem.reasons);
+  const isAllowed = isReachable || takenAt !== null;
+  const mayAskAnyway = !within.ok && isPushing && isAllowed && isOnlyUsedUp(within.problem.reasons);
   const redeemed = mayAskAnyway
     ? await redeemMirroredCoupon(transaction, { ...command, isUnlimited: true }, context)
     : within;
@@ -58,11 +63,18 @@ export async function queueRedemption(
   const room = refuseWhenFull(transaction, maxPending);
   if (!room.ok) return room;
   const { redemption } = redeemed.value;
-  const payload = redeemPayloadFor(redemption, { isUsedUp: mayAskAnyway, at: context.now });
+  const wait = { isUsedUp: mayAskAnyway, isAwaited: takenAt === null };
+  const payload = redeemPayloadFor(redemption, { ...wait, at: takenAt ?? context.now });
   if (payload === null) return tooLong();
   const operation = enqueue(
     transaction,
-    { kind: 'redeem', subject: command.order, productId: null, payload: JSON.stringify(payload) },
+    {
+      ...(pushed !== undefined && { id: pushed.id }),
+      kind: 'redeem',
+      subject: command.order,
+      productId: null,
+      payload: JSON.stringify(payload),
+    },
     context,
   );
   return done({ redemption, isNew: true, operationId: operation.id });
@@ -110,7 +122,8 @@ function isUnfinished({ progress: { state } }: Operation): boolean {
   return state === 'pending' || state === 'in_flight' || state === 'uncertain';
 }
 
-type QueueVoid = { accountId: string; order: string; maxPending: number };
+/** `id`: an agent below has pushed it. */
+type QueueVoid = { accountId: string; order: string; maxPending: number; id?: string };
 
 /** `operationId`: null: the upstream need not be told. */
 type QueuedVoid = { order: string; couponId: number; operationId: string | null };
@@ -118,7 +131,7 @@ type QueuedVoid = { order: string; couponId: number; operationId: string | null 
 /** Voids a redemption here, and queues that for the upstream. */
 export async function queueVoid(
   transaction: Transaction,
-  { accountId, order, maxPending }: QueueVoid,
+  { accountId, order, maxPending, id }: QueueVoid,
   context: Context,
 ): Promise<Result<QueuedVoid>> {
   const voided = await voidRedemption(transaction, { accountId, order });
@@ -136,7 +149,12 @@ export async function queueVoid(
   if (isUnsent || dead.length > 0 || !isTold) return done({ ...voided.value, operationId: null });
   const room = refuseWhenFull(transaction, maxPending);
   if (!room.ok) return room;
-  const operation = enqueue(transaction, { kind: 'void', subject: order, productId: null }, context);
+  const given = id === undefined ? {} : { id };
+  const operation = enqueue(
+    transaction,
+    { ...given, kind: 'void', subject: order, productId: null },
+    context,
+  );
   return done({ ...voided.value, operationId: operation.id });
 }
 

@@ -8,6 +8,7 @@ import {
   type PushedLicenseChange,
   type PushedOperation,
 } from '../../domain/sync/push.ts';
+import { couponChangeBefore, takeCouponChange } from './chain-coupon.ts';
 import { queueChange } from '../outbox/license-change.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
@@ -23,6 +24,8 @@ export type TakePush = ApplyPush & {
   /** The configured products that the credential can see. */
   productIds: readonly string[];
   freshness: FreshnessPolicy;
+  /** The upstream's API key is configured. */
+  hasCoupons: boolean;
   /** `sync.max_pending`. */
   maxPending: number;
 };
@@ -45,14 +48,15 @@ export async function takePush(
     },
     again: (operation) => {
       if (isLicenseChange(operation)) announce(transaction, operation);
-      return { outcome: 'applied' };
+      const before = couponChangeBefore(transaction, operation);
+      return before?.outcome === 'applied' ? before : { outcome: 'applied' };
     },
   });
 }
 
 const keptBelow: ReadonlySet<Problem['code']> = new Set<Problem['code']>([
   'storage_full',
-  'not_the_authority',
+  'coupons_not_configured',
 ]);
 
 /** An agent that did not know that the change was taken may count it again until it is told the license. */
@@ -62,14 +66,13 @@ function announce({ snapshots, sync }: Transaction, { licenseKey }: PushedLicens
 
 function take(
   transaction: Transaction,
-  { productIds, freshness, maxPending }: TakePush,
+  command: TakePush,
   operation: PushedOperation | MalformedOperation,
   context: Context,
 ): Promise<Result<OperationResult>> | Result<OperationResult> {
   if (operation.kind === null) return failWith('parameters_invalid', 'The operation cannot be read.');
-  if (!isLicenseChange(operation)) {
-    return failWith('not_the_authority', 'An agent does not pass changes of coupons on.');
-  }
+  if (!isLicenseChange(operation)) return takeCouponChange(transaction, command, operation, context);
+  const { productIds, freshness, maxPending } = command;
   const { id, kind: trigger, licenseKey, seenEnabled } = operation;
   // Its outcome was removed, or it is a change of this agent.
   if (transaction.operations.get(id) !== null) {

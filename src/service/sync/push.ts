@@ -282,7 +282,8 @@ async function redeem(
   return answered.ok ? done(redeemed(operation, answered.value.redemption)) : answered;
 }
 
-function redeemed(
+/** The result of a redemption: what the agent has not told its caller. */
+export function redeemed(
   { discounts }: PushedRedemption,
   { quote, overLimit }: Pick<Redemption, 'quote' | 'overLimit'>,
 ): OperationResult {

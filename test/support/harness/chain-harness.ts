@@ -200,6 +200,9 @@ export class Hop implements Disposable {
       reader: store,
       productIds: () => this.options.productIds,
       settings,
+      hasCoupons: () => true,
+      coupons: sync.coupons,
+      deliveries: sync.push,
       wake: () => sync.push.wake(),
       followNew: () => sync.follow.followNew(),
     };

@@ -235,7 +235,7 @@ export class SyncHarness implements Disposable {
   }
 
   async verify(licenseKey: string, requester: string | null = null): Promise<Result<LicenseResponse>> {
-    return await this.#within(this.ask(licenseKey, requester));
+    return await this.within(this.ask(licenseKey, requester));
   }
 
   /** Verifies a key without letting time pass. */
@@ -260,11 +260,11 @@ export class SyncHarness implements Disposable {
     const idempotency =
       idempotencyKey === null ? null : { credential: 'c', key: idempotencyKey, fingerprint: 'f' };
     const request = { tenant, licenseKey, trigger, waitMs, actor: null, idempotency };
-    return await this.#within(this.licenseService.change(request, never));
+    return await this.within(this.licenseService.change(request, never));
   }
 
   async quote(cart: Cart = buildCart({})): Promise<Result<QuoteResponse>> {
-    return await this.#within(this.checkout.quote('default', cart, never));
+    return await this.within(this.checkout.quote('default', cart, never));
   }
 
   async redeem(
@@ -272,7 +272,7 @@ export class SyncHarness implements Disposable {
     cart: Cart = buildCart({}),
     idempotencyKey: string | null = null,
   ): Promise<Result<RedemptionResponse>> {
-    return await this.#within(this.beginRedeem(order, cart, idempotencyKey));
+    return await this.within(this.beginRedeem(order, cart, idempotencyKey));
   }
 
   /** Redeems without letting time pass. */
@@ -289,12 +289,12 @@ export class SyncHarness implements Disposable {
 
   async void(order: string): Promise<Result<unknown>> {
     const caller = { actor: null, requestId: null, idempotency: null };
-    return await this.#within(this.checkout.void({ accountId: 'default', order }, caller, never));
+    return await this.within(this.checkout.void({ accountId: 'default', order }, caller, never));
   }
 
   async createCoupon(changes: Partial<CouponTerms>): Promise<Result<CouponResponse>> {
     const caller = { actor: null, requestId: null, idempotency: null };
-    return await this.#within(this.couponService.create('default', buildTerms(changes), caller, never));
+    return await this.within(this.couponService.create('default', buildTerms(changes), caller, never));
   }
 
   redemption(order: string): Redemption | null {
@@ -307,7 +307,8 @@ export class SyncHarness implements Disposable {
     this.#database.close();
   }
 
-  async #within<Value>(answer: Promise<Value>): Promise<Value> {
+  /** Lets time pass until there is an answer. */
+  async within<Value>(answer: Promise<Value>): Promise<Value> {
     let isDone = false;
     void answer.finally(() => {
       isDone = true;

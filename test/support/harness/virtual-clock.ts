@@ -180,7 +180,6 @@ function pop(heap: Sleeper[]): void {
     index = 2 * index + (isRight ? 2 : 1);
   }
   heap[index] = last;
-
 }
 
 const defaultStart = Date.UTC(2026, 0, 1);
