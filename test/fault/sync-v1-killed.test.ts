@@ -69,7 +69,9 @@ for (const seed of seeds) {
       await callers.stop();
       const states = await Promise.all(switches);
       lose(0);
-      expect(await settled(fleet, licenseKeys)).toEqual(exactly(callers.answered.values()));
+      expect(await settled(fleet, licenseKeys, [...callers.answered.values()])).toEqual(
+        exactly(fleet, [...callers.answered.values()]),
+      );
       const enabled = await Promise.all(own.map(async (key) => (await authority.license(key)).enabled));
       expect(enabled).toEqual(states);
     },

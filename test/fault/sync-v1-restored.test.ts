@@ -18,7 +18,9 @@ test('an authority that was restored from an older backup gets the changes again
   expect(await operate(authority.directory, 'backup', backup)).toMatchObject({ code: 0 });
   await callers.until(150);
   await callers.stop();
-  expect(await settled(fleet, licenseKeys)).toEqual(exactly(callers.answered.values()));
+  expect(await settled(fleet, licenseKeys, [...callers.answered.values()])).toEqual(
+    exactly(fleet, [...callers.answered.values()]),
+  );
   const later = new Callers(licenseKeys);
   // The third agent has nothing new to send.
   for (const agent of [first, second]) if (agent !== undefined) later.start(agent, 2);
@@ -29,7 +31,7 @@ test('an authority that was restored from an older backup gets the changes again
   await later.until(later.total + 40);
   await later.stop();
   const total = licenseKeys.map((key) => (callers.answered.get(key) ?? 0) + (later.answered.get(key) ?? 0));
-  expect(await settled(fleet, licenseKeys)).toEqual(exactly(total));
+  expect(await settled(fleet, licenseKeys, total)).toEqual(exactly(fleet, total));
   expect(third?.agent.process.lines.map(({ msg }) => msg)).toContain('pushes continue from another number');
 });
 
@@ -56,7 +58,9 @@ test('a copied state directory counts nothing twice, and the original and the co
   const all = [original, copy, running];
   for (const { agent } of all) await agent.atRest();
   for (const agent of all) await agent.use(['A', 'B', 'B']);
-  expect(await settled({ authority, agents: all }, licenseKeys)).toEqual(exactly([24, 26]));
+  expect(await settled({ authority, agents: all }, licenseKeys, [24, 26])).toEqual(
+    exactly({ agents: all }, [24, 26]),
+  );
 });
 
 test('an agent that was restored from a backup asks what became of its changes, and none counts twice', async () => {
@@ -79,7 +83,7 @@ test('an agent that was restored from a backup asks what became of its changes, 
   expect(await operate(only.directory, 'restore', backup)).toMatchObject({ code: 0 });
   await only.start();
   await only.use(['A']);
-  expect(await settled(fleet, licenseKeys)).toEqual(exactly([4, 4]));
+  expect(await settled(fleet, licenseKeys, [4, 4])).toEqual(exactly(fleet, [4, 4]));
 });
 
 test('an older copy of a state directory that is put back in its place counts nothing twice', async () => {
@@ -108,7 +112,7 @@ test('an older copy of a state directory that is put back in its place counts no
   copyState(copy.path, only.directory);
   await only.start();
   await only.use(['A']);
-  expect(await settled(fleet, licenseKeys)).toEqual(exactly([5, 4]));
+  expect(await settled(fleet, licenseKeys, [5, 4])).toEqual(exactly(fleet, [5, 4]));
 });
 
 test('an authority whose database was put back by hand gets the changes again that it has lost', async () => {
@@ -127,5 +131,5 @@ test('an authority whose database was put back by hand gets the changes again th
   rmSync(join(authority.directory, 'state'), { recursive: true });
   copyState(copy.path, authority.directory);
   await authority.start();
-  expect(await settled(fleet, licenseKeys)).toEqual(exactly([6, 4]));
+  expect(await settled(fleet, licenseKeys, [6, 4])).toEqual(exactly(fleet, [6, 4]));
 });

@@ -2,7 +2,8 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually, type LicenseChangeKind } from './agent-harness.ts';
-import { untilEqual, type AgentProcess, type AuthorityAndAgents } from './authority-and-agents.ts';
+import type { AgentProcess, AuthorityAndAgents } from './authority-and-agents.ts';
+import { patienceMs } from '../patience.ts';
 
 /** Changes a license under an idempotency key, `name`, until there is an answer, also across crashes. */
 export async function insist(
@@ -68,20 +69,43 @@ export class Callers {
   }
 }
 
-/** The counts of the authority once all agents have the same, and the states of all operations. */
-export async function settled(
-  { authority, agents }: Pick<AuthorityAndAgents, 'authority' | 'agents'>,
-  licenseKeys: readonly string[],
-): Promise<{ uses: readonly number[]; states: readonly string[] }> {
-  await untilEqual({ authority, agents }, licenseKeys);
+type Parties = Pick<AuthorityAndAgents, 'authority' | 'agents'>;
+
+/** The counts of the authority and of each agent, and the states of all operations. */
+type Counts = {
+  authority: readonly number[];
+  agents: readonly (readonly number[])[];
+  states: readonly string[];
+};
+
+async function countsOf({ authority, agents }: Parties, licenseKeys: readonly string[]): Promise<Counts> {
   const outboxes = await Promise.all(agents.map((agent) => agent.outbox()));
   const states = new Set(outboxes.flatMap((counts) => Object.keys(counts)));
-  return { uses: await authority.usesOf(licenseKeys), states: [...states].toSorted() };
+  return {
+    authority: await authority.usesOf(licenseKeys),
+    agents: await Promise.all(agents.map((agent) => agent.usesOf(licenseKeys))),
+    states: [...states].toSorted(),
+  };
 }
 
-/** Every use counted once, and nothing is in doubt. */
-export function exactly(uses: Iterable<number>): Awaited<ReturnType<typeof settled>> {
-  return { uses: [...uses], states: ['delivered'] };
+/** Every use is counted once, all show that, and nothing is in doubt. */
+export function exactly({ agents }: Pick<Parties, 'agents'>, uses: Iterable<number>): Counts {
+  return { authority: [...uses], agents: agents.map(() => [...uses]), states: ['delivered'] };
+}
+
+/** The counts when they are as expected, or else when that takes too long. */
+export async function settled(
+  parties: Parties,
+  licenseKeys: readonly string[],
+  uses: Iterable<number>,
+): Promise<Counts> {
+  const expected = JSON.stringify(exactly(parties, [...uses]));
+  const isExact = async (): Promise<boolean> =>
+    JSON.stringify(await countsOf(parties, licenseKeys)) === expected;
+  // The caller compares them, and shows how they differ.
+  await eventually(isExact, patienceMs).catch(() => undefined);
+  for (const { agent } of parties.agents) await agent.atRest();
+  return await countsOf(parties, licenseKeys);
 }
 
 /** Copies a state directory, also one that is used, as people copy files. */
