@@ -95,6 +95,7 @@ test.each([
   ['status --check=maybe', '--check takes no value', 'status'],
   ['sandbox --latency long', '--latency must be a duration', 'sandbox'],
   ['sandbox --error-rate 2', '--error-rate must be a number from 0 to 1', 'sandbox'],
+  ['sandbox --plain', '--plain is about the agent: add --with-agent', 'sandbox'],
   ['sandbox --port -1', '--port must be a whole number from 0 to 65535', 'sandbox'],
   ['sandbox --port 1.5', '--port must be a whole number from 0 to 65535', 'sandbox'],
   ['sandbox --port 65536', '--port must be a whole number from 0 to 65535', 'sandbox'],

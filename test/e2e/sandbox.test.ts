@@ -288,6 +288,44 @@ test('a sandbox keeps its credentials for the next sandbox, and can run an agent
   expect(await verifyAt(again.address, again)).toBe(200);
 });
 
+test.each([
+  ['--with-agent', [], 'latchkey'],
+  ['--with-agent --plain', ['--plain'], 'plain'],
+] as const)(
+  'the agent of sandbox %s sends a use to the sandbox, by its protocol',
+  async (_, options, protocol) => {
+    await using home = temporaryDirectory();
+    await using sandbox = await startSandbox(home.path, '--json', '--with-agent', ...options);
+    const facts = JSON.parse(sandbox.says()) as Facts & { agent_state: string; admin_token: string };
+    const token = readFileSync(join(facts.agent_state, 'admin.token'), 'utf8').trim();
+    const upstreamOf = async () => {
+      const [, { upstream }] = await readAs(token, `${facts.agent}/statusz`);
+      return upstream as { protocol: string; pushes: { seq: number }[]; last_success_at: string | null };
+    };
+    const form = new URLSearchParams({ license_key: facts.license_key });
+    const headers = { 'product-secret-key': facts.product_secret };
+    await verifyAt(facts.agent, facts);
+    await vi.waitFor(async () => expect((await upstreamOf()).last_success_at).not.toBeNull(), patience);
+    // Longer than an agent takes to find /sync/v1.
+    if (protocol === 'latchkey')
+      await vi.waitFor(async () => expect((await upstreamOf()).protocol).toBe('latchkey'), patience);
+    const used = await fetch(`${facts.agent}/api/v2/license/usage`, { method: 'PUT', headers, body: form });
+    expect(used.status).toBe(200);
+    const usesAtStore = async (): Promise<number> => {
+      const url = `${facts.address}/api/v2/license/verify?${form.toString()}`;
+      const answer = (await (await fetch(url, { headers })).json()) as { data: { uses: number } };
+      return answer.data.uses;
+    };
+    await vi.waitFor(async () => expect(await usesAtStore()).toBe(1), patience);
+    const { protocol: chosen, pushes } = await upstreamOf();
+    expect(chosen).toBe(protocol);
+    expect(pushes.map(({ seq }) => seq)).toEqual(protocol === 'plain' ? [] : [1]);
+    const [, listed] = await readAs(facts.admin_token, `${facts.address}/admin/v1/agents`);
+    const { agents } = listed['data'] as { agents: { seq: number }[] };
+    expect(agents.map(({ seq }) => seq)).toEqual(protocol === 'plain' ? [] : [1]);
+  },
+);
+
 test('a sandbox writes an agent configuration that starts unchanged, and never overwrites another configuration', async () => {
   await using home = temporaryDirectory();
   const folder = join(home.path, 'agent');

@@ -19,6 +19,11 @@ export const command = defineCommand({
     credentials: textOption('File of credentials to use; created if missing', 'file'),
     'write-config': textOption('Write the configuration of an agent of the sandbox to this folder', 'folder'),
     'with-agent': { type: 'boolean', default: false, describe: 'Also run an agent of the sandbox' },
+    plain: {
+      type: 'boolean',
+      default: false,
+      describe: 'The agent treats the sandbox as a store that has only the plain API, without /sync/v1',
+    },
     'with-holder': {
       type: 'boolean',
       default: false,
@@ -38,10 +43,13 @@ export const command = defineCommand({
   examples: [
     ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],
     ['latchkey sandbox --demo-data --with-agent', 'with data that is worth looking at'],
+    ['latchkey sandbox --with-agent --plain --lost-replies 0.1', 'an agent of a store that is no Latchkey'],
     ['latchkey sandbox --with-webhooks --with-holder', 'a refund reaches the device within seconds'],
     ['latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'],
   ],
   handler: async (args) => {
+    if (args.plain && !args.withAgent && !args.withWebhooks)
+      throw new UsageError('--plain is about the agent: add --with-agent');
     const options = {
       port: readPort(args.port),
       latencyMs: readDuration('latency', args.latency),
@@ -54,6 +62,7 @@ export const command = defineCommand({
       credentialsFile: args.credentials ?? null,
       configurationDirectory: args.writeConfig ?? null,
       withAgent: args.withAgent,
+      isPlain: args.plain,
       withHolder: args.withHolder,
       withWebhooks: args.withWebhooks,
       demoData: args.demoData,

@@ -41,6 +41,8 @@ type SandboxCommand = SandboxFaults & {
   configurationDirectory: string | null;
   /** Also runs an agent in front of the store. */
   withAgent: boolean;
+  /** The agent never uses `/sync/v1`. */
+  isPlain: boolean;
   /** Also issues leases for three devices, and runs a holder. */
   withHolder: boolean;
   /** Also runs an agent, to which the store sends an event about each refund. With a holder, the agent issues the leases. */
@@ -105,6 +107,7 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
       };
       agent = new SandboxAgent(parts);
       await (demoData === null ? agent.start() : startDemoAgent(agent, store, { ...demoData, time }));
+      if (options.isPlain) await agent.choosePlain();
     }
     if (configuration !== null) writeAgentConfiguration(store, configuration, demoData?.configuration);
     if (options.withWebhooks) store.eventsTo = agent?.url ?? null;
