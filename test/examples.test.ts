@@ -187,6 +187,7 @@ const status: Status = {
     state: 'up',
     since: 0,
     protocol: 'plain',
+    protocolChoice: 'automatic',
     pushes: [],
     conflictAt: null,
     breaker: 'closed',

@@ -16,7 +16,7 @@ import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
 import { webhookStatus } from '../service/webhook/endpoint.ts';
 import { lastConflictAt } from '../service/outbox/identity.ts';
-import { protocolOf } from '../service/outbox/protocol.ts';
+import { isPlainChosen, protocolOf } from '../service/outbox/protocol.ts';
 import { lastSuccessAt } from '../service/outbox/queue.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
@@ -319,6 +319,7 @@ function upstreamStatus(
   return {
     ...status,
     protocol: protocolOf(reader),
+    protocolChoice: isPlainChosen(reader) ? 'plain' : 'automatic',
     pushes: products.list.configured.flatMap(({ id, productKey }) => pushStatus(reader, id, productKey)),
     conflictAt: lastConflictAt(reader),
     lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),

@@ -12,6 +12,8 @@ export type UpstreamStatus = {
   state: 'up' | 'down' | 'paused' | 'unknown';
   since: number;
   protocol: Protocol;
+  /** What a person has chosen. */
+  protocolChoice: 'automatic' | 'plain';
   /** The pushes of each product; empty in the plain protocol. */
   pushes: readonly PushStatus[];
   /** When the upstream last knew pushes that this store does not know; null: never. */
@@ -49,7 +51,10 @@ export type PushStatus = {
 };
 
 /** What the limiter of the upstream knows of it. */
-export type LimiterStatus = Omit<UpstreamStatus, 'proxy' | 'protocol' | 'pushes' | 'conflictAt'>;
+export type LimiterStatus = Omit<
+  UpstreamStatus,
+  'proxy' | 'protocol' | 'protocolChoice' | 'pushes' | 'conflictAt'
+>;
 
 /** What became of an attempt of a push. `refused`: its number, so that pushes are sent again or the agent begins anew. */
 export const pushResults = ['answered', 'refused', 'failed'] as const;

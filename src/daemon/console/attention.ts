@@ -3,7 +3,9 @@ import { counted } from '../../domain/text.ts';
 import type { OperationState } from '../../domain/outbox/operation.ts';
 import { keyEndsSoonMs } from '../../lease/signing-keys.ts';
 import type { Attention, Status, StorageState } from '../../service/status.ts';
+import { serializeUpstream } from '../../wire/server/upstream.ts';
 import { soonMs } from '../certificate.ts';
+import { examinePushes } from '../doctor/pushes.ts';
 
 type Settings = {
   /** `sync.max_pending`; null: not an agent. */
@@ -137,7 +139,8 @@ function sentence(error: string): string {
 
 const orResume = 'and reload; or resume if it was right all along.';
 
-function upstreamAttention({ upstream }: Status): Attention[] {
+function upstreamAttention(status: Status): Attention[] {
+  const { upstream } = status;
   if (upstream === null) return [];
   const resume = { command: 'latchkey sync resume', page: 'settings' };
   const refused = upstream.pausedProducts.map((product) =>
@@ -156,6 +159,16 @@ function upstreamAttention({ upstream }: Status): Attention[] {
       }),
     );
   }
+  const { now } = status.clock;
+  const pushes = examinePushes(serializeUpstream(upstream), now).map(
+    ({ code, level, command, ...words }): Attention => ({
+      ...words,
+      code,
+      level,
+      command: command === null ? null : `latchkey ${command}`,
+    }),
+  );
+  refused.push(...pushes);
   if (upstream.state === 'paused') {
     const text = `Sync has been paused since ${formatDatetime(upstream.since)}: no change is sent.`;
     return [...refused, warn('sync_paused', { text, advice: 'Resume it.', command: 'latchkey sync resume' })];

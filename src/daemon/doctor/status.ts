@@ -1,6 +1,8 @@
 import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { counted } from '../../domain/text.ts';
 import type { StatusObject, StoreEventsObject } from '../../wire/status.ts';
+import type { UpstreamObject } from '../../wire/server/upstream.ts';
+import { examinePushes } from './pushes.ts';
 
 type Hint = (words: string) => string;
 
@@ -52,9 +54,31 @@ export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
       ? [warn(`the upstream has been unavailable since ${upstream.since}`, 'see the findings on it below')]
       : []),
     ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
+    ...(upstream === null ? [] : examineUpstream(upstream, Date.parse(clock.now), hint)),
     ...(events?.senders ?? []).map(examineSender),
     ...examineWebhooks(status.webhooks, hint),
   ];
+}
+
+function examineUpstream(upstream: UpstreamObject, now: number, hint: Hint): Finding[] {
+  const refused = upstream.paused_products.map((product) =>
+    fail(
+      `the upstream refuses the secret of the product ${product} (401 or 403): its changes wait`,
+      `put the right secret into the configuration and reload, or: ${hint('sync resume')}`,
+    ),
+  );
+  const pushes = examinePushes(upstream, now).map(({ level, text, advice, command }) =>
+    (level === 'fail' ? fail : warn)(
+      inLine(text),
+      `${inLine(advice)}${command === null || command === 'doctor' ? '' : `; see: ${hint(command)}`}`,
+    ),
+  );
+  return [...refused, ...pushes];
+}
+
+/** A sentence as a part of a line. */
+function inLine(sentence: string): string {
+  return `${sentence.charAt(0).toLowerCase()}${sentence.slice(1).replace(/\.$/, '')}`;
 }
 
 function examineWebhooks(webhooks: StatusObject['webhooks'], hint: Hint): Finding[] {

@@ -40,7 +40,8 @@ export function startPushing(
 ): Result<{ protocol: Protocol }> {
   const { operations, settings } = transaction;
   const isInDoubt = operations.inDoubt() > 0;
-  if (!isInDoubt) settings.set(protocolSetting, 'latchkey');
+  // A person may have decided while the upstream was asked.
+  if (!isInDoubt && settings.get(protocolSetting) !== chosenPlain) settings.set(protocolSetting, 'latchkey');
   return done({ protocol: protocolOf(transaction) });
 }
 

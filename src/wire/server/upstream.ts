@@ -13,6 +13,9 @@ export const upstreamObject = z
     protocol: z
       .enum(['plain', 'latchkey'])
       .describe('`latchkey`: changes are pushed to `/sync/v1`, and nothing has to be guessed.'),
+    protocol_choice: z
+      .enum(['automatic', 'plain'])
+      .describe('`plain`: a person has decided that `/sync/v1` is not used (`latchkey sync protocol`).'),
     pushes: z
       .array(
         z
@@ -75,6 +78,7 @@ export function serializeUpstream(upstream: UpstreamStatus): UpstreamObject {
     state: upstream.state,
     since: formatDatetime(upstream.since),
     protocol: upstream.protocol,
+    protocol_choice: upstream.protocolChoice,
     pushes: upstream.pushes.map(({ productKey, seq, isAnswered, followed, confirmedAt, lost }) => ({
       product_key: productKey,
       seq,

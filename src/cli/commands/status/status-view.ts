@@ -101,6 +101,10 @@ function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<s
   const { state, next_attempt_at, proxy, retry_after } = upstream;
   return {
     upstream: formatUpstream(upstream),
+    'plain by choice':
+      upstream.protocol_choice === 'plain'
+        ? `/sync/v1 is not used until: ${hint('sync protocol automatic')}`
+        : null,
     ...pushFields(upstream),
     ...formatError(upstream),
     'next attempt': instant(next_attempt_at),

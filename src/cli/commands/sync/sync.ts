@@ -4,6 +4,8 @@ import type { Command } from '../../command.ts';
 import { formatFields } from '../../format.ts';
 import { formatOutbox, formatUpstream } from '../status/status-view.ts';
 import { syncObject } from '../../../wire/status.ts';
+import type { UpstreamObject } from '../../../wire/server/upstream.ts';
+import type { Hint } from '../../hint.ts';
 
 export const syncView: View<z.infer<typeof syncObject>> = {
   schema: syncObject,
@@ -11,9 +13,14 @@ export const syncView: View<z.infer<typeof syncObject>> = {
     formatFields({
       upstream: formatUpstream(upstream),
       outbox: formatOutbox(outbox),
-      note: upstream.state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
+      note: noteOn(upstream, hint),
     }),
 };
+
+function noteOn({ state, protocol_choice: choice }: UpstreamObject, hint: Hint): string | null {
+  if (state === 'paused') return `nothing is sent to the store until: ${hint('sync resume')}`;
+  return choice === 'plain' ? `/sync/v1 is not used until: ${hint('sync protocol automatic')}` : null;
+}
 
 /** Declares a command that changes the sending to the upstream, and shows its state. */
 export function defineSync(name: 'now' | 'pause' | 'resume', describe: string, meaning: string): Command {

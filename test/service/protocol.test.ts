@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { isPlainChosen, protocolOf } from '../../src/service/outbox/protocol.ts';
+import { createAgent } from '../support/harness/service-harness.ts';
+
+test('the decision of a person for the plain protocol holds, although /sync/v1 is found meanwhile', async () => {
+  await using agent = await createAgent({ uses: 5 });
+  await agent.writer.write('chooseProtocol', { protocol: 'plain', reconcileAfterMs: 1_000 });
+  await agent.writer.write('startPushing', {});
+  expect([protocolOf(agent.store), isPlainChosen(agent.store)]).toEqual(['plain', true]);
+  await agent.writer.write('chooseProtocol', { protocol: 'automatic', reconcileAfterMs: 1_000 });
+  await agent.writer.write('startPushing', {});
+  expect([protocolOf(agent.store), isPlainChosen(agent.store)]).toEqual(['latchkey', false]);
+});
