@@ -331,10 +331,11 @@ function upstreamStatus(
 function pushStatus(reader: Reader, id: string, productKey: string): UpstreamStatus['pushes'] {
   const push = reader.pushes.get(id);
   const follow = reader.follows.get(id);
-  if (push === null && follow === null) return [];
+  const lost = reader.pushes.lost(id);
+  const isPushing = protocolOf(reader) === 'latchkey' && (push !== null || follow !== null);
+  if (!isPushing && lost === null) return [];
   const { seq, isAnswered } = push ?? { seq: 0, isAnswered: true };
   const followed = reader.snapshots.followedCount(id);
-  const lost = reader.pushes.lost(id);
   // 0: a change was recorded, but others are still to come.
   const confirmedAt = follow?.confirmedAt || null;
   return [{ productKey, seq, isAnswered, followed, confirmedAt, lost }];

@@ -29,7 +29,12 @@ export async function discover(parts: DiscoverParts, signal: AbortSignal): Promi
   const { reader, wake } = parts;
   let isFound = false;
   let restMs = shortRestMs;
-  while (!signal.aborted && !(isFound && protocolOf(reader) === 'latchkey')) {
+  while (!signal.aborted) {
+    if (isFound && protocolOf(reader) === 'latchkey') {
+      // A person may choose the plain protocol, and then let the agent choose again.
+      await wake.wait(longestRestMs, signal);
+      continue;
+    }
     const state = mayDiscover(reader) ? await discoverOnce(parts, signal) : 'unnamed';
     isFound = state === 'found';
     restMs = state === 'none' ? Math.min(restMs * 2, longestRestMs) : shortRestMs;
