@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
@@ -5,16 +6,17 @@ import { startDaemon } from '../../src/daemon/start.ts';
 import type { StatusObject } from '../../src/wire/status.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { longPatienceMs } from '../support/patience.ts';
+import { blocksOf, readExample, wordsOf } from '../support/reference/guides.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 type Run = (...argv: string[]) => Promise<string>;
 
 /** Runs commands at a daemon; a command that fails throws. */
-function commandsAt(stateDir: string): Run {
+function commandsAt(...place: readonly string[]): Run {
   return async (...argv) => {
-    const { code, out, err } = await latchkey(...argv, '--state-dir', stateDir);
-    if (code !== 0) throw new Error(`${argv.join(' ')}: ${err}`);
+    const { code, out, err } = await latchkey(...argv, ...place);
+    if (code !== 0) throw new Error(`${argv.join(' ')}: ${err}${out}`);
     return out;
   };
 }
@@ -29,7 +31,7 @@ async function startBoth(): Promise<{ authority: Run; agent: Run; licenseKey: st
     { log: silent },
   );
   onTestFinished(() => store.stop());
-  const authority = commandsAt(above);
+  const authority = commandsAt('--state-dir', above);
   const product = JSON.parse(await authority('product', 'add', 'Press', '--json')) as {
     product_key: string;
     secret: string;
@@ -38,17 +40,17 @@ async function startBoth(): Promise<{ authority: Run; agent: Run; licenseKey: st
   const sold = JSON.parse(await authority('license', 'issue', ...sale)) as {
     license: { license_key: string };
   };
-  const running = await startDaemon(
-    embeddedConfiguration({
-      state_dir: below,
-      listen: { tcp: '127.0.0.1:0', socket: false },
-      upstream: { base_url: store.addresses.tcp },
-      products: [{ key: product.product_key, secret: product.secret }],
-    }),
-    { log: silent },
-  );
+  const configuration = {
+    state_dir: below,
+    listen: { tcp: '127.0.0.1:0', socket: false },
+    upstream: { base_url: store.addresses.tcp },
+    products: [{ key: product.product_key, secret: product.secret }],
+  };
+  const file = join(folder.path, 'agent.yaml');
+  await writeFile(file, JSON.stringify(configuration), { mode: 0o600 });
+  const running = await startDaemon(embeddedConfiguration(configuration), { log: silent });
   onTestFinished(() => running.stop());
-  return { authority, agent: commandsAt(below), licenseKey: sold.license.license_key };
+  return { authority, agent: commandsAt('--config', file), licenseKey: sold.license.license_key };
 }
 
 async function statusOf(agent: Run): Promise<StatusObject> {
@@ -97,3 +99,30 @@ test('a person ends and begins the pushes to an authority by a command, which is
   const wrong = await latchkey('sync', 'protocol', 'other');
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('automatic') as string });
 });
+
+test('each command of the guide about agents and their authority does what the guide says', async () => {
+  const { authority, agent, licenseKey } = await startBoth();
+  await agent('verify', licenseKey);
+  await expect.poll(async () => (await statusOf(agent)).upstream?.protocol, patiently).toBe('latchkey');
+  await expect.poll(() => authority('agent', 'list'), patiently).toContain('\n1 ');
+  const ran: string[] = [];
+  for (const line of blocksOf(readExample('guides/agents-and-authority.md'), 'sh').flatMap(linesOf)) {
+    const [, ...words] = wordsOf(line);
+    // test/e2e/sandbox.test.ts runs it.
+    if (words[0] === 'sandbox') continue;
+    const isOfAuthority = words[0] === 'agent';
+    ran.push(await (isOfAuthority ? authority : agent)(...words));
+  }
+  expect(ran.map((text) => text.split('\n', 1)[0])).toEqual([
+    expect.stringMatching(/^number +agent +account/i),
+    'forgotten',
+    expect.stringContaining('latchkey'),
+    expect.stringContaining('ok'),
+    expect.stringContaining('plain protocol'),
+    expect.stringContaining('upstream'),
+  ]);
+});
+
+function linesOf(block: string): string[] {
+  return block.split('\n').filter((line) => line !== '');
+}
