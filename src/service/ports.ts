@@ -231,6 +231,8 @@ export interface CouponFetch {
   admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'>;
   /** Returns an admission that was not used. */
   giveBack(): void;
+  /** Whether the upstream refuses the API key. */
+  isRefused(): boolean;
   /** Whether changes of coupons may be sent now, as far as is known. */
   isReachable(): boolean;
   /** Sends a creation that is committed as in flight, once. The outcome is stored before the promise resolves. */

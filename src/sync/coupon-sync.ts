@@ -86,6 +86,10 @@ export class CouponSync implements CouponFetch {
     this.#parts.limiter.giveBack();
   }
 
+  isRefused(): boolean {
+    return this.#parts.limiter.refusedCredentials().includes(null);
+  }
+
   isReachable(): boolean {
     const { limiter } = this.#parts;
     return limiter.admission().admitted && limiter.isAccepted(null);

@@ -91,6 +91,7 @@ async function createByPush(
   const { reader, writer, fetcher, deliveries, settings } = parts;
   const { maxPending, timeoutMs } = settings();
   const isReplay = hasStoredResponse(reader, idempotency);
+  if (!isReplay && fetcher.isRefused()) return keyNotAccepted('it was rejected before');
   const isAwaited = !isReplay && fetcher.isReachable();
   const command = { terms, isSentNow: false, isAwaited, maxPending };
   const queued = await writer.write('queueCoupon', command, isAwaited ? caller : { ...caller, idempotency });
