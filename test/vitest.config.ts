@@ -40,7 +40,7 @@ const withOwnPostgres = [
 /** Tests in process that take too long for `npm test`. */
 const thorough = [
   'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol}.test.ts',
-  'test/property/simulation/latchkey/latchkey-simulation.test.ts',
+  'test/property/simulation/latchkey/{latchkey-simulation,rows}.test.ts',
   'test/regular-expressions.test.ts',
   'test/client/{testing,types}.test.ts',
   'test/packaging/declarations.test.ts',

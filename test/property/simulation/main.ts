@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { latchkeyTroubles } from './latchkey/trouble.ts';
 import type { LatchkeyTroubleName } from './latchkey/world.ts';
+import { playFleet, type FleetCost } from './latchkey/fleet.ts';
 import { simulateLatchkey } from './latchkey/play.ts';
 import { simulate } from './simulation.ts';
 import { sabotages, type SabotageName } from './sabotage.ts';
@@ -18,7 +19,8 @@ const seedsOfAProcess = 250;
  * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
  * With `--aimed` each seed makes two troubles meet, such as a restore and a listing; without, the troubles of a seed are
  * drawn. `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
- * the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own.
+ * the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own. `--fleet 1000`: what an agent costs in fleets of
+ * 10, 100 and 1,000 agents at one authority.
  */
 const { values } = parseArgs({
   options: {
@@ -29,6 +31,7 @@ const { values } = parseArgs({
     sabotage: { type: 'string' },
     aimed: { type: 'boolean', default: false },
     latchkey: { type: 'boolean', default: false },
+    fleet: { type: 'string' },
   },
 });
 const [from, seeds, steps] = [Number(values.from), Number(values.seeds), Number(values.steps)];
@@ -36,6 +39,10 @@ const named = values.troubles?.split(',') ?? null;
 const chosen = values.latchkey ? null : (named?.filter(isTrouble) ?? null);
 const chosenLatchkey = values.latchkey ? (named?.filter(isLatchkeyTrouble) ?? null) : null;
 const sabotage = values.sabotage === undefined ? null : sabotages[values.sabotage as SabotageName];
+if (values.fleet !== undefined) {
+  await measureFleets(Number(values.fleet));
+  process.exit();
+}
 const failed = seeds > seedsOfAProcess ? await playApart() : await playHere();
 if (process.send === undefined) {
   process.stdout.write(`${seeds - failed} of ${seeds} seeds held, ${steps} operations each\n`);
@@ -95,4 +102,25 @@ function isTrouble(name: string): name is TroubleName {
 function isLatchkeyTrouble(name: string): name is LatchkeyTroubleName {
   if (name !== '' && !(name in latchkeyTroubles)) throw new Error(`there is no trouble ${name}`);
   return name !== '';
+}
+
+/** Plays fleets of 10, 100 and so on up to a size, each in a process of its own. */
+async function measureFleets(largest: number): Promise<void> {
+  if (process.send !== undefined) {
+    process.send(await playFleet(largest));
+    return;
+  }
+  process.stdout.write('agents   requests    CPU ms       KiB  (of one agent in an hour)\n');
+  for (let agents = 10; agents <= largest; agents *= 10) {
+    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), '--fleet', String(agents)], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    child.on('message', (cost: FleetCost) => {
+      const { requests, cpuMs, memoryKiB, counted, due } = cost;
+      const columns = [requests, cpuMs, memoryKiB].map((number) => number.toFixed(0).padStart(9));
+      const exact = counted === due ? '' : ` (${counted} uses were counted, ${due} were due)`;
+      process.stdout.write(`${String(agents).padStart(6)} ${columns.join(' ')}${exact}\n`);
+    });
+    await once(child, 'close');
+  }
 }

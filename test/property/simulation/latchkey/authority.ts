@@ -118,8 +118,12 @@ export class SimulatedAuthority implements Disposable {
     this.arrivals.push({ operation: null, key, event });
   }
 
+  /** Removes all outcomes from before an instant, as maintenance does. */
   async prune(before: number): Promise<void> {
-    await this.#write('pruneSync', { before, limit: 1_000 });
+    for (let removed = Infinity; removed > 0;) {
+      const pruned = await this.#write('pruneSync', { before, limit: 1_000 });
+      removed = pruned.ok ? pruned.value.removed : 0;
+    }
   }
 
   backUp(): void {

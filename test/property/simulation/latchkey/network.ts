@@ -46,6 +46,8 @@ export class LatchkeyNetwork {
   readonly sentPlain: Set<string> = new Set();
   /** The operations of all pushes that left. */
   readonly pushed: Map<string, { kind: string; key: string }> = new Map();
+  /** How many requests left. */
+  requests = 0;
   /** What was found broken. */
   readonly broken: string[] = [];
   /** Requests to `/sync/v1`, by their path. */
@@ -69,6 +71,7 @@ export class LatchkeyNetwork {
     return {
       send: async (request, signal, limitMs = timeoutMs) => {
         if (sender.isDead) return await new Promise<never>(() => undefined);
+        this.requests += 1;
         const isPlain = !request.path.startsWith('/sync/v1');
         if (!isPlain) this.#notePush(request);
         const operation = isPlain ? this.#operationOf(request, sender) : null;

@@ -46,6 +46,12 @@ export type OperationRow = {
   pushSeq: number | null;
 };
 
+/** What a machine needs of the world around it. */
+type Surroundings = Pick<
+  LatchkeyWorld,
+  'time' | 'random' | 'network' | 'configuration' | 'faults' | 'sabotage' | 'broken' | 'pass' | 'noteDoubt'
+>;
+
 const forEver = new AbortController().signal;
 const minUses = 1_000;
 
@@ -59,11 +65,11 @@ export class Site implements Disposable {
   place: string;
   /** Its store has pushed. */
   hasPushed = false;
-  readonly #world: LatchkeyWorld;
+  readonly #world: Surroundings;
   #clock: VirtualClock;
   #backup: { bytes: Uint8Array; answered: Map<string, number> } | null = null;
 
-  constructor(world: LatchkeyWorld, place: string, copied: Uint8Array | null = null) {
+  constructor(world: Surroundings, place: string, copied: Uint8Array | null = null) {
     this.#world = world;
     this.place = place;
     if (copied !== null) this.#replaceStore(copied);
@@ -126,6 +132,14 @@ export class Site implements Disposable {
     Object.assign(faults, { crashes: 0, isFull: false });
     await act();
     Object.assign(faults, { crashes, isFull });
+  }
+
+  /** Removes all operations that were finished before an instant, as maintenance does. */
+  async prune(removalTime: number, keptMs: number): Promise<void> {
+    for (let removed = Infinity; removed > 0;) {
+      const pruned = await this.agent.writer.write('pruneOperations', { removalTime, keptMs, limit: 1_000 });
+      removed = pruned.ok ? pruned.value.removed : 0;
+    }
   }
 
   verify(key: string): void {
