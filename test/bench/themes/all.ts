@@ -1,4 +1,5 @@
 import type { Theme } from '../theme.ts';
+import { agentsTheme } from './agents.ts';
 import { awayTheme } from './away.ts';
 import { boundsTheme } from './bounds.ts';
 import { commandsTheme } from './commands.ts';
@@ -35,6 +36,7 @@ export const themes: readonly Theme[] = [
   importTheme,
   statusTheme,
   leasesTheme,
+  agentsTheme,
   postgresTheme,
   boundsTheme,
   soakTheme,
