@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { protocolOf } from '../../src/service/outbox/protocol.ts';
 import { hidden, lostAnswer } from '../support/harness/latchkey-vendor.ts';
-import { minute, second, startPushingHarness } from '../support/harness/sync-harness.ts';
+import { defaultPolicy, minute, second, startPushingHarness } from '../support/harness/sync-harness.ts';
+
+const day = 1_440 * minute;
 
 const usesOf = (harness: { vendor: { licenses: ReadonlyMap<string, { uses: number }> } }, key: string) =>
   harness.vendor.licenses.get(key)?.uses;
@@ -228,6 +230,22 @@ describe('followed license keys', () => {
     expect(harness.store.snapshots.followedCount('press')).toBe(400);
     expect(harness.latchkey.mostBytes).toBeGreaterThan(30_000);
     expect(harness.latchkey.mostBytes).toBeLessThan(70_000);
+  });
+
+  it('a key that is missing at the upstream is asked about seldom', async () => {
+    using harness = await startPushingHarness(['KEY', 'OTHER'], {
+      policy: { ...defaultPolicy, goneMs: day },
+    });
+    await harness.time.advance(10 * second);
+    harness.vendor.licenses.delete('KEY');
+    // The upstream asks for all keys again.
+    harness.latchkey.epoch = '0123456789abcdef-2';
+    await harness.time.advance(minute);
+    const before = harness.latchkey.questions;
+    await harness.time.advance(minute);
+    expect(harness.latchkey.questions - before).toBeLessThan(5);
+    // Only a second 404 after a day shows that the key is gone.
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: true } } });
   });
 
   it('a read of a followed key does not end the request that waits for changes', async () => {

@@ -375,6 +375,16 @@ export class SyncHarness implements Disposable {
 const allProducts = { accountId: 'default', productKey: null };
 const tenant = { accountId: 'default', productKey: product };
 
+export const defaultPolicy: SyncOptions['policy'] = {
+  reconcileAfterMs: minute,
+  writers: 'single',
+  onUncertain: 'infer',
+  backoff: defaultBackoffPolicy,
+  goneMs: minute,
+  refreshMs: 6 * hour,
+  graceMs: 96 * hour,
+};
+
 const defaults: SyncOptions = {
   rate: 5,
   concurrency: 4,
@@ -385,15 +395,7 @@ const defaults: SyncOptions = {
   productIds: [product],
   productKeyOf: (id) => id,
   hasApiKey: true,
-  policy: {
-    reconcileAfterMs: minute,
-    writers: 'single',
-    onUncertain: 'infer',
-    backoff: defaultBackoffPolicy,
-    goneMs: minute,
-    refreshMs: 6 * hour,
-    graceMs: 96 * hour,
-  },
+  policy: defaultPolicy,
 };
 
 /** Starts an agent over a vendor that knows these keys. */
