@@ -14,7 +14,8 @@ import type {
   Upstream,
   UpstreamChange,
 } from '../../../src/service/ports.ts';
-import type { LicenseResponse } from '../../../src/service/services.ts';
+import type { LicenseResponse, LicenseService } from '../../../src/service/services.ts';
+import type { SyncServer } from '../../../src/service/sync/ports.ts';
 import {
   readChanges,
   readInfo,
@@ -35,12 +36,19 @@ import {
   serializeKnown,
   serializePush,
 } from '../../../src/wire/sync.ts';
-import type { Hop } from './chain-harness.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 const never = new AbortController().signal;
 const tenant = { accountId: 'default', productKey: 'press' };
 const options = { actor: 'agent', requestId: null, idempotency: null };
+
+/** The hop above an agent: its process may be replaced. */
+export type Above = {
+  readonly name: string;
+  readonly service: LicenseService;
+  readonly server: SyncServer;
+  readonly clock: VirtualClock;
+};
 
 /** The way from an agent to the hop above it: the real bodies, without HTTP. A request takes 20 ms. */
 export class ChainLink implements Upstream, SyncUpstream {
@@ -52,11 +60,11 @@ export class ChainLink implements Upstream, SyncUpstream {
   readonly pushes: string[] = [];
   /** The requests, in order. */
   readonly asked: string[] = [];
-  readonly #above: Hop;
+  readonly #above: Above;
   readonly #clock: VirtualClock;
 
   /** `clock`: of no process, so that no request outlives its hop for ever. */
-  constructor(above: Hop, clock: VirtualClock) {
+  constructor(above: Above, clock: VirtualClock) {
     this.#above = above;
     this.#clock = clock;
   }
