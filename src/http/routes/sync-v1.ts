@@ -51,7 +51,7 @@ const push = route({
     'sequence_reused',
     'scope_missing',
     'too_many_agents',
-    'not_the_authority',
+    'coupons_not_configured',
     'not_offered_by_holder',
   ],
   access,

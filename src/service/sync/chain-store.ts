@@ -65,8 +65,9 @@ const timeoutPart = 0.5;
 async function askAbove(
   { reader, writer, coupons, deliveries, settings }: Parts,
   { tenant: { accountId }, operations }: ApplyPush,
-  { idempotency: _, ...caller }: Partial<WriteOptions>,
+  writeOptions: Partial<WriteOptions>,
 ): Promise<void> {
+  const caller = { ...writeOptions, idempotency: null };
   const { maxPending, timeoutMs } = settings();
   const asked = operations.filter(
     (each): each is PushedRedemption =>
