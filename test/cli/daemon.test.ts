@@ -43,6 +43,9 @@ const status = {
     state: 'down',
     since: '2024-02-22T11:23:05+00:00',
     protocol: 'plain',
+    protocol_choice: 'automatic',
+    pushes: [],
+    conflict_at: null,
     breaker: 'open',
     last_success_at: null,
     last_error: 'connection refused',
@@ -77,6 +80,7 @@ const status = {
     high_water: '2024-02-22T11:23:05+00:00',
   },
   webhooks: null,
+  agents: null,
   totals: { verifies: 100, uses: 10 },
 };
 

@@ -23,6 +23,9 @@ const status = {
     state: 'up',
     since: '2026-03-01T11:57:00+00:00',
     protocol: 'plain',
+    protocol_choice: 'automatic',
+    pushes: [],
+    conflict_at: null,
     breaker: 'closed',
     last_success_at: '2026-03-01T12:00:00+00:00',
     last_error: null,
@@ -53,6 +56,7 @@ const status = {
   records: { fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 0 },
   clock: { now: '2026-03-01T12:00:00+00:00', suspect: false, high_water: '2026-03-01T12:00:00+00:00' },
   webhooks: null,
+  agents: null,
   totals: { verifies: 0, uses: 0 },
 };
 
