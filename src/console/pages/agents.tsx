@@ -41,26 +41,30 @@ function columnsOf(names: ProductNames, onDone: () => void): readonly Column<Age
         </>
       ),
     },
-    { name: 'Account', cell: ({ account_id: account }) => account },
     {
       name: 'Product',
-      cell: ({ product_key: key }) => (key === null ? 'all (API key)' : (names.get(key) ?? key)),
+      cell: ({ product_key: key, account_id: account }) => (
+        <>
+          {key === null ? 'all (API key)' : (names.get(key) ?? key)}
+          <br />
+          <span class="quiet">account {account}</span>
+        </>
+      ),
     },
     {
       name: 'State',
-      cell: ({ waiting, seen_at: at }) => (
+      cell: ({ waiting, seen_at: seen, created_at: created }) => (
         <>
           <Badge tone={waiting ? 'ok' : 'quiet'}>{waiting ? 'connected' : 'away'}</Badge>
           <br />
           <span class="quiet">
-            seen <Time at={at} />
+            seen <Time at={seen} />, first <Time at={created} />
           </span>
         </>
       ),
     },
     { name: 'Last push', kind: 'number', cell: ({ seq }) => (seq === 0 ? 'none' : count(seq)) },
-    { name: 'Followed keys', kind: 'number', cell: ({ followed }) => count(followed) },
-    { name: 'Since', cell: ({ created_at: at }) => <Time at={at} /> },
+    { name: 'Followed', kind: 'number', cell: ({ followed }) => count(followed) },
     { name: 'Actions', cell: (agent) => <Forget agent={agent} onDone={onDone} /> },
   ];
 }

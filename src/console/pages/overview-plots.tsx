@@ -145,7 +145,7 @@ const protocolTexts: Readonly<Record<UpstreamObject['protocol'], string>> = {
 function pushEntry(pushes: UpstreamObject['pushes'][number]) {
   const { product_key: product, seq, answered, followed, confirmed_at: at } = pushes;
   return [
-    product,
+    `Product ${product}`,
     <>
       {seq === 0 ? 'no push yet' : `push ${count(seq)}${answered ? '' : ', not answered yet'}`};{' '}
       {counted(followed, 'followed key')}

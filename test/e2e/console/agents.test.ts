@@ -13,6 +13,12 @@ const patiently = { timeout: longPatienceMs };
 const secret = 'secret-of-the-product';
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
 
+/** What is wider than its place, so that one must scroll sideways to see it. */
+const cutOff = `[...document.querySelectorAll('main *')]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1 && /auto|scroll|hidden/.test(getComputedStyle(each).overflowX))
+  .filter((each) => !/absolute/.test(getComputedStyle(each).position))
+  .map((each) => each.outerHTML.slice(0, 80))`;
+
 type Running = { process: DaemonProcess; admin: Record<string, string> };
 
 describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${missing}`, () => {
@@ -43,6 +49,7 @@ describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${
       await shown.page.setViewportSize({ width, height: 800 });
       expect(await shown.seriousProblems()).toEqual([]);
       expect(await shown.page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      expect(await shown.page.evaluate(cutOff), `at ${width}`).toEqual([]);
     }
     expect(shown.errors).toEqual([]);
   }
