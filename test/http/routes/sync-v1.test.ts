@@ -133,6 +133,16 @@ test('an operation on a missing license key is applied when it is sent again aft
   expect(await authority.uses('KEY-LATE')).toBe(1);
 });
 
+test('followers are told a license again whose operation an agent sends again', async () => {
+  const [agent, restored] = [newAgent(), newAgent()];
+  const same = usage('KEY-1');
+  await authority.pushed(1, [same], { agent });
+  const { epoch, cursor } = await authority.changes({ agent, follow: ['KEY-1', 'KEY-2'] });
+  await authority.pushed(1, [same, usage('KEY-2', newId())], { agent: restored });
+  const told = await authority.changes({ agent, epoch, cursor });
+  expect(told.changes.map(({ license_key: key }) => key)).toEqual(['KEY-1', 'KEY-2']);
+});
+
 test('known tells what became of operations', async () => {
   const agent = newAgent();
   const ids = [newId(), newId(), newId(), newId()];
