@@ -38,6 +38,8 @@ function writeOperation(operation: Operation): object {
     case 'decrease':
     case 'disable':
       return { ...common, license_key: subject };
+    default:
+      return kind satisfies never;
   }
 }
 

@@ -50,10 +50,9 @@ export function refuseAsUpstream({ code, reasons }: Refusal): Result<never> {
 
 /** The refusal, passed on as one of the upstream. */
 export function passRefusalOn({ code }: Refusal): Result<never> {
-  const status = isProblemCode(code) ? problems[code].status : undefined;
+  if (!isProblemCode(code)) return failWith('upstream_refused', `The upstream refused it: ${code}.`);
+  const { status, title } = problems[code];
   const detail =
-    code === 'coupon_code_taken'
-      ? 'There already is a coupon with this code.'
-      : `The upstream refused it: ${code}.`;
-  return failWith('upstream_refused', detail, status === undefined ? {} : { status });
+    code === 'coupon_code_taken' ? 'The account already has a coupon with this code.' : `${title} (${code}).`;
+  return failWith('upstream_refused', detail, { status });
 }

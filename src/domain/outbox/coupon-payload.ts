@@ -6,9 +6,9 @@ import type { Operation } from './operation.ts';
 
 /* What operations on coupons and redemptions send. */
 
-/** The payload of a queued creation: the provisional coupon, whose terms are sent. `isAwaited`: see `awaited.ts`. */
-export function couponPayload(coupon: Coupon, isAwaited = false): string {
-  return JSON.stringify(isAwaited ? { ...coupon, isAwaited } : coupon);
+/** The payload of a queued creation: the provisional coupon, whose terms are sent. `isWaiting`: a caller waits. */
+export function couponPayload(coupon: Coupon, isWaiting = false): string {
+  return JSON.stringify(isWaiting ? { ...coupon, isAwaited: true } : coupon);
 }
 
 type Awaited = { isAwaited?: true; refusal?: unknown };
