@@ -320,7 +320,10 @@ function upstreamStatus(
     ...status,
     protocol: protocolOf(reader),
     protocolChoice: isPlainChosen(reader) ? 'plain' : 'automatic',
-    pushes: products.list.configured.flatMap(({ id, productKey }) => pushStatus(reader, id, productKey)),
+    pushes: [
+      ...products.list.configured.flatMap(({ id, productKey }) => pushStatus(reader, id, productKey)),
+      ...pushStatus(reader, null, null),
+    ],
     conflictAt: lastConflictAt(reader),
     lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),
     pausedProducts: status.pausedProducts.map((id) => products.keyOf(id)),
@@ -328,14 +331,15 @@ function upstreamStatus(
   };
 }
 
-function pushStatus(reader: Reader, id: string, productKey: string): UpstreamStatus['pushes'] {
+/** `id`: null: the pushes of coupons. */
+function pushStatus(reader: Reader, id: string | null, productKey: string | null): UpstreamStatus['pushes'] {
   const push = reader.pushes.get(id);
-  const follow = reader.follows.get(id);
+  const follow = id === null ? null : reader.follows.get(id);
   const lost = reader.pushes.lost(id);
   const isPushing = protocolOf(reader) === 'latchkey' && (push !== null || follow !== null);
   if (!isPushing && lost === null) return [];
   const { seq, isAnswered } = push ?? { seq: 0, isAnswered: true };
-  const followed = reader.snapshots.followedCount(id);
+  const followed = id === null ? 0 : reader.snapshots.followedCount(id);
   // 0: a change was recorded, but others are still to come.
   const confirmedAt = follow?.confirmedAt || null;
   return [{ productKey, seq, isAnswered, followed, confirmedAt, lost }];

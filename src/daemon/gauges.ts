@@ -215,13 +215,13 @@ export const upstreamGauges: readonly GaugeDescription[] = [
     name: 'upstream_followed_keys',
     help: 'License keys whose changes /sync/v1 sends.',
     labels: ['product'],
-    read: ofPushes(({ followed }) => followed),
+    read: ofPushes(({ productKey, followed }) => (productKey === null ? null : followed)),
   },
   {
     name: 'upstream_confirmed_timestamp_seconds',
     help: 'When /sync/v1 last confirmed the followed license keys; 0: never.',
     labels: ['product'],
-    read: ofPushes(({ confirmedAt }) => (confirmedAt ?? 0) / 1000),
+    read: ofPushes(({ productKey, confirmedAt }) => (productKey === null ? null : (confirmedAt ?? 0) / 1000)),
   },
   {
     name: 'upstream_lost_operations',
@@ -288,9 +288,13 @@ function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): Gaug
   return ({ status: { upstream } }) => (upstream === null ? [] : read(upstream));
 }
 
-function ofPushes(read: (pushes: PushStatus) => number): GaugeDescription['read'] {
+/** `read`: null: no sample. Coupons have no product. */
+function ofPushes(read: (pushes: PushStatus) => number | null): GaugeDescription['read'] {
   return ofUpstream(({ pushes }) =>
-    pushes.map((each) => ({ labels: { product: each.productKey }, value: read(each) })),
+    pushes.flatMap((each) => {
+      const value = read(each);
+      return value === null ? [] : [{ labels: { product: each.productKey ?? '' }, value }];
+    }),
   );
 }
 

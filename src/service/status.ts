@@ -38,7 +38,8 @@ export type UpstreamStatus = {
 
 /** The pushes of a product to an upstream that speaks `/sync/v1`. Times are epoch ms. */
 export type PushStatus = {
-  productKey: string;
+  /** Null: coupons. */
+  productKey: string | null;
   /** The number of the last push. */
   seq: number;
   isAnswered: boolean;

@@ -145,10 +145,10 @@ const protocolTexts: Readonly<Record<UpstreamObject['protocol'], string>> = {
 function pushEntry(pushes: UpstreamObject['pushes'][number]) {
   const { product_key: product, seq, answered, followed, confirmed_at: at } = pushes;
   return [
-    `Product ${product}`,
+    product === null ? 'Coupons' : `Product ${product}`,
     <>
-      {seq === 0 ? 'no push yet' : `push ${count(seq)}${answered ? '' : ', not answered yet'}`};{' '}
-      {counted(followed, 'followed key')}
+      {seq === 0 ? 'no push yet' : `push ${count(seq)}${answered ? '' : ', not answered yet'}`}
+      {product !== null && `; ${counted(followed, 'followed key')}`}
       {at !== null && (
         <>
           , confirmed <Time at={at} />

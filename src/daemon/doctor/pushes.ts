@@ -31,6 +31,7 @@ export function examinePushes(upstream: UpstreamObject, now: number): Condition[
 function silence({ pushes, paused_products: paused, last_success_at: success }: UpstreamObject): Condition[] {
   const silent = pushes.filter(
     ({ product_key: product, confirmed_at: at }) =>
+      product !== null &&
       !paused.includes(product) &&
       at !== null &&
       success !== null &&
@@ -73,7 +74,7 @@ function loss({ product_key: product, lost }: UpstreamObject['pushes'][number]):
     {
       code: 'changes_lost',
       level: 'fail',
-      text: `The upstream was restored, and has lost up to ${counted(lost.operations, 'change')} of the product ${product} from ${days}, which are too old to be sent again.`,
+      text: `The upstream was restored, and has lost up to ${counted(lost.operations, 'change')} of ${product === null ? 'coupons' : `the product ${product}`} from ${days}, which are too old to be sent again.`,
       advice: 'Compare the counts of the license keys that were used on these days with your own records.',
       command: 'status',
       page: null,

@@ -20,7 +20,7 @@ export const upstreamObject = z
       .array(
         z
           .object({
-            product_key: z.string(),
+            product_key: z.string().nullable().describe('Null: the pushes of coupons, by the API key.'),
             seq: count.describe('The number of the last push.'),
             answered: z.boolean(),
             followed: count.describe('License keys whose changes the upstream sends.'),

@@ -124,12 +124,11 @@ function pushFields({ pushes }: UpstreamObject): Readonly<Record<string, Cell>> 
   const entries = pushes.flatMap(
     ({ product_key: product, seq, answered, followed, confirmed_at: at, lost }) => {
       const pushed = seq === 0 ? 'no push yet' : `push ${seq}${answered ? '' : ' (not answered yet)'}`;
+      const name = product ?? 'coupons';
       const confirmed = at === null ? [', not confirmed yet'] : [', confirmed ', brief(at)];
-      const shown: [string, Cell] = [
-        `pushes of ${product}`,
-        [`${pushed}, ${counted(followed, 'followed key')}`, ...confirmed],
-      ];
-      return lost === null ? [shown] : [shown, [`lost of ${product}`, formatLost(lost)] as [string, Cell]];
+      const keys = [`, ${counted(followed, 'followed key')}`, ...confirmed];
+      const shown: [string, Cell] = [`pushes of ${name}`, [pushed, ...(product === null ? [] : keys)]];
+      return lost === null ? [shown] : [shown, [`lost of ${name}`, formatLost(lost)] as [string, Cell]];
     },
   );
   return Object.fromEntries(entries);
