@@ -60,10 +60,10 @@ const withDepth = (depth: Partial<OutboxStatus['depth']>, held = 0): Status => (
 });
 const hour = 3_600_000;
 const withPushes = (changes: Partial<PushStatus>, more: Partial<UpstreamStatus> = {}): Status => {
-  const well = { productKey: 'P', seq: 3, isAnswered: true, followed: 2, confirmedAt: now, lost: null };
+  const confirmed = { productKey: 'P', seq: 3, isAnswered: true, followed: 2, confirmedAt: now, lost: null };
   return {
     ...agent,
-    upstream: { ...upstream, protocol: 'latchkey', pushes: [{ ...well, ...changes }], ...more },
+    upstream: { ...upstream, protocol: 'latchkey', pushes: [{ ...confirmed, ...changes }], ...more },
   };
 };
 const found = (status: Status, maxPending: number | null = null) => attentionOf(status, { maxPending });
