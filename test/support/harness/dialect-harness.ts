@@ -84,6 +84,7 @@ export async function startDialectHarness(
         });
   if (asked !== authority) stops.push(() => asked.stop());
   const token = read(role, 'admin.token');
+  if (role === 'agent') await choosePlain(asked, token);
   const verifyToken = await issueToken(asked, token);
   const { tcp, socket } = asked.addresses;
   const where = listener === 'tcp' ? { port: Number(new URL(tcp ?? '').port) } : { socketPath: socket ?? '' };
@@ -135,6 +136,14 @@ async function fillCatalogue({ addresses }: Daemon, token: string): Promise<void
     headers: { 'product-secret-key': secret },
     form: { license_key: 'DISABLED' },
   });
+}
+
+/** An agent passes the refusals of a plain upstream on word for word, as stores see them. */
+async function choosePlain({ addresses }: Daemon, token: string): Promise<void> {
+  await using http = httpClient({ tcp: addresses.tcp ?? '' });
+  const headers = { authorization: `Bearer ${token}` };
+  const { status } = await http.post('/admin/v1/sync/protocol', { headers, json: { protocol: 'plain' } });
+  if (status !== 200) throw new Error(`the protocol was not chosen: ${status}`);
 }
 
 async function issueToken({ addresses }: Daemon, token: string): Promise<string> {
