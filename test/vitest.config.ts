@@ -53,7 +53,7 @@ const onBothEngines = [
   'test/http/{after-commit,answers}.test.ts',
   'test/http/entry/{bodies,departure,instance,request-id}.test.ts',
   'test/http/openapi/openapi-examples.test.ts',
-  'test/http/routes/admin/{audit,catalogue,coupon-change,export,history,import,import-dry-run,webhook}.test.ts',
+  'test/http/routes/admin/{agent,audit,catalogue,coupon-change,export,history,import,import-dry-run,webhook}.test.ts',
   'test/http/routes/admin/{purchase,roll,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
   'test/http/routes/sync-v1{,-hostile,-old}.test.ts',
