@@ -307,8 +307,7 @@ test.each([
     await verifyAt(facts.agent, facts);
     await vi.waitFor(async () => expect((await upstreamOf()).last_success_at).not.toBeNull(), patience);
     // Longer than an agent takes to find /sync/v1.
-    if (protocol === 'latchkey')
-      await vi.waitFor(async () => expect((await upstreamOf()).protocol).toBe('latchkey'), patience);
+    await vi.waitFor(async () => expect((await upstreamOf()).protocol).toBe(protocol), patience);
     const used = await fetch(`${facts.agent}/api/v2/license/usage`, { method: 'PUT', headers, body: form });
     expect(used.status).toBe(200);
     const usesAtStore = async (): Promise<number> => {

@@ -1,12 +1,6 @@
-import {
-  queueOf,
-  type DeathCause,
-  type Operation,
-  type OperationProgress,
-  type OperationState,
-  type UnfinishedState,
-} from '../../../domain/outbox/operation.ts';
-import { bit, type Bit, type Prepare, afterNumber } from '../statements.ts';
+import type { Operation, OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
+import { bit, type Prepare, afterNumber } from '../statements.ts';
+import { columnsOf, operationFrom, select } from './operation-row.ts';
 import type { Backlog } from '../../../domain/agent/license-snapshot.ts';
 import type {
   PrunedOperation,
@@ -16,87 +10,6 @@ import type {
   QueueKey,
 } from '../../../service/outbox/tables.ts';
 
-/** The columns that each state sets. The schema checks this. */
-type ProgressRow =
-  | { state: 'pending'; maybeApplied: Bit }
-  | { state: 'in_flight'; maybeApplied: Bit; baseUses: number | null; sentAt: number }
-  | { state: 'uncertain'; maybeApplied: Bit; baseUses: number | null; held: Bit }
-  | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
-  | { state: 'dead'; cause: DeathCause }
-  | { state: 'conflicted' };
-
-type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'> & {
-  outage: Bit;
-  seenEnabled: Bit | null;
-} & ProgressRow;
-
-function operationFrom(row: OperationRow): Operation {
-  return {
-    id: row.id,
-    seq: row.seq,
-    kind: row.kind,
-    subject: row.subject,
-    productId: row.productId,
-    createdAt: row.createdAt,
-    credential: row.credential,
-    requestId: row.requestId,
-    attempts: row.attempts,
-    failures: row.failures,
-    nextAt: row.nextAt,
-    outage: row.outage === 1,
-    reconcileAt: row.reconcileAt,
-    upstream: row.upstream,
-    lastError: row.lastError,
-    seenEnabled: row.seenEnabled === null ? null : row.seenEnabled === 1,
-    payload: row.payload,
-    progress: progressFrom(row),
-  };
-}
-
-function progressFrom(row: ProgressRow): OperationProgress {
-  switch (row.state) {
-    case 'pending':
-      return { state: row.state, maybeApplied: row.maybeApplied === 1 };
-    case 'in_flight': {
-      const { state, baseUses, sentAt } = row;
-      return { state, maybeApplied: row.maybeApplied === 1, baseUses, sentAt };
-    }
-    case 'uncertain': {
-      const { state, baseUses, held } = row;
-      return { state, maybeApplied: row.maybeApplied === 1, baseUses, held: held === 1 };
-    }
-    case 'dead':
-      return { state: row.state, cause: row.cause };
-    case 'conflicted':
-      return { state: row.state };
-    case 'delivered':
-    case 'inferred':
-    case 'cancelled':
-    case 'dropped':
-      return { state: row.state, finishedAt: row.finishedAt };
-    default:
-      return row satisfies never;
-  }
-}
-
-/** The columns of the progress that a state does not set. */
-const unset = {
-  maybeApplied: 0,
-  held: 0,
-  cause: null,
-  baseUses: null,
-  sentAt: null,
-  finishedAt: null,
-} as const;
-
-function columnsOf<Given extends Omit<Operation, 'seq'>>({ progress, ...columns }: Given) {
-  return { ...columns, queue: queueOf[columns.kind], ...unset, ...progress };
-}
-
-const select = `SELECT seq, id, kind, subject, product_key AS productId, state, maybe_applied AS maybeApplied,
-  held, cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage, credential,
-  request_id AS requestId, reconcile_at AS reconcileAt, upstream, last_error AS lastError,
-  seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt FROM outbox`;
 /** Exactly the condition of the index `outbox_queue`; otherwise SQLite could not use the index. */
 const isUnfinished: string = "(state = 'pending' OR state = 'in_flight' OR state = 'uncertain')";
 
@@ -181,6 +94,30 @@ function openReads(prepare: Prepare): Pick<OperationReads, 'openOf' | 'countOpen
 const unfinishedStates: readonly UnfinishedState[] = ['pending', 'in_flight', 'uncertain'];
 const openStates: readonly OperationState[] = [...unfinishedStates, 'conflicted', 'dead'];
 
+type PushRead = 'uncertainOf' | 'pendingCoupons' | 'pushedAfter' | 'ofPush';
+
+/** What pushes to `/sync/v1` read. */
+function pushReads(prepare: Prepare): Pick<OperationReads, PushRead> {
+  return {
+    uncertainOf: prepare.query(
+      `${select} WHERE state = 'uncertain' AND held = 0 AND product_key IS ? ORDER BY seq LIMIT ?`,
+      operationFrom,
+    ).all,
+    pendingCoupons: prepare.query(
+      `${select} WHERE product_key IS NULL AND state = 'pending' ORDER BY seq LIMIT ?`,
+      operationFrom,
+    ).all,
+    pushedAfter: prepare.query(
+      `${select} WHERE product_key IS ? AND push_seq > ? ORDER BY seq`,
+      operationFrom,
+    ).all,
+    ofPush: prepare.query(
+      `${select} WHERE product_key IS ? AND push_seq = ? AND state = 'in_flight' ORDER BY seq`,
+      operationFrom,
+    ).all,
+  };
+}
+
 /** Every read uses an index, because the outbox may be long. */
 export function operationReads(prepare: Prepare): OperationReads {
   const open = prepare.query(
@@ -223,22 +160,7 @@ export function operationReads(prepare: Prepare): OperationReads {
       const firsts = unfinishedStates.flatMap((state) => firstIn.first(state) ?? []);
       return firsts.length === 0 ? null : Math.min(...firsts);
     },
-    uncertainOf: prepare.query(
-      `${select} WHERE state = 'uncertain' AND held = 0 AND product_key IS ? ORDER BY seq LIMIT ?`,
-      operationFrom,
-    ).all,
-    pendingCoupons: prepare.query(
-      `${select} WHERE product_key IS NULL AND state = 'pending' ORDER BY seq LIMIT ?`,
-      operationFrom,
-    ).all,
-    pushedAfter: prepare.query(
-      `${select} WHERE product_key IS ? AND push_seq > ? ORDER BY seq`,
-      operationFrom,
-    ).all,
-    ofPush: prepare.query(
-      `${select} WHERE product_key IS ? AND push_seq = ? AND state = 'in_flight' ORDER BY seq`,
-      operationFrom,
-    ).all,
+    ...pushReads(prepare),
     ...queueReads(prepare),
     ...openReads(prepare),
     ...waitReads(prepare),

@@ -1,0 +1,90 @@
+import {
+  queueOf,
+  type DeathCause,
+  type Operation,
+  type OperationProgress,
+} from '../../../domain/outbox/operation.ts';
+import type { Bit } from '../statements.ts';
+
+/** The columns that each state sets. The schema checks this. */
+type ProgressRow =
+  | { state: 'pending'; maybeApplied: Bit }
+  | { state: 'in_flight'; maybeApplied: Bit; baseUses: number | null; sentAt: number }
+  | { state: 'uncertain'; maybeApplied: Bit; baseUses: number | null; held: Bit }
+  | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
+  | { state: 'dead'; cause: DeathCause }
+  | { state: 'conflicted' };
+
+type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'> & {
+  outage: Bit;
+  seenEnabled: Bit | null;
+} & ProgressRow;
+
+export function operationFrom(row: OperationRow): Operation {
+  return {
+    id: row.id,
+    seq: row.seq,
+    kind: row.kind,
+    subject: row.subject,
+    productId: row.productId,
+    createdAt: row.createdAt,
+    credential: row.credential,
+    requestId: row.requestId,
+    attempts: row.attempts,
+    failures: row.failures,
+    nextAt: row.nextAt,
+    outage: row.outage === 1,
+    reconcileAt: row.reconcileAt,
+    upstream: row.upstream,
+    lastError: row.lastError,
+    seenEnabled: row.seenEnabled === null ? null : row.seenEnabled === 1,
+    payload: row.payload,
+    progress: progressFrom(row),
+  };
+}
+
+function progressFrom(row: ProgressRow): OperationProgress {
+  switch (row.state) {
+    case 'pending':
+      return { state: row.state, maybeApplied: row.maybeApplied === 1 };
+    case 'in_flight': {
+      const { state, baseUses, sentAt } = row;
+      return { state, maybeApplied: row.maybeApplied === 1, baseUses, sentAt };
+    }
+    case 'uncertain': {
+      const { state, baseUses, held } = row;
+      return { state, maybeApplied: row.maybeApplied === 1, baseUses, held: held === 1 };
+    }
+    case 'dead':
+      return { state: row.state, cause: row.cause };
+    case 'conflicted':
+      return { state: row.state };
+    case 'delivered':
+    case 'inferred':
+    case 'cancelled':
+    case 'dropped':
+      return { state: row.state, finishedAt: row.finishedAt };
+    default:
+      return row satisfies never;
+  }
+}
+
+/** The columns of the progress that a state does not set. */
+const unset = {
+  maybeApplied: 0,
+  held: 0,
+  cause: null,
+  baseUses: null,
+  sentAt: null,
+  finishedAt: null,
+} as const;
+
+export function columnsOf<Given extends Omit<Operation, 'seq'>>({ progress, ...columns }: Given) {
+  return { ...columns, queue: queueOf[columns.kind], ...unset, ...progress };
+}
+
+/** Selects operations, for `operationFrom`. */
+export const select: string = `SELECT seq, id, kind, subject, product_key AS productId, state, maybe_applied AS maybeApplied,
+  held, cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage, credential,
+  request_id AS requestId, reconcile_at AS reconcileAt, upstream, last_error AS lastError,
+  seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt FROM outbox`;
