@@ -33,7 +33,7 @@ import type { LostOperations, Push } from './tables.ts';
 /** `body`: as it was sent before; null: it was never sent. */
 export type PlannedPush = Pick<Push, 'seq' | 'body'> & { agent: string; operations: readonly Operation[] };
 
-export const noPush: Push = { seq: 0, isAnswered: true, body: null, epoch: '', changedAt: 0 };
+export const noPush: Push = { seq: 0, isAnswered: true, body: null, epoch: '' };
 
 /**
  * The push of a reach that is not answered yet; otherwise a new one with the operations that are due, which are in
@@ -63,7 +63,7 @@ export function planPush(
   );
   operations.addToPush(sent, seq);
   const { epoch } = last;
-  pushes.put(productId, { seq, isAnswered: false, body: null, epoch, changedAt: context.monotonic });
+  pushes.put(productId, { seq, isAnswered: false, body: null, epoch });
   return done({ push: { agent, seq, body: null, operations: sent }, keysToRead });
 }
 
@@ -136,12 +136,11 @@ function maxBytesOf({ subject, payload }: Operation): number {
 export function storePush(
   { pushes }: Transaction,
   { productId, seq, body }: { productId: Reach; seq: number; body: string },
-  { monotonic }: Context,
 ): Result<null> {
   const push = pushes.get(productId);
   if (push === null || push.seq !== seq || push.isAnswered)
     return failWith('operation_not_open', 'The push is over.');
-  pushes.put(productId, { ...push, body: push.body ?? body, changedAt: monotonic });
+  pushes.put(productId, { ...push, body: push.body ?? body });
   return done(null);
 }
 
@@ -177,7 +176,7 @@ export function recordPush(
     if (result.outcome === 'applied') recordApplied(transaction, operation, result, context);
     else recordRejected(transaction, operation, { result, policy }, context);
   }
-  pushes.put(productId, { seq, isAnswered: true, body: null, epoch, changedAt: context.monotonic });
+  pushes.put(productId, { seq, isAnswered: true, body: null, epoch });
   for (const subject of licenseKeysOf(pushed)) {
     const snapshot = snapshots.get(subject);
     if (snapshot !== null) putSnapshot(transaction, snapshot);
@@ -353,7 +352,7 @@ export function resumePushes(
   }
   for (const operation of onePerQueue(repeated))
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
-  pushes.put(productId, { seq: last, isAnswered: true, body: null, epoch, changedAt: context.monotonic });
+  pushes.put(productId, { seq: last, isAnswered: true, body: null, epoch });
   noteRenumbering(transaction);
   // What the upstream has said about followed keys since is gone as well.
   transaction.follows.removeAll();

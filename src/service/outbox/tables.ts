@@ -124,8 +124,6 @@ export type Push = {
   body: string | null;
   /** The epoch of the last answer; empty: there was none. */
   epoch: string;
-  /** When it was planned, sent or answered (`Clock.monotonic`). */
-  changedAt: number;
 };
 
 export interface PushReads {

@@ -220,8 +220,7 @@ const migrations: readonly string[] = [
     -- As it was sent.
     body TEXT CHECK (body IS NULL OR answered = 0),
     -- Of the last answer; empty: there was none.
-    epoch TEXT NOT NULL,
-    changed_at INTEGER NOT NULL
+    epoch TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
 
   -- Removed operations of pushes, by the day (epoch ms) on which they finished: they cannot be sent again.

@@ -11,7 +11,7 @@ import { bit, type Bit, type Prepare } from '../statements.ts';
 
 export function pushReads(prepare: Prepare): PushReads {
   const get = prepare.query(
-    'SELECT seq, answered AS isAnswered, body, epoch, changed_at AS changedAt FROM push WHERE product_key = ?',
+    'SELECT seq, answered AS isAnswered, body, epoch FROM push WHERE product_key = ?',
     (row: Omit<Push, 'isAnswered'> & { isAnswered: Bit }): Push => ({
       ...row,
       isAnswered: row.isAnswered === 1,
@@ -33,10 +33,10 @@ function nameOf(productId: Reach): string {
 }
 
 export function pushTable(prepare: Prepare): PushTable {
-  const put = prepare.change(`INSERT INTO push (product_key, seq, answered, body, epoch, changed_at)
-     VALUES (:productId, :seq, :answered, :body, :epoch, :changedAt)
+  const put = prepare.change(`INSERT INTO push (product_key, seq, answered, body, epoch)
+     VALUES (:productId, :seq, :answered, :body, :epoch)
      ON CONFLICT (product_key) DO UPDATE SET seq = excluded.seq, answered = excluded.answered, body = excluded.body,
-       epoch = excluded.epoch, changed_at = excluded.changed_at`);
+       epoch = excluded.epoch`);
   const restart = prepare.change('UPDATE push SET seq = 0, answered = 1, body = NULL');
   const removeAll = prepare.change('DELETE FROM push');
   const removePruned = prepare.change('DELETE FROM pruned_push');
