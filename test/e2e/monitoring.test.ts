@@ -2,6 +2,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { startAuthorityAndAgents } from '../support/harness/authority-and-agents.ts';
 import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
 import { startSandbox } from '../../src/testing.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
@@ -49,6 +50,18 @@ async function scrapeNode(): Promise<string> {
   return await (await node.call('/metrics')).text();
 }
 
+/** The metrics of an authority and of an agent that pushes a change to it. */
+async function scrapePushes(): Promise<string> {
+  await using fleet = await startAuthorityAndAgents({ licenseKeys: ['KEY'] });
+  const { authority, agents } = fleet;
+  for (const each of agents) {
+    await each.use(['KEY']);
+    await each.agent.atRest();
+  }
+  const { body } = await authority.http.get('/metrics', { headers: authority.admin });
+  return [String(body), ...(await Promise.all(agents.map(({ agent }) => scrape(agent))))].join('\n');
+}
+
 /** The metrics of an issuer of leases and of a holder. */
 async function scrapeLeases(): Promise<string> {
   await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }], withHolder: true });
@@ -79,7 +92,9 @@ test('an agent, an authority node, an issuer and a holder export every metric an
   const agent = await harness.startAgent({ listen: { tls: files, socket }, webhooks });
   await agent.learn(['KEY']);
   await agent.change('usage', 'KEY');
-  const series = seriesIn([await scrape(agent), await scrapeNode(), await scrapeLeases()].join('\n'));
+  const series = seriesIn(
+    [await scrape(agent), await scrapeNode(), await scrapeLeases(), await scrapePushes()].join('\n'),
+  );
   // Prometheus adds these labels itself.
   const added = new Set(['job', 'instance']);
   const named = expressions();
