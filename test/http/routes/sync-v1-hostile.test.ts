@@ -114,7 +114,8 @@ test.each([
 
 test('malformed operations are refused alone, however they are wrong', async () => {
   const before = await authority.uses('KEY-1');
-  const deep = JSON.parse('{"a":'.repeat(5_000) + '1' + '}'.repeat(5_000)) as object;
+  // The client of this test writes JSON recursively, and Windows has a smaller stack.
+  const deep = JSON.parse('{"a":'.repeat(1_000) + '1' + '}'.repeat(1_000)) as object;
   const operations: readonly unknown[] = [
     deep,
     'text',
