@@ -57,7 +57,7 @@ export type LimiterStatus = Omit<
   'proxy' | 'protocol' | 'protocolChoice' | 'pushes' | 'conflictAt'
 >;
 
-/** What became of an attempt of a push. `refused`: its number, so that pushes are sent again or the agent begins anew. */
+/** What became of an attempt of a push. `refused`: its number, so that pushes are sent again or the agent begins another identity. */
 export const pushResults = ['answered', 'refused', 'failed'] as const;
 export type PushResult = (typeof pushResults)[number];
 

@@ -1,4 +1,5 @@
 import { backoffMs } from '../domain/outbox/delivery.ts';
+import { maxFollowed, maxWaitS } from '../domain/sync/push.ts';
 import { protocolOf } from '../service/outbox/protocol.ts';
 import { agentIdOf } from '../service/outbox/agent-id.ts';
 import { answeredSeq } from '../service/outbox/push.ts';
@@ -7,14 +8,11 @@ import type { ChangesAnswer, Clock, FollowRequest, Log, SyncUpstream } from '../
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
 import { logResumed } from './batch-push.ts';
-import { persist, Wake } from './waiting.ts';
+import { persist } from './waiting.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
-/** How many keys are followed, or no longer followed, by one request, and their most bytes. */
-const batch = 1_000;
+/** The most bytes of the keys that are followed, or no longer followed, by one request. */
 const batchBytes = 64 * 1024;
-/** How long a request waits for a change, in seconds. */
-const waitS = 25;
 /** How long to wait at least after a request that brought nothing, in ms. */
 const restMs = 1_000;
 
@@ -36,26 +34,24 @@ type FollowParts = {
 /** Follows the license keys that callers asked for: one request of each product waits at the upstream for a change. */
 export class Follow {
   readonly #parts: FollowParts;
-  readonly #wake: Wake;
   /** The requests that wait at the upstream, by product. */
   readonly #waiting = new Map<string, AbortController>();
   readonly #loops = new Map<string, Promise<void>>();
 
   constructor(parts: FollowParts) {
     this.#parts = parts;
-    this.#wake = new Wake(parts.clock);
   }
 
   /** Runs until the signal aborts. Rejects when the store failed. */
   async run(signal: AbortSignal): Promise<void> {
-    const { reader, settings } = this.#parts;
+    const { reader, clock, settings } = this.#parts;
     const failed = Promise.withResolvers<never>();
     const start = async (): Promise<void> => {
       while (!signal.aborted) {
         if (protocolOf(reader) === 'latchkey') {
           for (const productId of settings().productIds) this.#startLoop(productId, signal, failed.reject);
         }
-        await this.#wake.wait(restMs, signal);
+        await clock.sleep(restMs, signal).catch(() => undefined);
       }
       await Promise.all(this.#loops.values());
     };
@@ -127,10 +123,10 @@ export class Follow {
   #requestFor(productId: string): FollowRequest {
     const { reader, fraction } = this.#parts;
     const { epoch = null, cursor = null } = reader.follows.get(productId) ?? {};
-    const follow = withinBytes(reader.snapshots.toFollow(productId, batch));
-    const unfollow = withinBytes(reader.snapshots.toUnfollow(productId, batch));
+    const follow = withinBytes(reader.snapshots.toFollow(productId, maxFollowed));
+    const unfollow = withinBytes(reader.snapshots.toUnfollow(productId, maxFollowed));
     // A fleet that was cut off at once must not come back at once.
-    const wait = follow.length + unfollow.length > 0 ? 0 : Math.round(waitS * (1 - fraction() / 16));
+    const wait = follow.length + unfollow.length > 0 ? 0 : Math.round(maxWaitS * (1 - fraction() / 16));
     return { epoch, cursor, follow, unfollow, waitS: wait };
   }
 

@@ -1,5 +1,6 @@
 import type { BreakerPolicy } from '../domain/outbox/outcome.ts';
 import type { Result } from '../domain/problem/problem.ts';
+import { maxOperations, maxPushBytes } from '../domain/sync/push.ts';
 import type { Clock, Log, PushLimits, SyncUpstream, Upstream, WriteOptions } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
@@ -64,7 +65,7 @@ export class Sync {
   readonly #probeWake: Wake;
   readonly #preloadWake: Wake;
   readonly #discoverWake: Wake;
-  #limits: PushLimits = { operations: 500, bytes: 256 * 1024 };
+  #limits: PushLimits = { operations: maxOperations, bytes: maxPushBytes };
 
   constructor(parts: SyncParts) {
     const { settings, clock } = parts;

@@ -205,16 +205,8 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }: ApiCall<unknown>): Dispatcher.DispatchOptions {
     const encoded = new URLSearchParams(parameters).toString();
     const target = `${this.#base.pathname.replace(/\/$/, '')}/api/v2${path}`;
-    const { userAgent, self } = this.#settings;
     const headers = {
-      accept: 'application/json',
-      // Without the header any coding is allowed (RFC 9110 section 12.5.3), and nothing here decompresses.
-      'accept-encoding': 'identity',
-      // A cache must not answer for the store: a read decides about a lost response.
-      'cache-control': 'no-cache',
-      'user-agent': userAgent,
-      // If this request reaches our own listener, the listener must not ask the upstream in turn.
-      ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
+      ...commonHeaders(this.#settings),
       ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
       [header]: credential,
     };
@@ -226,6 +218,23 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
     return { origin, method, path: target, headers: form, body: encoded };
   }
+}
+
+/** The headers of each request to an upstream. */
+export function commonHeaders({
+  userAgent,
+  self,
+}: Pick<SpecificationSettings, 'userAgent' | 'self'>): Record<string, string> {
+  return {
+    accept: 'application/json',
+    // Without the header any coding is allowed (RFC 9110 section 12.5.3), and nothing here decompresses.
+    'accept-encoding': 'identity',
+    // A cache must not answer for the store: a read decides about a lost response.
+    'cache-control': 'no-cache',
+    'user-agent': userAgent,
+    // If this request reaches our own listener, the listener must not ask the upstream in turn.
+    ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
+  };
 }
 
 /** A request without a credential would only be refused, so it is not sent. */

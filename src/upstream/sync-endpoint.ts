@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici';
-import { instanceHeader } from '../domain/header-names.ts';
 import type { Quote } from '../domain/checkout/quote.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Reach } from '../domain/sync/push.ts';
@@ -13,7 +12,7 @@ import type {
 } from '../service/ports.ts';
 import { classify, sentAtOf } from './classification.ts';
 import type { Exchange, Transport } from './exchange.ts';
-import type { SpecificationSettings, UpstreamClock } from './plain-upstream.ts';
+import { commonHeaders, type SpecificationSettings, type UpstreamClock } from './plain-upstream.ts';
 import {
   readChanges,
   readInfo,
@@ -133,15 +132,11 @@ export class SyncEndpoint implements SyncUpstream {
   }
 
   #requestOf({ path, body, productId }: Call<unknown>, credential: string): Dispatcher.DispatchOptions {
-    const { baseUrl, userAgent, self, headers: names } = this.#settings;
+    const { baseUrl, headers: names } = this.#settings;
     const { origin, pathname } = new URL(baseUrl);
     const target = `${pathname.replace(/\/$/, '')}${path}`;
     const headers = {
-      accept: 'application/json',
-      'accept-encoding': 'identity',
-      'cache-control': 'no-cache',
-      'user-agent': userAgent,
-      ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
+      ...commonHeaders(this.#settings),
       [productId === null ? names.apiKey : names.productSecret]: credential,
     };
     return body === null

@@ -5,13 +5,12 @@ import {
   maxOperations,
   maxPushBytes,
   maxWaitS,
-  pushedKinds,
   syncProtocol,
   type MalformedOperation,
   type OperationResult,
-  type PushedKind,
   type PushedOperation,
 } from '../domain/sync/push.ts';
+import { operationKinds, type OperationKind } from '../domain/outbox/operation.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { FollowedChanges, KnownOperation } from '../service/sync/ports.ts';
 import type { AppliedPush } from '../service/sync/push.ts';
@@ -87,9 +86,9 @@ const redeeming = parameters({
 });
 const voiding = parameters({ ...common, order });
 
-const kindOf = oneOf(pushedKinds);
+const kindOf = oneOf(operationKinds);
 
-function described(kind: PushedKind | readonly PushedKind[], schema: z.ZodObject): z.ZodObject {
+function described(kind: OperationKind | readonly OperationKind[], schema: z.ZodObject): z.ZodObject {
   const kinds = typeof kind === 'string' ? z.literal(kind) : z.enum(kind);
   return schema.extend({ kind: kinds });
 }
@@ -128,7 +127,7 @@ function rawOf(object: object): ReadonlyMap<string, unknown> {
 }
 
 /** Null: the operation is malformed. */
-function readKind(kind: PushedKind, raw: ParameterSource): PushedOperation | null {
+function readKind(kind: OperationKind, raw: ParameterSource): PushedOperation | null {
   switch (kind) {
     case 'usage':
     case 'decrease':

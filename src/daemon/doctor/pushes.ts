@@ -60,7 +60,7 @@ function conflict({ conflict_at: at }: UpstreamObject, now: number): Condition[]
       level: 'warn',
       text: `The upstream knew pushes that this state directory does not have, at ${at}: a copy of it has run elsewhere, or an older copy was put back.`,
       advice:
-        'Run each state directory on one machine only, and put backups back with latchkey restore. This agent has asked what became of each change; what nobody knows waits for you.',
+        'Run each state directory on one machine only, and use latchkey restore for backups. This agent has asked the upstream about each change. Changes that the upstream no longer knows wait for you.',
       command: 'outbox list',
       page: 'outbox',
     },

@@ -20,7 +20,10 @@ export const defaultAccountId = 'default';
 /** The token in the file `admin.token`. */
 export const adminTokenId = 'admin.token';
 
-/** Whether a principal has a scope (null: none is needed). `admin` of one account does not include `ops`, because `ops` concerns the process. */
+/**
+ * Whether a principal has a scope (null: none is needed). `admin` of one account does not include `ops`, because `ops`
+ * concerns the process.
+ */
 export function allows({ scopes, isOperator }: Principal, scope: Scope | null): boolean {
   if (scope === null) return true;
   return scopes.includes(scope) || (scopes.includes('admin') && (isOperator || scope !== 'ops'));

@@ -1,6 +1,6 @@
 import { dayMs } from '../time.ts';
 import { countAfter, type License } from '../license.ts';
-import { isHeld, type Operation } from '../outbox/operation.ts';
+import { isHeld, isUnfinished, type Operation } from '../outbox/operation.ts';
 import type { Applied } from '../outbox/outcome.ts';
 
 /** The upstream's last response about a license key, plus the local changes. Times are epoch ms unless noted. */
@@ -64,8 +64,7 @@ export function localState(license: License, operations: readonly Operation[]): 
 /** The local state after one more operation. */
 export function addLocalChange(local: LocalState, operation: Operation): LocalState {
   const { kind, progress } = operation;
-  const unfinished =
-    progress.state === 'pending' || progress.state === 'in_flight' || progress.state === 'uncertain';
+  const unfinished = isUnfinished(operation);
   const stands = unfinished || progress.state === 'dead' || progress.state === 'conflicted';
   const counts = unfinished && !isHeld(operation) && (kind === 'usage' || kind === 'decrease');
   return {

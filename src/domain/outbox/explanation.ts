@@ -135,7 +135,7 @@ const onceNothingArrives = 'After the reconcile delay,';
 const countRead = `${onceNothingArrives} Latchkey reads the count in the store, which shows whether it was applied.`;
 const keyRead = `${onceNothingArrives} Latchkey reads the key from the store, which shows whether it was applied.`;
 
-const upstreamAsked = 'Latchkey asks the upstream what became of it.';
+const upstreamAsked = 'Latchkey asks the upstream whether it was applied.';
 
 const readBack: Record<OperationKind, string> = {
   usage: countRead,

@@ -111,6 +111,11 @@ export function isHeld({ progress }: Pick<Operation, 'progress'>): boolean {
   return progress.state === 'uncertain' && progress.held;
 }
 
+/** Whether an operation is pending, in flight or uncertain. */
+export function isUnfinished({ progress: { state } }: Pick<Operation, 'progress'>): boolean {
+  return state === 'pending' || state === 'in_flight' || state === 'uncertain';
+}
+
 /** Whether an operation waits for a person: it is held, refused by the upstream, or in conflict with it. */
 export function needsReview(progress: OperationProgress): boolean {
   return isHeld({ progress }) || progress.state === 'conflicted' || progress.state === 'dead';

@@ -1,8 +1,9 @@
 import type { CouponTerms } from '../checkout/coupon.ts';
 import type { Cart, Quote, QuoteReason } from '../checkout/quote.ts';
-import type { LicenseOperationKind } from '../outbox/operation.ts';
+import { isLicenseKind, type LicenseOperationKind, type OperationKind } from '../outbox/operation.ts';
 import type { ProblemCode } from '../problem/problem-table.ts';
 import type { Scope, Tenant } from '../access/principal.ts';
+import { dayMs } from '../time.ts';
 
 /*
  * A push is one numbered request of an agent with the changes that its callers have made (src/sync/README.md, Between
@@ -21,6 +22,9 @@ export const maxPushBytes: number = 256 * 1024;
 export const maxPushReplyBytes: number = 64 * 1024;
 export const maxFollowed = 1_000;
 
+/** How many changes of all licenses one read of a follower looks through. A longer read would delay others. */
+export const changesPerRead = 500;
+
 /** The longest wait for a change, in seconds. */
 export const maxWaitS = 25;
 
@@ -29,22 +33,10 @@ export const maxKeysPerAgent = 100_000;
 export const maxAgentsPerAccount = 100_000;
 
 /** For how long the outcomes of operations and the changes of followed keys are kept. A follower may be silent for as long. */
-export const syncRetentionMs: number = 30 * 86_400_000;
-
-export const pushedKinds = [
-  'usage',
-  'decrease',
-  'disable',
-  'enable',
-  'create_coupon',
-  'redeem',
-  'void',
-] as const;
-
-export type PushedKind = (typeof pushedKinds)[number];
+export const syncRetentionMs: number = 30 * dayMs;
 
 /** The scope that a credential needs for operations of a kind. */
-export const scopeOfKind: Readonly<Record<PushedKind, Scope>> = {
+export const scopeOfKind: Readonly<Record<OperationKind, Scope>> = {
   usage: 'use',
   decrease: 'use',
   disable: 'manage',
@@ -55,7 +47,7 @@ export const scopeOfKind: Readonly<Record<PushedKind, Scope>> = {
 };
 
 /** `id`: UUIDv7 of the operation, the same in each push that has the operation. `at`: when it was requested (epoch ms). */
-type Pushed<Kind extends PushedKind, Payload> = { id: string; kind: Kind; at: number } & Payload;
+type Pushed<Kind extends OperationKind, Payload> = { id: string; kind: Kind; at: number } & Payload;
 
 export type PushedLicenseChange = Pushed<
   LicenseOperationKind,
@@ -73,7 +65,7 @@ export type PushedRedemption = Pushed<
     cart: Cart;
     /** The caller was answered without the authority, so `usage_limit` does not refuse the redemption. */
     provisional: boolean;
-    /** The discount of each line that the caller was told; null: none. */
+    /** The discount of each line in the answer to the caller; null: none. */
     discounts: readonly number[] | null;
   }
 >;
@@ -81,17 +73,10 @@ export type PushedRedemption = Pushed<
 export type PushedCoupon = Pushed<'create_coupon', { terms: CouponTerms }>;
 export type PushedVoid = Pushed<'void', { order: string }>;
 
-const licenseKinds: ReadonlySet<string | null> = new Set<PushedKind>([
-  'usage',
-  'decrease',
-  'disable',
-  'enable',
-]);
-
 export function isLicenseChange(
   operation: PushedOperation | MalformedOperation,
 ): operation is PushedLicenseChange {
-  return licenseKinds.has(operation.kind);
+  return operation.kind !== null && isLicenseKind(operation.kind);
 }
 
 export type PushedOperation = PushedLicenseChange | PushedCoupon | PushedRedemption | PushedVoid;

@@ -127,7 +127,7 @@ const changes = route({
         writeOptions,
         signal,
       )
-      .then((told) => (told.ok ? ok(serializeChanges(told.value)) : told)),
+      .then((answered) => (answered.ok ? ok(serializeChanges(answered.value)) : answered)),
 });
 
 function serverOf({ syncServer }: App): SyncServer {

@@ -1,3 +1,4 @@
+import { hexadecimal } from '../access/credential.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
@@ -28,7 +29,7 @@ export function makeAgentId(
 export function agentId({ settings }: Transaction, { random }: Context): string {
   const known = agentIdOf({ settings });
   if (known !== null) return known;
-  const made = [...random.bytes(agentIdBytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const made = hexadecimal(random.bytes(agentIdBytes));
   settings.set(agentSetting, made);
   return made;
 }

@@ -10,7 +10,7 @@ import type { LostOperations } from './tables.ts';
 /*
  * Finished operations. An upstream that was restored may have lost pushes that it has answered, so the operations of
  * pushes are kept for longer, and are sent again (src/sync/README.md, Between Latchkeys). What can no longer be sent
- * again is counted, and a person is told.
+ * again is counted and reported.
  */
 
 /** How long finished operations are kept in the plain protocol, which sends none of them again. */

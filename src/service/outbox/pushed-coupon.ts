@@ -1,5 +1,5 @@
 import { defaultAccountId } from '../../domain/access/principal.ts';
-import type { Operation } from '../../domain/outbox/operation.ts';
+import { isUnfinished, type Operation } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { PushedResult } from '../../domain/sync/push.ts';
 import type { MirroredCoupon } from '../agent/tables.ts';
@@ -73,8 +73,6 @@ export function answerCoupon(
   const operation = operations.get(operationId);
   const refusal = operation === null ? null : refusalOf(operation);
   if (refusal !== null) return passRefusalOn(refusal);
-  const { state } = operation?.progress ?? { state: 'cancelled' };
-  if (operation !== null && (state === 'pending' || state === 'in_flight' || state === 'uncertain'))
-    operations.put(endAwait(operation));
+  if (operation !== null && isUnfinished(operation)) operations.put(endAwait(operation));
   return done(mirror.get(queued.coupon.id) ?? queued);
 }

@@ -96,7 +96,7 @@ export function recordRead(
 /**
  * Pushes settle every change by themselves, so a read reconciles nothing. If a push of the key is not answered, the read may
  * or may not contain its changes: the snapshot stays. A read of a followed key may be older than what the upstream said
- * about the key since, so a difference decides nothing: the key is followed anew, and read again.
+ * about the key since, so a difference decides nothing: the agent follows the key again, and reads the key.
  */
 function recordWhilePushing(
   transaction: Transaction,

@@ -9,7 +9,7 @@ import {
 } from '../../domain/outbox/awaited.ts';
 import { maxCartBytes, redeemPayload, redeemPayloadFor } from '../../domain/outbox/coupon-payload.ts';
 import type { PushedResult } from '../../domain/sync/push.ts';
-import { isHeld, type Operation } from '../../domain/outbox/operation.ts';
+import { isHeld, isUnfinished, type Operation } from '../../domain/outbox/operation.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { redeemMirroredCoupon, voidRedemption, type RedeemedCoupon } from '../checkout.ts';
 import type { Context } from '../ports.ts';
@@ -118,14 +118,10 @@ export function answerRedemption(
   return { ...done({ ...redeemed, redemption: stored ?? redeemed.redemption, isPending }), ...unchanged };
 }
 
-function isUnfinished({ progress: { state } }: Operation): boolean {
-  return state === 'pending' || state === 'in_flight' || state === 'uncertain';
-}
-
 /** `id`: an agent below has pushed it. */
 type QueueVoid = { accountId: string; order: string; maxPending: number; id?: string };
 
-/** `operationId`: null: the upstream need not be told. */
+/** `operationId`: null: nothing is sent to the upstream. */
 type QueuedVoid = { order: string; couponId: number; operationId: string | null };
 
 /** Voids a redemption here, and queues that for the upstream. */
@@ -174,7 +170,7 @@ export function recordRedeemed(
   const { redemptions } = transaction;
   const { subject: order } = operation;
   const stored = isCurrent(transaction, operation) ? redemptions.get(defaultAccountId, order) : null;
-  const told = stored?.quote.discount ?? null;
+  const answered = stored?.quote.discount ?? null;
   const isOther = stored !== null && quote !== undefined && quote !== null;
   const isAdopted = isOther && isAwaited(operation);
   if (stored !== null && (isAdopted || overLimit === true)) {
@@ -186,8 +182,8 @@ export function recordRedeemed(
     });
   }
   const lastError =
-    isOther && !isAdopted && quote.discount !== told
-      ? `the upstream takes off ${quote.discount} cents, and the caller was told ${told}`
+    isOther && !isAdopted && quote.discount !== answered
+      ? `the upstream takes off ${quote.discount} cents, and the caller was answered ${answered}`
       : operation.lastError;
   move(transaction, { ...operation, lastError }, { type: 'applied', certain: true, at: now });
 }

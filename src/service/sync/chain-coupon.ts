@@ -1,6 +1,6 @@
 import { refusalOf, endAwait } from '../../domain/outbox/awaited.ts';
 import { provisionalCoupon } from '../../domain/outbox/coupon-payload.ts';
-import type { Operation } from '../../domain/outbox/operation.ts';
+import { isUnfinished } from '../../domain/outbox/operation.ts';
 import { isProblemCode } from '../../domain/problem/problem-table.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import type {
@@ -86,10 +86,6 @@ function create(
 function answerBelow({ operations }: Transaction, operationId: string | null): void {
   const operation = operationId === null ? null : operations.get(operationId);
   if (operation !== null && isUnfinished(operation)) operations.put(endAwait(operation));
-}
-
-function isUnfinished({ progress: { state } }: Operation): boolean {
-  return state === 'pending' || state === 'in_flight' || state === 'uncertain';
 }
 
 /** The result of a change of coupons that is in the outbox; null: it is not. */

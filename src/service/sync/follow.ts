@@ -48,13 +48,13 @@ async function agentOf(
   return await sync.agent(agentId, reach);
 }
 
-/** Forgets an agent: its next push is out of sequence. `accountId`: only an agent of the account; null: any. */
+/** Forgets an agent: its next push is out of sequence. */
 export async function forgetAgent(
   { sync }: AuthorityTransaction,
-  { number, accountId }: { number: number; accountId: string | null },
+  { number }: { number: number },
 ): Promise<Result<SyncAgent>> {
   const agent = await sync.byNumber(number);
-  if (agent === null || (accountId !== null && agent.accountId !== accountId)) return notFound('agent');
+  if (agent === null) return notFound('agent');
   await sync.remove(number);
   return done(agent);
 }

@@ -1,5 +1,6 @@
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { reachOf, syncRetentionMs, timeOfId } from '../../domain/sync/push.ts';
+import { dayMs } from '../../domain/time.ts';
 import type { Clock, Random, WriteOptions } from '../ports.ts';
 import type { AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
@@ -39,16 +40,16 @@ type Parts = {
 /** An agent is noted as seen at most once in this time, in ms, so that most requests write nothing. */
 const seenEveryMs = 3_600_000;
 
-/** A follower that was silent for longer begins anew. Its keys are kept for longer, counted from when it was noted as seen. */
+/** A follower that was silent for longer sends all its keys again. Its keys are kept for longer, counted from when it was noted as seen. */
 const longestSilenceMs = syncRetentionMs - 2 * seenEveryMs;
 
 /** The clock of an agent may be this much ahead, in ms. */
-const aheadMs = 86_400_000;
+const aheadMs = dayMs;
 
 /** How many pages of other agents' changes are passed over before the agent must ask again. */
 const maxPages = 20;
 
-/** `position`: null: the agent begins anew. `followed`: how many keys it follows. */
+/** `position`: null: the agent sends all its keys again. `followed`: how many keys it follows. */
 type Begun = { position: string | null; followed: number; isReset: boolean };
 
 /** Answers agents from the store of an authority, or of an agent above them. */

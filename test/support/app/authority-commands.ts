@@ -138,7 +138,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   },
   followKeys: { agentId, tenant, startsAnew: true, follow: ['KEY', 'NO-KEY'], unfollow: ['NO-KEY'] },
   pruneSync: { before: at + 1, limit: 10 },
-  forgetAgent: { number: 1, accountId: 'default' },
+  forgetAgent: { number: 1 },
   updateCoupon: {
     accountId: 'default',
     id: 8,

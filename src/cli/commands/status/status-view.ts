@@ -49,7 +49,7 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
 
 function formatAgents({ known, waiting }: NonNullable<StatusObject['agents']>, hint: Hint): Cell {
   if (known === 0) return null;
-  return `${counted(known, 'row')} of agents, ${counted(waiting, 'request waits', 'requests wait')} for changes: see ${hint('agent list')}`;
+  return `${known} known, ${waiting} connected: see ${hint('agent list')}`;
 }
 
 function storeEventFields({ senders }: StoreEventsObject): Readonly<Record<string, Cell>> {

@@ -50,7 +50,7 @@ const forget = route({
   answers: { 200: enveloped(agentObject) },
   async handle({ app, path: { number }, writeOptions }) {
     if (!/^\d{1,15}$/.test(number)) return notFound('agent');
-    const command = { number: Number(number), accountId: null };
+    const command = { number: Number(number) };
     const forgotten = await app.writer.write('forgetAgent', command, writeOptions);
     return forgotten.ok ? ok(describe(app, forgotten.value)) : forgotten;
   },

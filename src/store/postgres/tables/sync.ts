@@ -8,7 +8,7 @@ import type {
   SyncTable,
 } from '../../../service/sync/tables.ts';
 import type { AwaitableTable } from '../../../service/tables.ts';
-import { changesPerRead } from '../../followed-row.ts';
+import { changesPerRead } from '../../../domain/sync/push.ts';
 import { formatPosition, parsePosition, type Position } from '../history-position.ts';
 import { licenseColumns } from './license.ts';
 import type { Names } from '../names.ts';

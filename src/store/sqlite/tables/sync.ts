@@ -6,7 +6,7 @@ import type {
   SyncReads,
   SyncTable,
 } from '../../../service/sync/tables.ts';
-import { changesPerRead } from '../../followed-row.ts';
+import { changesPerRead } from '../../../domain/sync/push.ts';
 import { afterNumber, ofAccount, ofTenant, type Bit, type Prepare } from '../statements.ts';
 
 const agentColumns = (
