@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import type { OverviewObject } from '../wire/console.ts';
 import { send } from './api.ts';
 import { count, counted } from './format.ts';
@@ -62,7 +62,7 @@ function Content({
   overview: Loaded<OverviewObject>;
 }) {
   const address = route.path.join('/');
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.querySelector<HTMLElement>('h1')?.focus();
     scrollTo(0, 0);
   }, [address]);

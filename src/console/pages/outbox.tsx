@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { OverviewObject } from '../../wire/console.ts';
 import type { ExplainedOperation } from '../../wire/operation.ts';
 import { count, counted, isMasked, shownKey } from '../format.ts';
@@ -75,7 +75,7 @@ function ChangeList({ query, outbox }: { query: URLSearchParams; outbox: OutboxC
 /** What was done. It gets the focus: the change may leave the list, and with it the button that had the focus. */
 function Said({ said }: { said: { text: string } }) {
   const status = useRef<HTMLParagraphElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (said.text !== '') status.current?.focus();
   }, [said]);
   return (

@@ -1,5 +1,5 @@
 import { isValidElement, type ComponentChildren, type VNode } from 'preact';
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type ApiError, asApiError } from '../api.ts';
 import { useSession } from '../session.ts';
 import { Command } from './command.tsx';
@@ -97,7 +97,7 @@ function ActionForm(props: ActionProps & { close: () => void }) {
   const [state, run] = useRun(props, close);
   const closing = useRef<HTMLButtonElement>(null);
   // The button that had the focus is gone.
-  useEffect(() => closing.current?.focus(), [state.result]);
+  useLayoutEffect(() => closing.current?.focus(), [state.result]);
   if (state.result === null) return <Question {...props} state={state} run={run} />;
   return (
     <div class="dialog">
@@ -124,7 +124,8 @@ function Question({
   const isAdmin = useSession()?.admin === true;
   const form = useRef<HTMLFormElement>(null);
   const [line, setLine] = useState(() => commandOf(props, null));
-  useEffect(() => {
+  // Before a person can type: a later change of the focus would take letters to another field.
+  useLayoutEffect(() => {
     form.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
     // The fields have their first values now.
     setLine(commandOf(props, form.current));

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { OverviewObject } from '../../../wire/console.ts';
 import type { ListedLicenseObject } from '../../../wire/license.ts';
 import { withQuery } from '../../api.ts';
@@ -79,12 +79,17 @@ const searchAfterMs = 200;
 function SearchField({ search, query }: { search: string; query: URLSearchParams }) {
   const [text, setText] = useState(search);
   const timer = useRef<number | undefined>(undefined);
-  // The address was changed by a link.
-  useEffect(() => setText(search), [search]);
+  const applied = useRef(search);
+  useLayoutEffect(() => {
+    // A link changed the address. A search of this field is not written back: the person may have typed on.
+    if (search !== applied.current) setText(search);
+    applied.current = search;
+  }, [search]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const apply = (value: string): void => {
     clearTimeout(timer.current);
-    location.replace(hrefTo(['licenses'], { ...Object.fromEntries(query), search: value.trim() }));
+    applied.current = value.trim();
+    location.replace(hrefTo(['licenses'], { ...Object.fromEntries(query), search: applied.current }));
   };
   const onInput = (event: Event): void => {
     const { value } = event.currentTarget as HTMLInputElement;
