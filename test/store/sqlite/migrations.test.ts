@@ -131,3 +131,86 @@ test('a database without /sync/v1 keeps its licenses and the operations that wai
   createTables(fresh);
   expect(tablesIn(database)).toEqual(tablesIn(fresh));
 });
+
+test('a database without /sync/v1 keeps operations of every kind and state, with their counts and numbers', async () => {
+  await using directory = temporaryDirectory();
+  const path = `${directory.path}/latchkey.db`;
+  let columns = '';
+  let kept: unknown;
+  const read = (database: DatabaseSync): unknown => [
+    database.prepare(`SELECT ${columns} FROM outbox ORDER BY seq`).all(),
+    database.prepare('SELECT * FROM outbox_count ORDER BY state').all(),
+    database.prepare('SELECT * FROM outbox_backlog ORDER BY subject').all(),
+  ];
+  {
+    using before = new DatabaseSync(path);
+    createTables(before, latchkeySchemas().slice(0, 4));
+    for (const operation of operationsOfEveryKind()) insert(before, operation);
+    before.exec('DELETE FROM outbox WHERE seq = (SELECT max(seq) FROM outbox)');
+    columns = Object.keys(before.prepare('SELECT * FROM outbox').get() ?? {}).join();
+    kept = read(before);
+  }
+  migrate(path);
+  using database = new DatabaseSync(path);
+  expect(read(database)).toEqual(kept);
+  // A number is never used again.
+  const [first, ...others] = operationsOfEveryKind();
+  expect(insert(database, { ...first, id: 'new' })).toBe(others.length + 2);
+});
+
+type OperationRow = { id: string } & Record<string, string | number | null>;
+
+const queues = {
+  usage: 'counter',
+  decrease: 'counter',
+  disable: 'state',
+  enable: 'state',
+  create_coupon: 'coupon',
+} as const;
+
+/** Operations as an outbox of schema 4 has them. */
+function operationsOfEveryKind(): OperationRow[] {
+  const details = {
+    pending: {
+      next_at: 7,
+      failures: 2,
+      attempts: 3,
+      outage: 1,
+      last_error: 'unreachable',
+      upstream: 'https://a',
+    },
+    in_flight: { sent_at: 5, attempts: 1, maybe_applied: 1, base_uses: 4 },
+    uncertain: { maybe_applied: 1, held: 1, reconcile_at: 9, base_uses: 4, seen_enabled: 1 },
+    delivered: { finished_at: 8, request_id: 'request', credential: 'token' },
+    inferred: { finished_at: 8 },
+    conflicted: { seen_enabled: 0 },
+    dead: { cause: 'refused' },
+    cancelled: { finished_at: 8 },
+    dropped: { finished_at: 8 },
+  };
+  return Object.entries(queues).flatMap(([kind, queue]) =>
+    Object.entries(details).map(([state, detail]) => ({
+      id: `${kind} ${state}`,
+      kind,
+      queue,
+      subject: `subject of ${kind}`,
+      product_key: queue === 'coupon' ? null : 'RGsF',
+      payload: queue === 'coupon' ? '{"code":"SPRING"}' : null,
+      state,
+      held: 0,
+      maybe_applied: 0,
+      attempts: 0,
+      failures: 0,
+      outage: 0,
+      created_at: 1,
+      ...detail,
+    })),
+  );
+}
+
+/** Returns the number of the new row. */
+function insert(database: DatabaseSync, row: OperationRow): number {
+  const names = Object.keys(row);
+  const sql = `INSERT INTO outbox (${names.join()}) VALUES (${names.map(() => '?').join()})`;
+  return Number(database.prepare(sql).run(...Object.values(row)).lastInsertRowid);
+}
