@@ -78,6 +78,7 @@ export async function pushOnce(
   const last = agent ?? { seq: 0, digest: '' };
   const decision = decideSequence(last, { seq, digest, challenge: null }, '');
   if (decision === 'repeated' && agent !== null) {
+    await keepOutcomes(transaction, command, context);
     return { ...done(JSON.parse(agent.reply) as AppliedPush), unchanged: true };
   }
   const sequence = { last: last.seq, epoch: await sync.epoch() };
@@ -95,6 +96,19 @@ export async function pushOnce(
   const reply: AppliedPush = { seq, results: fitReply(applied.value) };
   await storePush(transaction, agent, { command, reply: JSON.stringify(reply), now: context.now });
   return done(reply);
+}
+
+/**
+ * An agent counts the days for which it may send an operation again from the answer that it has got. So outcomes are kept
+ * from the last request with the operation, not from the first.
+ */
+async function keepOutcomes(
+  { sync }: PushTables,
+  { tenant: { accountId }, operations }: ApplyPush,
+  { now }: Context,
+): Promise<void> {
+  const ids = operations.flatMap(({ id }) => id ?? []);
+  await sync.addOutcomes(accountId, await sync.outcomes(accountId, ids), now);
 }
 
 export function tooManyAgents(): Result<never> {
@@ -135,8 +149,9 @@ async function applyOperations(
     if (!applied.ok) return applied;
     const result = applied.value;
     results.push(result);
-    if (operation.id === null || isApplied || isUndecided(result)) continue;
-    const outcome = outcomeOf(operation.id, result);
+    if (operation.id === null || isUndecided(result)) continue;
+    // The outcome of an operation that is sent again is kept anew.
+    const outcome = isApplied ? before : outcomeOf(operation.id, result);
     known.set(operation.id, outcome);
     added.set(operation.id, outcome);
   }

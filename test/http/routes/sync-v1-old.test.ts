@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   newId,
@@ -58,3 +59,28 @@ test('old outcomes and the keys of silent followers are removed, and the last pu
   await authority.pushed(2, [usage()], { agent });
   expect(await authority.uses('KEY-1')).toBe(before + 26);
 });
+
+test('the outcome of an operation is kept for as long after an agent has sent it again as after the first time', async () => {
+  const agent = newAgent();
+  const before = (await authority.uses('KEY-2')) ?? 0;
+  const [resent, repeated] = [newId(), newId()];
+  await authority.pushed(1, [usage('KEY-2', resent)], { agent });
+  const push = [usage('KEY-2', repeated)];
+  await authority.pushed(2, push, { agent });
+  await waitUntilAfter(Date.now());
+  const end = Date.now();
+  // Its answer was lost.
+  await authority.pushed(2, push, { agent });
+  await authority.pushed(3, [usage('KEY-2', resent)], { agent });
+  await prune(end);
+  expect(await authority.known([resent, repeated])).toMatchObject([
+    { outcome: 'applied' },
+    { outcome: 'applied' },
+  ]);
+  await authority.pushed(1, [usage('KEY-2', resent), usage('KEY-2', repeated)], { agent: newAgent() });
+  expect(await authority.uses('KEY-2')).toBe(before + 2);
+});
+
+async function waitUntilAfter(instant: number): Promise<void> {
+  while (Date.now() <= instant) await setTimeout(1);
+}
