@@ -248,6 +248,26 @@ describe('followed license keys', () => {
     expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: true } } });
   });
 
+  it('a key that a read has not found either is followed again only when a read finds it', async () => {
+    using harness = await startPushingHarness(['KEY', 'OTHER'], {
+      policy: { ...defaultPolicy, goneMs: day, refreshMs: 10 * minute },
+    });
+    await harness.time.advance(10 * second);
+    const license = harness.vendor.licenses.get('KEY');
+    if (license === undefined) throw new Error('there is no license');
+    harness.vendor.licenses.delete('KEY');
+    harness.latchkey.epoch = '0123456789abcdef-2';
+    await harness.time.advance(30 * minute);
+    const before = harness.latchkey.questions;
+    await harness.time.advance(minute);
+    expect(harness.latchkey.questions - before).toBeLessThan(5);
+    harness.vendor.licenses.set('KEY', license);
+    await harness.time.advance(5 * minute);
+    harness.latchkey.set('KEY', { enabled: false });
+    await harness.time.advance(second);
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
+  });
+
   it('a read of a followed key does not end the request that waits for changes', async () => {
     using harness = await startPushingHarness(['KEY']);
     await harness.time.advance(10 * second);

@@ -59,7 +59,7 @@ export interface SnapshotReads {
   ofBuyer(buyerEmail: string, limit: number): LicenseSnapshot[];
   /** License keys of a product, last confirmed first. */
   latest(productKey: string, limit: number): string[];
-  /** License keys of a product that callers ask for and that are not followed. */
+  /** License keys of a product that callers ask for and that are not followed; without keys that the upstream did not find. */
   toFollow(productId: string, limit: number): string[];
   /** Followed license keys of a product that neither callers nor agents below ask for any longer. */
   toUnfollow(productId: string, limit: number): string[];

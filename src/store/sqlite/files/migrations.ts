@@ -244,7 +244,7 @@ const migrations: readonly string[] = [
   -- 1: the upstream says what changes about the key.
   ALTER TABLE license_snapshot ADD COLUMN followed INTEGER NOT NULL DEFAULT 0 CHECK (followed = 0 OR followed = 1);
   CREATE INDEX license_snapshot_to_follow ON license_snapshot (product_key)
-    WHERE followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0;
+    WHERE followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0 AND missing_since IS NULL;
   CREATE INDEX license_snapshot_to_unfollow ON license_snapshot (product_key)
     WHERE followed = 1 AND refresh_at IS NULL;
   CREATE INDEX license_snapshot_followed ON license_snapshot (product_key) WHERE followed = 1;

@@ -60,8 +60,8 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
     latest: prepare.column<string>(`SELECT license_key FROM license_snapshot WHERE product_key = ?
      ORDER BY confirmed_at DESC LIMIT ?`).all,
     toFollow: prepare.column<string>(`SELECT license_key FROM license_snapshot
-     WHERE product_key = ? AND followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0 LIMIT ?`)
-      .all,
+     WHERE product_key = ? AND followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0
+       AND missing_since IS NULL LIMIT ?`).all,
     toUnfollow: prepare.column<string>(`SELECT license_key FROM license_snapshot
      WHERE product_key = ? AND followed = 1 AND refresh_at IS NULL
        AND NOT EXISTS (SELECT 1 FROM sync_follow WHERE sync_follow.license_key = license_snapshot.license_key)
