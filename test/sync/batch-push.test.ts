@@ -87,6 +87,32 @@ describe('changes for an upstream that is Latchkey', () => {
     expect(await harness.verify('A')).toMatchObject({ value: { license: { uses: 0 } } });
   });
 
+  for (const isBack of [true, false]) {
+    const end = isBack ? 'is delivered when the upstream knows it again' : 'is dead when the key is gone';
+    it(`a change of a missing key that nobody asks for any longer ${end}`, async () => {
+      using harness = await startPushingHarness(['KEY', 'OTHER'], {
+        policy: { ...defaultPolicy, goneMs: 60 * minute, graceMs: 60 * minute },
+      });
+      harness.latchkey.instead = () => lostAnswer;
+      harness.vendor.instead = () => lostAnswer;
+      await harness.change('KEY', 'usage');
+      await harness.time.advance(90 * minute);
+      const license = harness.vendor.licenses.get('KEY');
+      if (license === undefined) throw new Error('there is no license');
+      harness.vendor.licenses.delete('KEY');
+      harness.latchkey.instead = () => null;
+      harness.vendor.instead = () => null;
+      await harness.time.advance(20 * minute);
+      if (isBack) harness.vendor.licenses.set('KEY', license);
+      await harness.time.advance(2 * 60 * minute);
+      expect(harness.store.operations.depth()).toMatchObject({
+        pending: 0,
+        delivered: isBack ? 1 : 0,
+        dead: isBack ? 0 : 1,
+      });
+    });
+  }
+
   it('a gateway that hides /sync/v1 for an hour does not bring the plain protocol back', async () => {
     using harness = await startPushingHarness(['KEY']);
     harness.vendor.asked.length = 0;

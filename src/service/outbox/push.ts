@@ -83,13 +83,18 @@ function chooseOperations(
     const snapshot = snapshots.get(subject);
     return snapshot !== null && mayBeMissing(snapshot) ? 'missing' : 'known';
   });
+  const isUnread = (subject: string): boolean => snapshots.get(subject)?.readFirst === true;
+  // Nobody asks for the key any longer, so that only its changes cause reads.
+  const isUnasked = (subject: string): boolean => snapshots.get(subject)?.refreshAt === null;
   // The read of a key ends the wait of its queues.
-  for (const { subject, queue } of missing)
-    scheduleHead(transaction, subject, queue, { at: context.monotonic + missingWaitMs });
+  for (const { subject, queue } of missing) {
+    const waitMs = isUnread(subject) ? missingWaitMs : unaskedWaitMs;
+    scheduleHead(transaction, subject, queue, { at: context.monotonic + waitMs });
+  }
   const waiting = known.map(({ subject, queue }) =>
     operations.firstPending(subject, queue, limits.operations),
   );
-  const unread = missing.filter(({ subject }) => snapshots.get(subject)?.readFirst === true);
+  const unread = missing.filter(({ subject }) => isUnread(subject) || isUnasked(subject));
   return {
     chosen: withinLimits(revocationsFirst(waiting.flat()), limits),
     keysToRead: [...new Set(unread.map(({ subject }) => subject))],
@@ -110,6 +115,8 @@ function queueNameOf(operation: Operation): string {
 
 /** How long a queue waits whose key must be read first, in ms, before the key is looked at again. */
 const missingWaitMs = 60_000;
+/** The same, if a read has not found the key either: then reads need not be frequent. */
+const unaskedWaitMs = 600_000;
 
 /** The upstream answered 404 about the key: nothing is sent until a read shows the key. */
 function mayBeMissing({ missingSince, readFirst }: LicenseSnapshot): boolean {
