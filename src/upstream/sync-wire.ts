@@ -117,7 +117,7 @@ const result = z.object({
   outcome: z.enum(['applied', 'refused', 'conflicted']),
   code: problemCode.optional(),
   reasons: z.array(problemCode).max(20).optional(),
-  coupon_id: z.int().optional(),
+  coupon_id: z.int().min(1).optional().catch(undefined),
   over_limit: z.literal(true).optional(),
   quote: quote.nullable().optional(),
 });

@@ -2,11 +2,18 @@ import { describe, expect, it } from 'vitest';
 import type { OperationResult } from '../../src/domain/sync/push.ts';
 import { protocolOf } from '../../src/service/outbox/protocol.ts';
 import { chainStore } from '../../src/service/sync/chain-store.ts';
+import { readPushReply } from '../../src/upstream/sync-wire.ts';
 import { readOperation } from '../../src/wire/sync.ts';
 import { buildCart } from '../support/builders/coupon-builders.ts';
 import { lostAnswer, type LatchkeyVendor } from '../support/harness/latchkey-vendor.ts';
 import { newId } from '../support/harness/sync-server-harness.ts';
-import { minute, second, startPushingHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
+import {
+  defaultPolicy,
+  minute,
+  second,
+  startPushingHarness,
+  type SyncHarness,
+} from '../support/harness/sync-harness.ts';
 
 type Pushing = SyncHarness & { latchkey: LatchkeyVendor };
 
@@ -301,6 +308,25 @@ describe('a new coupon at an agent whose upstream is Latchkey', () => {
     expect(depthOf(harness)).toMatchObject({ delivered: 2, pending: 0, in_flight: 0 });
   });
 
+  it('keeps its provisional id if the upstream is an agent that has only queued it, until the upstream lists it', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    cutOff(harness);
+    await harness.createCoupon({ code: 'NEW' });
+    const { id } = operationOf(harness, 'new');
+    const data = { epoch: 'e', seq: 1, results: [{ outcome: 'applied', coupon_id: -1 }] };
+    const reply = readPushReply({ data }, { seq: 1, ids: [id] });
+    if ('fault' in reply) throw new Error(reply.fault);
+    const { writer } = harness;
+    const recorded = { productId: null, seq: 1, epoch: 'e', policy: defaultPolicy };
+    if (reply.value.kind !== 'results') throw new Error('the reply has no results');
+    await writer.write('recordPush', { ...recorded, results: reply.value.results });
+    expect(depthOf(harness)).toMatchObject({ delivered: 1, in_flight: 0 });
+    expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { id: -1 }, confirmedAt: null });
+    const { id: realId } = await harness.vendor.coupons.createCoupon({ code: 'NEW' });
+    await harness.within(harness.sync.coupons.list(new AbortController().signal));
+    expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { id: realId } });
+  });
+
   it('conflicts with another coupon that got its code meanwhile', async () => {
     using harness = await startPushingHarness(['KEY']);
     cutOff(harness);
@@ -440,7 +466,7 @@ describe('an agent in the middle of a chain', () => {
         { kind: 'void', order: 'A-3' },
       ]),
     ).toEqual([
-      { outcome: 'applied', couponId: -1 },
+      { outcome: 'applied' },
       { outcome: 'applied' },
       { outcome: 'applied' },
       { outcome: 'refused', code: 'redemption_not_found' },

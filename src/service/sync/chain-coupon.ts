@@ -75,11 +75,16 @@ function create(
   const taken = transaction.mirror.byCode(terms.code);
   if (taken !== null) {
     return hasTerms(taken.coupon, terms)
-      ? done({ outcome: 'applied', couponId: taken.coupon.id })
+      ? done(created(taken.coupon.id))
       : done({ outcome: 'conflicted', code: 'coupon_code_taken' });
   }
   const queued = queueCoupon(transaction, { terms, isSentNow: false, maxPending, id }, context);
-  return queued.ok ? done({ outcome: 'applied', couponId: queued.value.coupon.id }) : queued;
+  return queued.ok ? done(created(queued.value.coupon.id)) : queued;
+}
+
+/** A provisional id means nothing below: the agent there learns the id from the list once the authority has given it. */
+function created(id: number): OperationResult {
+  return { outcome: 'applied', ...(id > 0 && { couponId: id }) };
 }
 
 /** The agent below gets this agent's word, and tells it to its caller. */
@@ -97,7 +102,7 @@ export function couponChangeBefore(
   if (operation === null) return null;
   if (sent.kind === 'create_coupon') {
     const { id } = provisionalCoupon(operation);
-    return { outcome: 'applied', couponId: transaction.mirror.get(id)?.coupon.id ?? id };
+    return created(transaction.mirror.get(id)?.coupon.id ?? id);
   }
   if (sent.kind !== 'redeem') return sent.kind === 'void' ? { outcome: 'applied' } : null;
   const refusal = refusalOf(operation);
