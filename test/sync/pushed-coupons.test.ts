@@ -379,6 +379,36 @@ describe('after a restore, changes of coupons', () => {
     expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { id: made?.id } });
     expect(depthOf(harness)).toMatchObject({ pending: 0, in_flight: 0, dead: 0, uncertain: 0 });
   });
+
+  for (const hasLost of [true, false]) {
+    const what = hasLost ? 'are sent again' : 'count once';
+    it(`of an upstream that ${hasLost ? 'has lost' : 'still has'} them ${what}, although none follows`, async () => {
+      using harness = await startPushingHarness(['KEY']);
+      const { coupons } = harness.vendor;
+      const { store } = coupons;
+      store.settings.set('sync_epoch', harness.latchkey.epoch);
+      await coupons.createCoupon({ usageLimit: 5 });
+      await harness.quote();
+      for (const order of ['A-1', 'A-2']) await harness.redeem(order);
+      const [agent] = store.sync.list({ tenant: { accountId: 'default', productKey: null } }, page);
+      if (agent === undefined) throw new Error('the agent is unknown');
+      if (hasLost) {
+        for (const order of ['A-1', 'A-2']) store.redemptions.remove('default', order);
+        store.sync.remove(agent.number);
+        store.sync.pruneOutcomes(Number.MAX_SAFE_INTEGER, 100);
+      }
+      harness.latchkey.epoch = '0123456789abcdef-2';
+      store.settings.set('sync_epoch', harness.latchkey.epoch);
+      await harness.time.advance(2 * minute);
+      for (const order of ['A-1', 'A-2']) expect(coupons.redemption(order)).not.toBeNull();
+      const [coupon] = coupons.list();
+      expect(store.redemptions.countOf('default', coupon?.id ?? 0)).toBe(2);
+      expect(depthOf(harness)).toMatchObject({ delivered: 2, pending: 0, in_flight: 0 });
+      const pushes = harness.latchkey.pushes.length;
+      await harness.time.advance(5 * minute);
+      expect(harness.latchkey.pushes).toHaveLength(pushes);
+    });
+  }
 });
 
 const page = { limit: 10, offset: 0 };

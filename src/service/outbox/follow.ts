@@ -1,13 +1,15 @@
 import { nextRefreshAt, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { License } from '../../domain/license.ts';
+import { endAwait } from '../../domain/outbox/awaited.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { confirmTime, currentRun } from '../lifecycle/current-run.ts';
 import type { ChangesAnswer, Context, FollowRequest } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { agentIdOf } from './agent-id.ts';
 import { isOtherStore, leaveStore } from './identity.ts';
+import { isResendable } from './journal.ts';
 import { answeredSeq, mayHaveLost, noPush, type ResumedPushes, resumePushes } from './push.ts';
-import { putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
+import { move, putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
 import { reopenOperations } from './record-response.ts';
 
 /*
@@ -49,6 +51,7 @@ export function recordChanges(
   const order = orderOf(transaction, command);
   if (order === 'replaced') leaveStore(transaction, context);
   if (order !== 'recorded' && order !== 'resumed') return done({ order, resumed: null });
+  askAboutCoupons(transaction, answer, context);
   const { epoch, cursor, confirmedAt, hasMore, lastSeq: last } = answer;
   const resumed =
     order === 'resumed' ? resume(transaction, { productId, agent: sent.agent, last, epoch }, context) : null;
@@ -70,6 +73,25 @@ export function recordChanges(
 function resume(...parameters: Parameters<typeof resumePushes>): ResumedPushes | null {
   const resumed = resumePushes(...parameters);
   return resumed.ok ? resumed.value : null;
+}
+
+const askedSetting = 'sync_coupons_asked';
+
+/**
+ * An answer about followed keys shows that the upstream was restored, but not whether it has lost pushes of coupons. So the
+ * last change of coupons is sent again: the upstream knows it, or says which was the last push.
+ */
+function askAboutCoupons(transaction: Transaction, { epoch }: { epoch: string }, { now }: Context): void {
+  const { pushes, operations, settings } = transaction;
+  const push = pushes.get(null) ?? noPush;
+  if (push.epoch === '' || push.epoch === epoch || isOtherStore(push.epoch, epoch)) return;
+  if (settings.get(askedSetting) === epoch) return;
+  settings.set(askedSetting, epoch);
+  // The next push shows the same.
+  if (!push.isAnswered || operations.pendingCoupons(1).length > 0) return;
+  const last = operations.pushedAfter(null, 0).findLast((operation) => isResendable(operation, now));
+  if (last === undefined) return;
+  move(transaction, last.payload === null ? last : endAwait(last), { type: 'resume' });
 }
 
 function orderOf(

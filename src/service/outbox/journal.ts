@@ -75,9 +75,8 @@ export function splitByAge(
   { productId, last, delivered, isRestored }: Later,
   { now }: Pick<Context, 'now'>,
 ): { sendable: Operation[]; lost: LostOperations | null } {
-  const isTooOld = (operation: Operation): boolean => finishedAt(operation) < now - resendableMs;
-  const tooOld = delivered.filter(isTooOld);
-  const sendable = delivered.filter((operation) => !isTooOld(operation));
+  const sendable = delivered.filter((operation) => isResendable(operation, now));
+  const tooOld = delivered.filter((operation) => !isResendable(operation, now));
   const after = new Set(operations.pushedAfter(productId, last).map(({ id }) => id));
   const gone = tooOld.filter(({ id }) => after.has(id));
   // Their pushes may get other operations.
@@ -96,6 +95,15 @@ export function splitByAge(
   };
   pushes.addLost(productId, lost);
   return { sendable, lost };
+}
+
+export function isDelivered({ progress: { state } }: Operation): boolean {
+  return state === 'delivered' || state === 'inferred';
+}
+
+/** Whether a delivered operation may be sent again at an instant (epoch ms): the upstream surely knows its id if it has it. */
+export function isResendable(operation: Operation, now: number): boolean {
+  return isDelivered(operation) && finishedAt(operation) >= now - resendableMs;
 }
 
 function finishedAt({ progress }: Operation): number {

@@ -18,7 +18,7 @@ import {
 import { agentId, agentIdOf, noteRenumbering, wasRenumbered } from './agent-id.ts';
 import { beginIdentity, isOtherStore, leaveStore, noteConflict } from './identity.ts';
 import { endSuperseded, refuseOperation } from './record-response.ts';
-import { splitByAge } from './journal.ts';
+import { isDelivered, splitByAge } from './journal.ts';
 import { endAwait } from '../../domain/outbox/awaited.ts';
 import { recordCouponRefused, recordPushedCoupon } from './pushed-coupon.ts';
 import { prepareToSend } from '../../domain/outbox/coupon-payload.ts';
@@ -342,7 +342,7 @@ export function resumePushes(
   const later = operations
     .pushedAfter(productId, wasRenumbered(transaction) ? 0 : last)
     .filter(({ id }) => !unanswered.some((each) => each.id === id));
-  const delivered = later.filter(({ progress: { state } }) => state === 'delivered' || state === 'inferred');
+  const delivered = later.filter(isDelivered);
   const isRestored = last > 0 || push.epoch !== epoch;
   const { sendable, lost } = splitByAge(transaction, { productId, last, delivered, isRestored }, context);
   const inFlight = [...unanswered, ...later].filter(({ progress: { state } }) => state === 'in_flight');
