@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { eventually } from '../support/harness/agent-harness.ts';
-import { startAuthorityAndAgents, untilEqual } from '../support/harness/authority-and-agents.ts';
+import { eventually, productKey, secret } from '../support/harness/agent-harness.ts';
+import {
+  agentConfiguration,
+  AgentProcess,
+  startAuthorityAndAgents,
+  untilEqual,
+  untilPushing,
+} from '../support/harness/authority-and-agents.ts';
 import { copyState, exactly, settled } from '../support/harness/sync-callers.ts';
 import { HttpGateway } from '../support/network/http-gateway.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -33,6 +39,33 @@ test('2,000 uses recorded offline arrive once each, and a refund is answered by 
     return (body as { data: { enabled: boolean } }).data.enabled === false;
   });
   report('a refund was answered after', refunded);
+});
+
+test('an agent of many products delivers a change although it waits for changes of each product', async () => {
+  await using fleet = await startAuthorityAndAgents({ licenseKeys: ['KEY'] });
+  const { authority, agents } = fleet;
+  const [only] = agents;
+  if (only === undefined) throw new Error('there is no agent');
+  await only.kill();
+  const others = Array.from({ length: 6 }, (_, index) => ({
+    key: `OTHER-${index}`,
+    secret: `secret-of-other-${index}`,
+  }));
+  for (const { key, secret: other } of others)
+    await authority.send('/admin/v1/products', { name: key, product_key: key, secret: other });
+  const configuration = agentConfiguration(authority.url, { concurrency: 1 });
+  const products = [{ key: productKey, secret }, ...others];
+  await using agent = new AgentProcess(only.directory, { ...configuration, products });
+  await untilPushing(await agent.start());
+  await eventually(async () => {
+    const { body } = await authority.http.get('/admin/v1/agents', { headers: authority.admin });
+    const rows = (body as { data: { agents: { waiting: boolean }[] } }).data.agents;
+    return rows.filter(({ waiting }) => waiting).length >= 4;
+  });
+  const used = performance.now();
+  await agent.use(['KEY']);
+  await eventually(async () => (await authority.license('KEY')).uses === 1);
+  expect(performance.now() - used).toBeLessThan(5_000);
 });
 
 /** The path on Debian and its descendants (apt-get install libfaketime). */

@@ -39,7 +39,7 @@ export const sync = section(
     }),
     concurrency: count.prefault(4).meta({
       description:
-        'How many license keys are processed at the same time. The upstream sees at most twice as many connections, plus two.',
+        'How many license keys are processed at the same time. The upstream sees at most twice as many connections, plus two, and one more for each product.',
       unit: 'license keys',
     }),
     reconcile_after: wait.prefault(formatDuration(defaultReconcileAfterMs)).meta({

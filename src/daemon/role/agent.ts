@@ -169,7 +169,9 @@ type Connected = { upstream: Upstream & AsyncDisposable; syncUpstream: SyncUpstr
 /** Both protocols share their connections. */
 function connect({ instance, current, clock, writer, log }: RoleParts): Connected {
   const { upstream } = current;
-  const maxConnections = (): number => current.configuration.sync.concurrency * 2 + 2;
+  // One request of each product waits at a Latchkey for changes: it must not take the place of the others.
+  const maxConnections = (): number =>
+    current.configuration.sync.concurrency * 2 + 2 + current.products.configured.length;
   const read = upstream.caFile === null ? null : readCertificates(upstream.caFile, readNamedFile);
   if (read?.ok === false) throw new Error(`upstream.ca_file: ${read.text}`);
   const ca = read?.pem ?? null;
