@@ -34,8 +34,11 @@ type BatchPushParts = {
 
 type Failed = Exclude<Outcome<never>, Applied<never>>;
 
-/** How far a reach has got. `failures`: attempts that failed in a row; `retryAt`: monotonic ms. */
-type Attempts = { failures: number; retryAt: number };
+/**
+ * How far a reach has got. `failures`: attempts that failed in a row; `retryAt`: monotonic ms. `isRefused`: the last one
+ * failed because its credential was refused.
+ */
+type Attempts = { failures: number; retryAt: number; isRefused: boolean };
 
 /**
  * Delivers changes to an upstream that speaks `/sync/v1`: one push of each product, and one of coupons, at a time, repeated
@@ -76,6 +79,11 @@ export class BatchPush {
   /** Whether the last attempt to send a push of the reach has failed. */
   isFailing(productId: Reach): boolean {
     return this.#attempts.has(productId);
+  }
+
+  /** Ends the waits after an outage. A credential may be accepted for reads, and refused for pushes again and again. */
+  endOutage(): void {
+    for (const attempts of this.#attempts.values()) if (!attempts.isRefused) attempts.retryAt = 0;
   }
 
   /** Ends the waits after failed attempts. */
@@ -256,7 +264,8 @@ export class BatchPush {
     const failures = (this.#attempts.get(productId)?.failures ?? 0) + 1;
     const { backoff }: { backoff: BackoffPolicy } = settings().policy;
     const waitMs = Math.max(backoffMs(backoff, failures, fraction()), outcome.retryAfterMs ?? 0);
-    this.#attempts.set(productId, { failures, retryAt: clock.monotonic() + waitMs });
+    const isRefused = outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized';
+    this.#attempts.set(productId, { failures, retryAt: clock.monotonic() + waitMs, isRefused });
     log.warn({ product: productId, error: outcome.detail, failures }, 'a push was not answered');
   }
 }

@@ -101,6 +101,12 @@ export class Push implements Deliveries {
     await this.#batches.pushed(productId, signal);
   }
 
+  /** Ends the waits of pushes after an outage. */
+  endOutage(): void {
+    this.#batches.endOutage();
+    this.#wake.up();
+  }
+
   /** Ends the waits of pushes after failed attempts. */
   endBackoff(): void {
     this.#batches.endBackoff();

@@ -158,7 +158,7 @@ export class Sync {
 
   async #recover(): Promise<void> {
     const { writer, clock, lifetime } = this.#parts;
-    this.push.endBackoff();
+    this.push.endOutage();
     // The loops meet any storage error other than a full disk themselves.
     await persist(clock, lifetime, () => writer.write('endOutage', {})).catch(() => undefined);
     this.#wake();

@@ -51,6 +51,19 @@ describe('changes for an upstream that is Latchkey', () => {
     expect(harness.store.operations.depth()).toMatchObject({ delivered: 1, inferred: 0, uncertain: 0 });
   });
 
+  it('a push for which the credential lacks a scope is sent at longer and longer intervals', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const refusal = { outcome: 'not_applied', reason: 'unauthorized', status: 403 } as const;
+    harness.latchkey.instead = (what) =>
+      what === 'push' ? { ...refusal, detail: 'scope_missing', retryAfterMs: null } : null;
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(10 * minute);
+    expect(harness.latchkey.asked.filter((what) => what === 'push').length).toBeLessThan(20);
+    harness.latchkey.instead = () => null;
+    await harness.time.advance(15 * minute);
+    expect(usesOf(harness, 'KEY')).toBe(1);
+  });
+
   it('sync now sends a push that failed for an hour at once', async () => {
     using harness = await startPushingHarness(['KEY']);
     harness.latchkey.instead = (what) => (what === 'push' ? hidden : null);
