@@ -13,7 +13,7 @@ import type { UpstreamLimiter } from './upstream-limiter.ts';
 
 /** The most bytes of the keys that are followed, or no longer followed, by one request. */
 const batchBytes = 64 * 1024;
-/** How long to wait at least after a request that brought nothing, in ms. */
+/** How long a request that brings nothing takes at least, with the wait after it, in ms. */
 const restMs = 1_000;
 
 type FollowParts = {
@@ -117,7 +117,13 @@ export class Follow {
     if (waiting.signal.aborted) return true;
     if (signal.aborted) return false;
     limiter.observe(outcome, { owner: productId, subject: `changes ${productId}`, sentAt });
-    return outcome.outcome === 'applied' && (await this.#record(productId, sent, outcome.value, signal));
+    if (outcome.outcome !== 'applied') return false;
+    const isRecorded = await this.#record(productId, sent, outcome.value, signal);
+    // An upstream with too many connections answers before the wait is over.
+    const restsMs = sentAt + restMs - clock.monotonic();
+    if (isRecorded && request.waitS > 0 && isEmpty(outcome.value) && restsMs > 0)
+      await clock.sleep(restsMs, signal).catch(() => undefined);
+    return isRecorded;
   }
 
   #requestFor(productId: string): FollowRequest {
@@ -172,6 +178,10 @@ export class Follow {
       signal.throwIfAborted();
     }
   }
+}
+
+function isEmpty({ licenses, absent, hasMore, isReset }: ChangesAnswer): boolean {
+  return licenses.length === 0 && absent.length === 0 && !hasMore && !isReset;
 }
 
 /** The first keys that fit into a request. There is at least one, if there are any. */

@@ -307,6 +307,20 @@ describe('followed license keys', () => {
     expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
   });
 
+  it('an upstream that answers before the wait is over is asked once a second', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const changes = harness.latchkey.changes.bind(harness.latchkey);
+    harness.latchkey.changes = (product, agent, request, signal) =>
+      changes(product, agent, { ...request, waitS: 0 }, signal);
+    await harness.time.advance(minute);
+    const before = harness.latchkey.questions;
+    await harness.time.advance(minute);
+    expect(harness.latchkey.questions - before).toBeLessThanOrEqual(61);
+    harness.latchkey.set('KEY', { enabled: false });
+    await harness.time.advance(2 * second);
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
+  });
+
   it('a read of a followed key does not end the request that waits for changes', async () => {
     using harness = await startPushingHarness(['KEY']);
     await harness.time.advance(10 * second);
