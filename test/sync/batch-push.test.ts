@@ -321,6 +321,25 @@ describe('followed license keys', () => {
     expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
   });
 
+  it('an upstream whose clock was ahead for a moment does not confirm a key in the future', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const changes = harness.latchkey.changes.bind(harness.latchkey);
+    let aheadMs = 365 * day;
+    harness.latchkey.changes = async (...request) => {
+      const told = await changes(...request);
+      if (told.outcome !== 'applied') return told;
+      return { ...told, value: { ...told.value, confirmedAt: told.value.confirmedAt + aheadMs } };
+    };
+    await harness.time.advance(minute);
+    harness.latchkey.set('KEY', { uses: 5 });
+    await harness.time.advance(minute);
+    aheadMs = 0;
+    await harness.time.advance(minute);
+    // Otherwise it would stay fresh for a year without an upstream.
+    const now = Date.UTC(2026, 0, 1) + harness.time.monotonic;
+    expect(harness.store.snapshots.get('KEY')?.confirmedAt).toBeLessThanOrEqual(now);
+  });
+
   it('a read of a followed key does not end the request that waits for changes', async () => {
     using harness = await startPushingHarness(['KEY']);
     await harness.time.advance(10 * second);

@@ -47,7 +47,10 @@ export function recordChanges(
   command: RecordChanges,
   context: Context,
 ): Result<RecordedChanges> {
-  const { productId, sent, answer } = command;
+  const { productId, sent } = command;
+  // A clock of the upstream that is ahead must not make a license look confirmed in the future.
+  const confirmedBy = Math.min(command.answer.confirmedAt, context.now);
+  const answer = { ...command.answer, confirmedAt: confirmedBy };
   const order = orderOf(transaction, command);
   if (order === 'replaced') leaveStore(transaction, context);
   if (order !== 'recorded' && order !== 'resumed') return done({ order, resumed: null });
@@ -61,7 +64,8 @@ export function recordChanges(
   confirmTime(transaction, answer.confirmedAt);
   if (answer.isReset) snapshots.unfollowAll(productId);
   for (const licenseKey of sent.unfollow) snapshots.setFollowed(licenseKey, false);
-  for (const { license } of answer.licenses) recordLicense(transaction, license, command, context);
+  for (const { license } of answer.licenses)
+    recordLicense(transaction, license, { ...command, answer }, context);
   for (const licenseKey of sent.follow) snapshots.setFollowed(licenseKey, true);
   for (const licenseKey of answer.absent) recordAbsence(transaction, licenseKey, context);
   // The changes that are still to come may be older.
