@@ -78,7 +78,8 @@ async function prune(
 ): Promise<void> {
   // If the wall clock jumped ahead and the time is not verified, remove nothing.
   const verifiedNow = clock.verified();
-  // If a stored response is removed too early, a repeated change counts twice: one wrong clock must not cause that.
+  // If a stored response, or the outcome of an operation, is removed too early, a repeated change counts twice: one wrong
+  // clock must not cause that.
   const removalTime = clock.removalTime(role === 'agent');
   const limit = rowsPerCommit;
   /** Each step is one commit, so that writes of callers run in between. */
@@ -97,7 +98,7 @@ async function prune(
     await inSteps(() => writer.write('pruneOperations', { removalTime, limit, keptMs }));
   }
   if (role !== 'holder')
-    await inSteps(() => writer.write('pruneSync', { before: verifiedNow - syncRetentionMs, limit }));
+    await inSteps(() => writer.write('pruneSync', { before: removalTime - syncRetentionMs, limit }));
   await inSteps(() => writer.write('pruneEvents', { before: verifiedNow - eventsKeptMs, limit }));
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
 }

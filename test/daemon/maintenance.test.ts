@@ -101,6 +101,25 @@ test('A clock that was days behind and is corrected does not remove stored respo
   expect(idempotency.get('c', 'just now')).not.toBeNull();
 });
 
+test('A clock that was weeks ahead and is corrected does not remove outcomes of operations.', async () => {
+  await using store = createTestStore();
+  const { sync } = store.writing.transaction;
+  const day = 24 * hour;
+  const outcome = { id: 'operation', outcome: 'applied', code: null, couponId: null } as const;
+  sync.addOutcomes('default', [outcome], noon - 5 * day);
+  const ending = new AbortController();
+  let wall = noon + 29 * day;
+  const sleep = async (ms: number): Promise<void> => {
+    if (ms >= 10_000) ending.abort();
+  };
+  const clock = new PersistentClock(null, { read: () => ({ wall, monotonic: 0 }), sleep });
+  clock.now();
+  wall = noon;
+  const house = houseOver(store, noon, async () => undefined);
+  await runMaintenance({ ...house, clock, role: 'authority' }, ending.signal);
+  expect(sync.outcomes('default', ['operation'])).toHaveLength(1);
+});
+
 test('Maintenance checks the listeners once a minute.', async () => {
   await using store = createTestStore();
   const ending = new AbortController();
