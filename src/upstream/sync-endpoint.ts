@@ -114,7 +114,7 @@ export class SyncEndpoint implements SyncUpstream {
       request: call.body === null ? 'verify' : 'change',
       dialect: dialects.specification,
       self,
-      hidden: [credential],
+      hidden: [credential, ...(call.body === null ? [] : namesIn(call.body))],
       now: this.#clock.now(),
       confirmed: this.#clock.confirmed(),
     });
@@ -149,6 +149,18 @@ export class SyncEndpoint implements SyncUpstream {
           body,
         };
   }
+}
+
+const secretMembers: ReadonlySet<string> = new Set(['agent', 'license_key', 'follow', 'unfollow']);
+
+/** The id of the agent and the license keys in a body: an upstream that quotes the request must not get them into a log. */
+function namesIn(body: string): string[] {
+  const names: string[] = [];
+  JSON.parse(body, (member: string, value: unknown) => {
+    if (secretMembers.has(member)) names.push(...[value].flat().filter((each) => typeof each === 'string'));
+    return value;
+  });
+  return names;
 }
 
 /** A 409 about the number of a push is an answer to the push. */

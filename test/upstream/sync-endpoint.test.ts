@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import type { Transport } from '../../src/upstream/exchange.ts';
+import { SyncEndpoint } from '../../src/upstream/sync-endpoint.ts';
+import { asSpecified } from '../support/harness/upstream-harness.ts';
+import { VirtualTime } from '../support/harness/virtual-clock.ts';
+
+const agent = '0123456789abcdef'.repeat(2);
+const never = new AbortController().signal;
+
+/** A firewall that refuses each request, and quotes it. */
+const quoting: Transport = {
+  send: ({ body }) =>
+    Promise.resolve({
+      exchange: {
+        type: 'answered',
+        status: 400,
+        headers: {},
+        text: JSON.stringify({ detail: `blocked: ${body as string}` }),
+      },
+      discard: () => undefined,
+    }),
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+};
+
+test('the detail of a refusal that quotes the request contains neither the id of the agent nor a license key', async () => {
+  const endpoint = new SyncEndpoint(
+    quoting,
+    {
+      baseUrl: 'https://upstream.example',
+      apiKey: () => null,
+      secretOf: () => 'secret-of-press',
+      ...asSpecified,
+      timeoutMs: 1_000,
+    },
+    new VirtualTime().clock(),
+  );
+  const operations = [{ license_key: 'KEY-1' }, { license_key: 'KEY "2"' }];
+  const push = { seq: 1, body: JSON.stringify({ agent, seq: 1, operations }) };
+  const request = { epoch: null, cursor: null, follow: ['KEY-1'], unfollow: ['KEY "2"'], waitS: 0 };
+  const outcomes = [
+    await endpoint.push('press', push, never),
+    await endpoint.changes('press', agent, request, never),
+    await endpoint.known('press', agent, ['an id'], never),
+  ];
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ outcome: 'not_applied', detail: expect.stringContaining('blocked') });
+    expect(JSON.stringify(outcome)).not.toMatch(/0123456789abcdef|KEY/);
+  }
+});
