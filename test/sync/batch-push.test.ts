@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { protocolOf } from '../../src/service/outbox/protocol.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 import { hidden, lostAnswer } from '../support/harness/latchkey-vendor.ts';
 import { defaultPolicy, minute, second, startPushingHarness } from '../support/harness/sync-harness.ts';
 
@@ -62,6 +64,44 @@ describe('changes for an upstream that is Latchkey', () => {
     harness.latchkey.instead = () => null;
     await harness.time.advance(15 * minute);
     expect(usesOf(harness, 'KEY')).toBe(1);
+  });
+
+  it('changes of a key that is known under another product now are pushed by their own products', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    harness.sync.limiter.pause();
+    await harness.change('KEY', 'usage');
+    const other = harness.store.operations.add(buildOperation({ subject: 'KEY', productId: 'other' }));
+    const limits = { operations: 500, bytes: 262_144 };
+    const plan = async (productId: string): Promise<readonly Operation[] | undefined> => {
+      const planned = await harness.writer.write('planPush', { productId, limits });
+      return planned.ok ? planned.value.push?.operations : undefined;
+    };
+    expect(await plan('press')).toMatchObject([{ productId: 'press' }]);
+    const answered = { seq: 1, epoch: harness.latchkey.epoch, results: {}, policy: defaultPolicy };
+    await harness.writer.write('recordPush', { productId: 'press', ...answered });
+    expect(await plan('other')).toMatchObject([{ id: other.id }]);
+  });
+
+  it('a push is planned from no more operations than it can send, however many wait', async () => {
+    const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
+    using harness = await startPushingHarness(keys, { rate: 1_000 });
+    harness.sync.limiter.pause();
+    for (const key of keys) for (let use = 0; use < 20; use += 1) await harness.change(key, 'usage');
+    await harness.change('KEY-7', 'disable');
+    const { operations } = harness.store;
+    const firstPending = operations.firstPending.bind(operations);
+    let read = 0;
+    operations.firstPending = (...queue) => {
+      const first = firstPending(...queue);
+      read += first.length;
+      return first;
+    };
+    const limits = { operations: 30, bytes: 262_144 };
+    const planned = await harness.writer.write('planPush', { productId: 'press', limits });
+    const sent = planned.ok ? (planned.value.push?.operations ?? []) : [];
+    expect(sent).toHaveLength(30);
+    expect(sent[0]).toMatchObject({ kind: 'disable' });
+    expect(read).toBeLessThanOrEqual(keys.length + 1 + 30);
   });
 
   it('sync now sends a push that failed for an hour at once', async () => {

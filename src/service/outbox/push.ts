@@ -23,7 +23,7 @@ import { endAwait } from '../../domain/outbox/awaited.ts';
 import { recordCouponRefused, recordPushedCoupon } from './pushed-coupon.ts';
 import { prepareToSend } from '../../domain/outbox/coupon-payload.ts';
 import { recordRedeemed, recordRedeemRefused, recordVoidRefused } from './redemption.ts';
-import type { LostOperations, Push } from './tables.ts';
+import type { LostOperations, Push, QueueKey } from './tables.ts';
 
 /*
  * Pushes: the changes of one product, or of coupons, numbered and sent together to an upstream that speaks `/sync/v1`. One
@@ -91,14 +91,30 @@ function chooseOperations(
     const waitMs = isUnread(subject) ? missingWaitMs : unaskedWaitMs;
     scheduleHead(transaction, subject, queue, { at: context.monotonic + waitMs });
   }
-  const waiting = known.map(({ subject, queue }) =>
-    operations.firstPending(subject, queue, limits.operations),
-  );
   const unread = missing.filter(({ subject }) => isUnread(subject) || isUnasked(subject));
   return {
-    chosen: withinLimits(revocationsFirst(waiting.flat()), limits),
+    chosen: withinLimits(firstOf(transaction, known, { productId, limit: limits.operations }), limits),
     keysToRead: [...new Set(unread.map(({ subject }) => subject))],
   };
+}
+
+/** The first pending operations of queues, revocations first. */
+function firstOf(
+  { operations }: Transaction,
+  queues: readonly QueueKey[],
+  { productId, limit }: { productId: string; limit: number },
+): Operation[] {
+  const heads = queues.flatMap(({ subject, queue }) => operations.firstPending(subject, queue, 1));
+  const chosen: Operation[] = [];
+  for (const head of revocationsFirst(heads)) {
+    if (chosen.length >= limit) break;
+    const left = limit - chosen.length;
+    const pending = operations.firstPending(head.subject, queueOfOperation(head), left);
+    // A key that is known under another product now may have changes of both.
+    const end = pending.findIndex((operation) => operation.productId !== productId);
+    chosen.push(...pending.slice(0, end === -1 ? undefined : end));
+  }
+  return chosen;
 }
 
 /** Each queue stays in order. A queue is a revocation if its first operation is a disable. */
