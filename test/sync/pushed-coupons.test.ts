@@ -327,6 +327,25 @@ describe('a new coupon at an agent whose upstream is Latchkey', () => {
     expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { id: realId } });
   });
 
+  it('is created before the orders that use it, also if the agent was killed before it sent them', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await harness.vendor.coupons.createCoupon({});
+    await harness.quote();
+    await harness.redeem('A-1');
+    cutOff(harness);
+    harness.sync.limiter.pause();
+    await harness.void('A-1');
+    await harness.createCoupon({ code: 'NEW' });
+    await harness.redeem('A-1', { ...buildCart({}), code: 'NEW' });
+    const limits = { operations: 500, bytes: 262_144 };
+    await harness.writer.write('planPush', { productId: null, limits });
+    reconnect(harness);
+    await harness.restart();
+    await harness.time.advance(minute);
+    expect(depthOf(harness)).toMatchObject({ delivered: 4, dead: 0, pending: 0, in_flight: 0 });
+    expect(harness.vendor.coupons.redemption('A-1')?.cart.code).toBe('NEW');
+  });
+
   it('conflicts with another coupon that got its code meanwhile', async () => {
     using harness = await startPushingHarness(['KEY']);
     cutOff(harness);

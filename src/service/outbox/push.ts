@@ -49,7 +49,8 @@ export function planPush(
   const last = pushes.get(productId) ?? noPush;
   if (!last.isAnswered) {
     const { seq, body } = last;
-    const pushed = revocationsFirst(operations.ofPush(productId, seq));
+    const inFlight = operations.ofPush(productId, seq);
+    const pushed = productId === null ? inFlight : revocationsFirst(inFlight);
     return done({ push: { agent, seq, body, operations: pushed }, keysToRead: [] });
   }
   const { chosen, keysToRead } =
