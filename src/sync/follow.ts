@@ -1,5 +1,5 @@
 import { backoffMs } from '../domain/outbox/delivery.ts';
-import { maxFollowed, maxWaitS } from '../domain/sync/push.ts';
+import { maxFollowed, maxKeysPerAgent, maxWaitS } from '../domain/sync/push.ts';
 import { protocolOf } from '../service/outbox/protocol.ts';
 import { agentIdOf } from '../service/outbox/agent-id.ts';
 import { answeredSeq } from '../service/outbox/push.ts';
@@ -60,9 +60,8 @@ export class Follow {
 
   /** Follows new keys at once: a request that waits for changes ends. */
   followNew(): void {
-    const { snapshots } = this.#parts.reader;
     for (const [productId, waiting] of this.#waiting) {
-      if (snapshots.toFollow(productId, 1).length > 0) waiting.abort();
+      if (this.#toFollow(productId, 1).length > 0) waiting.abort();
     }
   }
 
@@ -129,11 +128,20 @@ export class Follow {
   #requestFor(productId: string): FollowRequest {
     const { reader, fraction } = this.#parts;
     const { epoch = null, cursor = null } = reader.follows.get(productId) ?? {};
-    const follow = withinBytes(reader.snapshots.toFollow(productId, maxFollowed));
+    const follow = withinBytes(this.#toFollow(productId, maxFollowed));
     const unfollow = withinBytes(reader.snapshots.toUnfollow(productId, maxFollowed));
     // A fleet that was cut off at once must not come back at once.
     const wait = follow.length + unfollow.length > 0 ? 0 : Math.round(maxWaitS * (1 - fraction() / 16));
     return { epoch, cursor, follow, unfollow, waitS: wait };
+  }
+
+  /** Other keys are read in turn: a request to follow more than the upstream allows would be refused as a whole. */
+  #toFollow(productId: string, limit: number): readonly string[] {
+    const { snapshots } = this.#parts.reader;
+    const some = snapshots.toFollow(productId, limit);
+    return some.length === 0
+      ? some
+      : some.slice(0, Math.max(0, maxKeysPerAgent - snapshots.followedCount(productId)));
   }
 
   async #makeAgentId(): Promise<boolean> {

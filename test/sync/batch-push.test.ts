@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { protocolOf } from '../../src/service/outbox/protocol.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
@@ -345,6 +345,28 @@ describe('followed license keys', () => {
     harness.latchkey.set('KEY', { enabled: false });
     await harness.time.advance(second);
     expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
+  });
+
+  it('an agent that follows as many keys as it may still gets changes, and reads the other keys', async () => {
+    using harness = await startPushingHarness(['KEY', 'OTHER'], {
+      policy: { ...defaultPolicy, refreshMs: 10 * minute },
+    });
+    await harness.time.advance(10 * second);
+    const { snapshots } = harness.store;
+    snapshots.setFollowed('OTHER', false);
+    vi.spyOn(snapshots, 'followedCount').mockReturnValue(100_000);
+    const changes = harness.latchkey.changes.bind(harness.latchkey);
+    harness.latchkey.changes = async (...request) =>
+      request[2].follow.length > 0 ? lostAnswer : await changes(...request);
+    const before = harness.latchkey.questions;
+    await harness.time.advance(minute);
+    expect(harness.latchkey.questions - before).toBeLessThan(5);
+    harness.latchkey.set('KEY', { enabled: false });
+    harness.latchkey.set('OTHER', { enabled: false });
+    await harness.time.advance(second);
+    expect(await harness.verify('KEY')).toMatchObject({ value: { license: { enabled: false } } });
+    await harness.time.advance(15 * minute);
+    expect(await harness.verify('OTHER')).toMatchObject({ value: { license: { enabled: false } } });
   });
 
   it('an upstream that answers before the wait is over is asked once a second', async () => {
