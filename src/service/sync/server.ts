@@ -21,7 +21,10 @@ export function authorityStore({
     follow: (command, writeOptions) => writer.write('followKeys', command, writeOptions),
     async followed(query) {
       const confirmedAt = clock.now();
-      return { ...(await reader.sync.followed(query)), confirmedAt };
+      const read = await reader.sync.followed(query);
+      // No license leaves its product. That a key outside the reach has changed is nobody's business.
+      const asked = new Set(query.keys);
+      return { ...read, absent: read.absent.filter((key) => asked.has(key)), confirmedAt };
     },
     isTaken: () => false,
   };

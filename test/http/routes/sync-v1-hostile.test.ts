@@ -167,6 +167,18 @@ test('an agent is told only of keys that it follows, and of none outside its rea
   expect(later.changes).toEqual([]);
 });
 
+test('an agent is not told that a key outside its reach has changed', async () => {
+  const other = newAgent();
+  const before = await authority.changes({ agent: other, follow: ['KEY-3'] }, byOther);
+  expect(before).toMatchObject({ changes: [], absent: ['KEY-3'] });
+  await authority.pushed(1, [usage('KEY-3')], { agent: newAgent() });
+  const { epoch, cursor } = before;
+  expect(await authority.changes({ agent: other, epoch, cursor }, byOther)).toMatchObject({
+    changes: [],
+    absent: [],
+  });
+});
+
 test("another credential with an agent's id does nothing to the pushes and follows of its owner", async () => {
   const own = newAgent();
   await authority.pushed(1, [usage('KEY-1')], { agent: own });
