@@ -1,6 +1,6 @@
 import { backoffMs, type BackoffPolicy } from '../domain/outbox/delivery.ts';
 import { isLicenseKind, queueOf, type Operation, type QueueName } from '../domain/outbox/operation.ts';
-import { isMissing, type Applied, type Outcome } from '../domain/outbox/outcome.ts';
+import { isMissing, notApplied, type Applied, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Reach } from '../domain/sync/push.ts';
 import { agentIdOf } from '../service/outbox/agent-id.ts';
 import type { PlannedPush, ResumedPushes } from '../service/outbox/push.ts';
@@ -167,6 +167,7 @@ export class BatchPush {
     limiter.observe(outcome, { owner: productId, subject: `known ${productId}`, sentAt });
     if (outcome.outcome !== 'applied') return this.#failed(productId, outcome);
     const results = outcome.value.filter(({ id }) => ids.includes(id));
+    if (results.length === 0) return this.#failed(productId, saysNothing);
     await persist(clock, lifetime, () => writer.write('recordKnown', { results }));
   }
 
@@ -231,8 +232,13 @@ export class BatchPush {
 
   async #record(productId: Reach, { seq, agent }: PlannedPush, answer: PushAnswer): Promise<void> {
     const { writer, clock, log, meter, lifetime, settings } = this.#parts;
-    this.#attempts.delete(productId);
-    if (answer.kind !== 'results') meter.pushed('refused', { delivered: 0, rejected: 0 });
+    if (answer.kind === 'results') {
+      this.#attempts.delete(productId);
+    } else {
+      meter.pushed('refused', { delivered: 0, rejected: 0 });
+      // A refusal of a number is followed by a push that is taken. If not, the upstream is ill.
+      this.#postpone(productId);
+    }
     if (answer.kind === 'reused') {
       await persist(clock, lifetime, () => writer.write('renewIdentity', { agent }));
       const hint = 'use a state directory on one machine only';
@@ -259,16 +265,31 @@ export class BatchPush {
 
   /** Whatever happened to it: the same push is sent again. */
   #failed(productId: Reach, outcome: Failed): void {
-    const { clock, log, meter, settings, fraction } = this.#parts;
+    const { log, meter } = this.#parts;
     meter.pushed('failed', { delivered: 0, rejected: 0 });
-    const failures = (this.#attempts.get(productId)?.failures ?? 0) + 1;
-    const { backoff }: { backoff: BackoffPolicy } = settings().policy;
-    const waitMs = Math.max(backoffMs(backoff, failures, fraction()), outcome.retryAfterMs ?? 0);
     const isRefused = outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized';
-    this.#attempts.set(productId, { failures, retryAt: clock.monotonic() + waitMs, isRefused });
+    const failures = this.#postpone(productId, { retryAfterMs: outcome.retryAfterMs, isRefused });
     log.warn({ product: productId, error: outcome.detail, failures }, 'a push was not answered');
   }
+
+  /** Lets the reach wait longer after each failure. Returns how many failed in a row. */
+  #postpone(
+    productId: Reach,
+    { retryAfterMs, isRefused }: { retryAfterMs: number | null; isRefused: boolean } = {
+      retryAfterMs: null,
+      isRefused: false,
+    },
+  ): number {
+    const { clock, settings, fraction } = this.#parts;
+    const failures = (this.#attempts.get(productId)?.failures ?? 0) + 1;
+    const { backoff }: { backoff: BackoffPolicy } = settings().policy;
+    const waitMs = Math.max(backoffMs(backoff, failures, fraction()), retryAfterMs ?? 0);
+    this.#attempts.set(productId, { failures, retryAt: clock.monotonic() + waitMs, isRefused });
+    return failures;
+  }
 }
+
+const saysNothing = notApplied('rejected', 'the answer says nothing about the changes that were asked about');
 
 /** The upstream was restored: what is sent again, and what is lost. */
 export function logResumed(log: Log, product: Reach, { lost, ...resumed }: ResumedPushes): void {

@@ -102,8 +102,9 @@ export class Follow {
   /** Asks once. False: nothing was brought. */
   async #askOnce(productId: string, signal: AbortSignal): Promise<boolean> {
     const { reader, syncUpstream, clock, limiter, lifetime } = this.#parts;
+    if (agentIdOf(reader) === null) await this.#makeAgentId();
     const agent = agentIdOf(reader);
-    if (agent === null) return await this.#makeAgentId();
+    if (agent === null) return false;
     const request = this.#requestFor(productId);
     const waiting = new AbortController();
     if (request.waitS > 0) this.#waiting.set(productId, waiting);
@@ -144,10 +145,9 @@ export class Follow {
       : some.slice(0, Math.max(0, maxKeysPerAgent - snapshots.followedCount(productId)));
   }
 
-  async #makeAgentId(): Promise<boolean> {
+  async #makeAgentId(): Promise<void> {
     const { writer, clock, lifetime } = this.#parts;
     await persist(clock, lifetime, () => writer.write('makeAgentId', {}));
-    return true;
   }
 
   async #record(
@@ -167,7 +167,7 @@ export class Follow {
       if (order === 'late') return true;
       if (order === 'replaced') {
         log.warn({ product: productId }, 'another store is at the address of the upstream');
-        return true;
+        return false;
       }
       if (order === 'ahead') {
         log.error(
@@ -175,7 +175,8 @@ export class Follow {
           'the upstream knows pushes of this agent that this store does not know',
         );
         await persist(clock, lifetime, () => writer.write('renewIdentity', { agent: sent.agent }));
-        return true;
+        // The upstream knows nothing of another identity. If it says so again, it is ill.
+        return false;
       }
       if (resumed !== null) logResumed(log, productId, resumed);
       if (order === 'recorded' || order === 'resumed') {

@@ -104,6 +104,60 @@ describe('changes for an upstream that is Latchkey', () => {
     expect(read).toBeLessThanOrEqual(keys.length + 1 + 30);
   });
 
+  for (const kind of ['reused', 'out_of_sequence'] as const) {
+    it(`an upstream that answers ${kind} to each push is asked at longer and longer intervals`, async () => {
+      using harness = await startPushingHarness(['KEY']);
+      const { latchkey } = harness;
+      const push = latchkey.push.bind(latchkey);
+      let isIll = true;
+      let pushes = 0;
+      latchkey.push = async (...request) => {
+        if (!isIll) return await push(...request);
+        pushes += 1;
+        const value = { kind, last: 1_000, epoch: latchkey.epoch };
+        const confirmedAt = harness.time.clock().now();
+        return { outcome: 'applied', value, confirmedAt, isCached: false, instance: 'vendor' };
+      };
+      await harness.change('KEY', 'usage');
+      await harness.time.advance(10 * minute);
+      expect(pushes).toBeLessThan(20);
+      isIll = false;
+      await harness.time.advance(20 * minute);
+      expect(usesOf(harness, 'KEY')).toBe(1);
+      expect(harness.store.operations.depth()).toMatchObject({ delivered: 1, pending: 0, uncertain: 0 });
+    });
+  }
+
+  it('an upstream that claims pushes that were never sent is asked at longer and longer intervals', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const { latchkey } = harness;
+    const changes = latchkey.changes.bind(latchkey);
+    latchkey.changes = async (...request) => {
+      const told = await changes(...request);
+      return told.outcome === 'applied' ? { ...told, value: { ...told.value, lastSeq: 1_000 } } : told;
+    };
+    await harness.time.advance(10 * minute);
+    const before = latchkey.questions;
+    await harness.time.advance(10 * minute);
+    expect(latchkey.questions - before).toBeLessThan(20);
+  });
+
+  it('an upstream that says nothing about changes is asked about them at longer and longer intervals', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    harness.latchkey.instead = (what) => (what === 'push' ? lostAnswer : null);
+    await harness.change('KEY', 'usage');
+    await harness.writer.write('restore', {});
+    harness.latchkey.instead = () => null;
+    const known = harness.latchkey.known.bind(harness.latchkey);
+    harness.latchkey.known = async (...request) => {
+      const told = await known(...request);
+      return told.outcome === 'applied' ? { ...told, value: [] } : told;
+    };
+    await harness.restart();
+    await harness.time.advance(10 * minute);
+    expect(harness.latchkey.asked.filter((what) => what === 'known').length).toBeLessThan(20);
+  });
+
   it('sync now sends a push that failed for an hour at once', async () => {
     using harness = await startPushingHarness(['KEY']);
     harness.latchkey.instead = (what) => (what === 'push' ? hidden : null);
