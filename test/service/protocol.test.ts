@@ -11,3 +11,19 @@ test('the decision of a person for the plain protocol holds, although /sync/v1 i
   await agent.writer.write('startPushing', {});
   expect([protocolOf(agent.store), isPlainChosen(agent.store)]).toEqual(['latchkey', false]);
 });
+
+test('the decision of a person for the plain protocol ends with another address of the upstream', async () => {
+  await using agent = await createAgent({ uses: 5 });
+  const products = {
+    configured: [{ id: 'press', productKey: 'press', secretDigest: 'digest' }],
+    removed: [],
+  };
+  const bind = (baseUrl: string) => agent.writer.write('bindUpstream', { baseUrl, products });
+  await bind('https://plain.example.com');
+  await agent.writer.write('chooseProtocol', { protocol: 'plain', reconcileAfterMs: 1_000 });
+  await bind('https://plain.example.com');
+  expect(isPlainChosen(agent.store)).toBe(true);
+  await bind('https://latchkey.example.com');
+  await agent.writer.write('startPushing', {});
+  expect([protocolOf(agent.store), isPlainChosen(agent.store)]).toEqual(['latchkey', false]);
+});

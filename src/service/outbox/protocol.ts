@@ -62,15 +62,16 @@ export function chooseProtocol(
   return done(null);
 }
 
-/** Ends pushing. The operations of pushes that are not answered may have been applied. */
+/** Ends pushing, and a person's choice. The operations of pushes that are not answered may have been applied. */
 export function stopPushing(
   transaction: Transaction,
   { reconcileAfterMs }: { reconcileAfterMs: number },
   { monotonic }: Context,
 ): void {
-  if (protocolOf(transaction) === 'plain') return;
   const { operations, settings } = transaction;
+  const wasPlain = protocolOf(transaction) === 'plain';
   settings.set(protocolSetting, 'plain');
+  if (wasPlain) return;
   for (const operation of operations.withState('in_flight')) {
     const lastError = 'its push was not answered when the plain protocol was chosen';
     const reconcileAt = monotonic + reconcileAfterMs;
