@@ -423,6 +423,21 @@ describe('followed license keys', () => {
     expect(await harness.verify('OTHER')).toMatchObject({ value: { license: { enabled: false } } });
   });
 
+  it('a key that is found under another product is followed with the credential of that product', async () => {
+    using harness = await startPushingHarness(['KEY'], { productIds: ['press', 'other'] });
+    await harness.time.advance(10 * second);
+    const changes = harness.latchkey.changes.bind(harness.latchkey);
+    const followed: string[] = [];
+    harness.latchkey.changes = async (product, agent, request, signal) => {
+      followed.push(...request.follow.map((key) => `${product} ${key}`));
+      return await changes(product, agent, request, signal);
+    };
+    await harness.within(harness.sync.fetcher.fetch('other', 'KEY', 'refresh'));
+    await harness.time.advance(minute);
+    expect(harness.store.snapshots.get('KEY')?.productId).toBe('other');
+    expect(followed).toEqual(['other KEY']);
+  });
+
   it('an upstream that answers before the wait is over is asked once a second', async () => {
     using harness = await startPushingHarness(['KEY']);
     const changes = harness.latchkey.changes.bind(harness.latchkey);

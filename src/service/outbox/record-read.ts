@@ -105,6 +105,8 @@ function recordWhilePushing(
   { now, monotonic }: Pick<Context, 'now' | 'monotonic'>,
 ): void {
   const { licenseKey } = next.license;
+  // It is followed with the credential of the product under which it was found.
+  if (before.productId !== next.productId) transaction.snapshots.setFollowed(licenseKey, false);
   if (before.gone) reopenOperations(transaction, licenseKey, { monotonic });
   const heads = (['counter', 'state'] as const).map((queue) =>
     transaction.operations.head(licenseKey, queue),
