@@ -67,15 +67,20 @@ export function totalsToSend({ uses, confirmedUses }: HeldLease): UseTotals {
 export function dueAt(held: HeldLease): number {
   const { document, request, wanted } = held;
   if (request !== null && request.act !== 'renew') return 0;
-  if (wanted === 'ended') return document?.kind === 'lease' || pendingUses(held) > 0 ? 0 : Infinity;
+  if (wanted === 'ended') return mayHaveSeat(held) || pendingUses(held) > 0 ? 0 : Infinity;
   if (held.activationId !== null && pendingUses(held) > 0) return 0;
   return document?.kind === 'lease' ? document.refreshAt : Infinity;
+}
+
+/** Whether the issuer may count a seat for this device: that of a disabled license stays taken. */
+export function mayHaveSeat({ document }: HeldLease): boolean {
+  return document?.kind === 'lease' || (document?.kind === 'notice' && document.state === 'disabled');
 }
 
 /** The request that follows by itself once it is due; null: none. */
 export function nextAct(held: HeldLease): LeaseAct | null {
   const { document, wanted } = held;
-  if (wanted === 'ended') return document?.kind === 'lease' || pendingUses(held) > 0 ? 'end' : null;
+  if (wanted === 'ended') return mayHaveSeat(held) || pendingUses(held) > 0 ? 'end' : null;
   return document === null ? null : 'renew';
 }
 
@@ -173,7 +178,7 @@ export function warningOf({ document, wanted }: HeldLease, now: number): number 
 
 /** The state of a lease in one word, for people. `waiting`: a request is unanswered; `none`: the issuer has refused. */
 export function heldState(held: HeldLease, now: number): HeldState {
-  if (held.wanted === 'ended') return held.document?.kind === 'lease' ? 'waiting' : 'ended';
+  if (held.wanted === 'ended') return mayHaveSeat(held) ? 'waiting' : 'ended';
   const found = heldVerdict(held, now);
   switch (found.verdict) {
     case 'answer':

@@ -1,4 +1,4 @@
-import { dueAt, nextAct, pendingUses, warningOf } from '../domain/held-lease.ts';
+import { dueAt, mayHaveSeat, nextAct, pendingUses, warningOf } from '../domain/held-lease.ts';
 import type { HeldLease } from '../domain/lease.ts';
 import { counted } from '../domain/text.ts';
 import { formatDatetime } from '../domain/time.ts';
@@ -180,10 +180,7 @@ export class Renewals {
 
   #note(held: HeldLease): void {
     const known = this.#keys.get(held.licenseKey);
-    const hasAnswer =
-      held.document?.kind === 'lease' ||
-      (held.document?.kind === 'notice' && held.document.state === 'disabled');
-    const canWait = hasAnswer && held.wanted === 'active' && pendingUses(held) === 0;
+    const canWait = mayHaveSeat(held) && held.wanted === 'active' && pendingUses(held) === 0;
     const facts = { dueAt: dueAt(held), canWait };
     if (known !== undefined) Object.assign(known, facts);
     else

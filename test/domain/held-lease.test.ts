@@ -101,6 +101,12 @@ describe('which request follows', () => {
     ['a prepared renewal waits until it is due', held({ request }), day, 'renew'],
     ['uses are sent at once', held({ uses: { recorded: 1, returned: 0 } }), 0, 'renew'],
     ['a seat is given back at once', held({ wanted: 'ended' }), 0, 'end'],
+    [
+      'the seat of a disabled license is given back, too',
+      held({ wanted: 'ended', document: notice('disabled') }),
+      0,
+      'end',
+    ],
     ['a refused seat is not asked for again', held({ document: null, activationId: null }), Infinity, null],
     ['a blocked device does not ask again', held({ document: notice('blocked') }), Infinity, 'renew'],
     [

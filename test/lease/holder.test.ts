@@ -110,6 +110,18 @@ describe('notices', () => {
     expect(await device.verify()).toBe('enabled 1 fresh');
   });
 
+  it('the seat of a disabled license is given back, and another device has it once the license is enabled', async () => {
+    await using shop = await open({ seats: 1 });
+    const { device, issuer } = shop;
+    await using other = await HeldDevice.start(issuer);
+    await device.verify();
+    await issuer.authority.setEnabled(false);
+    await device.renew();
+    valueOf(await device.holder.deactivate(key, device.signal));
+    await issuer.authority.setEnabled(true);
+    expect(await other.verify()).toBe('enabled 0 fresh');
+  });
+
   it('an ended seat is taken again by a verify, and a blocked device gets no seat', async () => {
     await using shop = await open();
     const { device, issuer } = shop;
