@@ -279,6 +279,7 @@ export class Renewals {
         state.waitFrom = clock.monotonic() + longestWaitS * 1000;
       if (changed === null) this.#answered();
       else this.#learn(licenseKey, changed);
+      if (changed?.kind === 'refused') state.waitFrom = state.retryAt;
     } finally {
       state.waiting = null;
       state.waitedAt = clock.monotonic();

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { maxExchanges, maxWaits } from '../../src/lease/renewals.ts';
 import { FakeIssuer, HeldDevice } from '../support/harness/holder-harness.ts';
@@ -111,4 +112,22 @@ test('a lease is due again after an answer that brings nothing newer, and is ask
   const end = device.clock.now() + hour;
   await device.until(() => device.clock.now() > end, 10_000);
   expect(issuer.attempts).toBeLessThan(30);
+});
+
+test('a wait that the issuer refuses is not repeated at once', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: day });
+  await using device = await HeldDevice.start(issuer);
+  await device.verify();
+  await device.crash();
+  issuer.refuse = 'license_not_found';
+  issuer.attempts = 0;
+  const send = issuer.send.bind(issuer);
+  issuer.send = async (...request) => {
+    await nextTurn();
+    return await send(...request);
+  };
+  await device.run({ loop: true });
+  const end = device.clock.now() + 10_000;
+  await device.until(() => device.clock.now() > end, 100);
+  expect(issuer.attempts).toBe(1);
 });
