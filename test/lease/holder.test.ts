@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { keyPair } from '../support/builders/lease-builders.ts';
 import { FakeIssuer, HeldDevice } from '../support/harness/holder-harness.ts';
 import { day, hour, key, minute, refusalOf, valueOf } from '../support/harness/service-harness.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
@@ -280,6 +281,28 @@ describe('order and repetition', () => {
     expect(await copy.verify()).toMatch(/^enabled/);
     expect(issuer.authority.license.uses).toBe(8);
     expect(issuer.activation(device).copiedAt).not.toBeNull();
+  });
+
+  it('a holder with another device key takes a seat of its own, also after an unanswered request', async () => {
+    await using shop = await open({ seats: 1, refreshMs: hour });
+    const { device, issuer } = shop;
+    await device.verify();
+    await device.change('usage');
+    issuer.network = 'away';
+    await issuer.time.advance(2 * hour);
+    await device.renew();
+    await device.crash();
+    issuer.network = 'up';
+    const { activationId: replaces } = device.held;
+    device.device = await keyPair();
+    await device.run();
+    expect(await device.verify()).toBe('no_seat_left');
+    valueOf(await device.activate(key, replaces));
+    expect(await device.verify()).toBe('enabled 1 fresh');
+    expect(issuer.activation(device)).toMatchObject({ state: 'active', uses: { recorded: 1 } });
+    await device.crash();
+    await device.run();
+    expect(device.held.document?.kind).toBe('lease');
   });
 
   it('a hundred restarts take one seat', async () => {

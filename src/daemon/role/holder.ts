@@ -73,7 +73,7 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
       retryNow: () => holder.renewals.retryNow(),
     },
     async bind() {
-      await bind(parts, issuer);
+      await bind(parts, { issuer, device: device.kid });
       holder.renewals.retryNow();
     },
     async run(signal) {
@@ -85,13 +85,16 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
   };
 }
 
-/** Records the issuer in the store, and logs what follows for the leases. */
-async function bind({ writer, log }: RoleParts, issuer: string): Promise<void> {
-  const bound = await writer.write('bindIssuer', { issuer });
+/** Records the issuer and the device in the store, and logs what follows for the leases. */
+async function bind(
+  { writer, log }: RoleParts,
+  { issuer, device }: { issuer: string; device: string },
+): Promise<void> {
+  const bound = await writer.write('bindIssuer', { issuer, device });
   if (!bound.ok) throw new Error(bound.problem.detail);
   const { forgotten } = bound.value;
   if (forgotten === 0) return;
-  const what = 'leases.issuer has changed: each license key needs a lease of the new issuer';
+  const what = 'leases.issuer or the key of this device has changed: each license key needs a new lease';
   log.warn({ issuer, leases: forgotten }, what);
 }
 

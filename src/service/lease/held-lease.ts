@@ -175,21 +175,26 @@ export type CountHeldUse = {
 };
 
 const issuerSetting = 'lease_issuer';
+const deviceSetting = 'lease_device';
 
 /**
- * Binds the store to the issuer of the configuration. Another issuer knows nothing of the requests and leases of the one
- * before: each license key needs a lease again, and uses that were not sent are sent to the new issuer. Returns the number
- * of these license keys.
+ * Binds the store to the issuer of the configuration and to the key of this device (its thumbprint). Another issuer knows
+ * nothing of the requests and leases of the one before, and another key can neither prove the leases of the one before nor
+ * get an answer to its requests: each license key needs a lease again, and uses that were not sent are sent with the next
+ * request. Returns the number of these license keys.
  */
 export function bindIssuer(
   { heldLeases, settings }: Transaction,
-  { issuer }: { issuer: string },
+  { issuer, device }: { issuer: string; device: string },
 ): Result<{ forgotten: number }> {
-  const before = settings.get(issuerSetting);
-  if (before === issuer) return { ...done({ forgotten: 0 }), unchanged: true };
+  const [issuerBefore, deviceBefore] = [settings.get(issuerSetting), settings.get(deviceSetting)];
+  if (issuerBefore === issuer && deviceBefore === device)
+    return { ...done({ forgotten: 0 }), unchanged: true };
   settings.set(issuerSetting, issuer);
-  if (before === null) return done({ forgotten: 0 });
-  settings.set(statementSetting, '');
+  settings.set(deviceSetting, device);
+  const isOtherIssuer = (issuerBefore ?? issuer) !== issuer;
+  if (isOtherIssuer) settings.set(statementSetting, '');
+  else if ((deviceBefore ?? device) === device) return done({ forgotten: 0 });
   const all = heldLeases.all();
   for (const held of all) {
     const { uses, confirmedUses } = held;

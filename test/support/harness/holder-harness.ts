@@ -195,7 +195,7 @@ const tenant = { accountId: 'default', productKey: null };
 export class HeldDevice extends Harness {
   readonly issuer: FakeIssuer;
   readonly time: VirtualTime;
-  readonly device: KeyPair;
+  device: KeyPair;
   clock: VirtualClock;
   settings: HolderSettings = { activate: 'on_verify', productKeys: [productKey], misses: 1000 };
   name: string | null = 'laptop';
@@ -233,7 +233,7 @@ export class HeldDevice extends Harness {
         this.lines.push({ ...fields, level, message });
       };
     valueOf(await this.writer.write('startHolder', { adminTokenDigest: 'd', place: 'here' }));
-    valueOf(await this.writer.write('bindIssuer', { issuer: leaseIssuer }));
+    valueOf(await this.writer.write('bindIssuer', { issuer: leaseIssuer, device: this.device.kid }));
     const lifetime = new AbortController();
     const { store: reader, clock } = this;
     // The writer of the harness has a manual clock.
