@@ -47,9 +47,14 @@ export function licenseOf(held: HeldLease): License {
 }
 
 /** How many uses and undone uses the issuer has not confirmed. */
-export function pendingUses({ uses, confirmedUses }: HeldLease): number {
+export function pendingUses({ uses, confirmedUses }: Pick<HeldLease, 'uses' | 'confirmedUses'>): number {
   const { recorded, returned } = growth(confirmedUses, uses);
   return recorded + returned;
+}
+
+/** How many of them the unanswered request reports. */
+export function requestedUses({ request, confirmedUses }: HeldLease): number {
+  return request === null ? 0 : pendingUses({ uses: request.uses, confirmedUses });
 }
 
 /** The totals of the next request: all, or as many as one request may add. */

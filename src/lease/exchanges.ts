@@ -79,8 +79,9 @@ export class Exchanges {
         if (own === request) own = continued.request?.text ?? null;
       }
       if (reply.kind !== 'refused') continue;
-      // The refusal of an earlier request says nothing about the wanted one.
-      if (own === request) return reply;
+      const isKept = this.#parts.reader.heldLeases.get(licenseKey)?.request?.text === request;
+      // The refusal of an earlier request says nothing about the wanted one, unless the earlier one must be repeated first.
+      if (own === request || isKept) return reply;
       refusal = reply;
     }
     return { kind: 'away', detail: 'the issuer does not accept the order of requests', retryAfterS: null };

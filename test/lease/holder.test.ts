@@ -218,6 +218,26 @@ describe('order and repetition', () => {
     expect(documents.size).toBeLessThan(issuer.received.length);
   });
 
+  it('a request whose answer is lost counts its uses once, also if the license is unknown to the issuer for a while', async () => {
+    await using shop = await open();
+    const { device, issuer } = shop;
+    await device.verify();
+    await device.change('usage');
+    issuer.network = 'lost';
+    await device.renew();
+    issuer.network = 'up';
+    issuer.refuse = 'license_not_found';
+    const asked = issuer.received.length;
+    await device.renew();
+    expect(issuer.received).toHaveLength(asked + 1);
+    issuer.refuse = null;
+    await device.change('usage');
+    await device.renew();
+    await device.renew();
+    expect(issuer.authority.license.uses).toBe(2);
+    expect(device.held.confirmedUses).toEqual(device.held.uses);
+  });
+
   it('a holder that was restored from a backup is in step again by itself, and reports what it had not sent', async () => {
     await using shop = await open();
     const { device, issuer } = shop;

@@ -5,6 +5,7 @@ import {
   heldVerdict,
   licenseOf,
   pendingUses,
+  requestedUses,
   type ReceivedDocument,
 } from '../../domain/held-lease.ts';
 import { noUses, type HeldLease, type UseTotals } from '../../domain/lease.ts';
@@ -125,7 +126,8 @@ export function recordLeaseAnswer(
 
 /**
  * Records a refusal of the issuer. `isRecorded`: the issuer has recorded the request. A key that the issuer does not know is
- * forgotten if this holder knows nothing about the key either. Null: the key was forgotten.
+ * forgotten if this holder knows nothing about the key either; otherwise, a request with uses stays, and is repeated. Null: the
+ * key was forgotten.
  */
 export function recordLeaseRefusal(
   { heldLeases }: Transaction,
@@ -134,6 +136,9 @@ export function recordLeaseRefusal(
   const { licenseKey, answered, isRecorded, isUnknownKey } = command;
   const before = heldLeases.get(licenseKey);
   if (before?.request?.text !== answered) return { ...done(before), unchanged: true };
+  // Its uses may have been counted before the key was unknown: under another number they would be counted again.
+  if (isUnknownKey && before.activationId !== null && requestedUses(before) > 0)
+    return { ...done(before), unchanged: true };
   const held = afterRefusal(before, isRecorded);
   if (isUnknownKey && held.seq === 0 && held.document === null && pendingUses(held) === 0) {
     heldLeases.remove(licenseKey);
