@@ -1,4 +1,4 @@
-import { continuedTotals, totalsToSend } from '../domain/held-lease.ts';
+import { continuedTotals, dueAt, nextAct, totalsToSend } from '../domain/held-lease.ts';
 import type { HeldLease, LeaseAct, LeaseRequest, UseTotals } from '../domain/lease.ts';
 import { failWith, type Problem, type Result } from '../domain/problem/problem.ts';
 import type { TimeMark } from '../domain/time.ts';
@@ -32,6 +32,17 @@ export type NextRequest = { act: LeaseAct; replaces?: string | null; nonce?: str
 
 /** Says what to ask the issuer for, once no request is unanswered; null: nothing. */
 export type Want = (held: HeldLease) => NextRequest | null;
+
+/** What to ask for by itself. `isAsked`: although it is not due. */
+export function dueWant(now: number, isAsked: boolean): Want {
+  let isFirst = isAsked;
+  return (held) => {
+    const isDue = isFirst || dueAt(held) <= now;
+    isFirst = false;
+    const act = isDue ? nextAct(held) : null;
+    return act === null ? null : { act };
+  };
+}
 
 /** `away`: the issuer has not answered; the request is repeated. `refused`: it has answered no. */
 export type Exchanged =

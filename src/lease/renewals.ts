@@ -1,10 +1,10 @@
-import { dueAt, mayHaveSeat, nextAct, pendingUses, warningOf } from '../domain/held-lease.ts';
+import { dueAt, mayHaveSeat, pendingUses, warningOf } from '../domain/held-lease.ts';
 import type { HeldLease } from '../domain/lease.ts';
 import { counted } from '../domain/text.ts';
 import { formatDatetime } from '../domain/time.ts';
 import { StorageError } from '../service/ports.ts';
 import { KeyedMutex, Wake } from '../sync/waiting.ts';
-import type { Exchanged, ExchangeParts, Exchanges, Want } from './exchanges.ts';
+import { dueWant, type Exchanged, type ExchangeParts, type Exchanges, type Want } from './exchanges.ts';
 
 /** How many requests are under way at once, and how many more wait at the issuer. A holder may have 1,000 license keys. */
 export const maxExchanges = 8;
@@ -70,7 +70,8 @@ export class Renewals {
   #exchanging = 0;
   #waiting = 0;
   #waitS = longestWaitS;
-  #waitFailures = 0;
+  /** After so many failures in a row, no wait begins before `until` (monotonic ms). */
+  #pause = { failures: 0, until: 0 };
   /** The issuer does not answer: only callers ask it before `until` (monotonic ms). */
   #away: { failures: number; until: number } | null = null;
   #contact: IssuerContact = { lastSuccessAt: null, lastError: null, lastErrorAt: null };
@@ -108,7 +109,7 @@ export class Renewals {
   /** Ends all waits for another attempt: the machine slept, or the network is back. */
   retryNow(): void {
     this.#away = null;
-    this.#waitFailures = 0;
+    this.#pause = { failures: 0, until: 0 };
     for (const state of this.#keys.values()) {
       state.retryAt = 0;
       state.waitFrom = 0;
@@ -219,7 +220,7 @@ export class Renewals {
         if (this.#away !== null) break;
       } else if (state.canWait && state.waitFrom <= monotonic) waitable.push([licenseKey, state]);
     }
-    if (isAway) return;
+    if (isAway || this.#pause.until > monotonic) return;
     // In turns: the license key that has not waited for the longest time is first.
     waitable.sort(([, left], [, right]) => left.waitedAt - right.waitedAt);
     for (const [licenseKey, state] of waitable.slice(0, Math.max(0, maxWaits - this.#waiting))) {
@@ -272,7 +273,7 @@ export class Renewals {
         this.#waitFailed(changed, took, state);
         return;
       }
-      this.#waitFailures = 0;
+      this.#pause = { failures: 0, until: 0 };
       const isSameKind = changed?.kind === 'done' && changed.held.document?.kind === kindBefore;
       // Does the issuer answer without waiting?
       if (took < noWaitMs && (changed === null || isSameKind))
@@ -293,10 +294,15 @@ export class Renewals {
     took: number,
     state: KeyState,
   ): void {
-    this.#waitFailures += 1;
-    if (took >= shortestWaitS * 1000) this.#waitS = Math.max(shortestWaitS, Math.floor(this.#waitS / 2));
-    const waitMs = Math.max(this.#backoffMs(this.#waitFailures), (retryAfterS ?? 0) * 1000);
-    state.waitFrom = this.#parts.clock.monotonic() + waitMs;
+    const now = this.#parts.clock.monotonic();
+    // Waits that are cut together are one failure.
+    const isFirst = this.#pause.until <= now;
+    if (isFirst && took >= shortestWaitS * 1000)
+      this.#waitS = Math.max(shortestWaitS, Math.floor(this.#waitS / 2));
+    const failures = this.#pause.failures + (isFirst ? 1 : 0);
+    const waitMs = Math.max(this.#backoffMs(failures), (retryAfterS ?? 0) * 1000);
+    state.waitFrom = now + waitMs;
+    this.#pause = { failures, until: state.waitFrom };
     this.#parts.log.debug({ detail, waitMs }, 'waiting for changes at the issuer of leases failed');
     this.#notAnswered(detail);
   }
@@ -352,11 +358,12 @@ export class Renewals {
     const { now, monotonic } = this.#times();
     let idleMs = lookMs;
     const awayMs = this.#away === null ? 0 : this.#away.until - monotonic;
+    const pauseMs = Math.max(awayMs, this.#pause.until - monotonic);
     for (const state of this.#keys.values()) {
       if (state.busy > 0) continue;
       const dueMs = Math.max(state.isAsked ? 0 : state.dueAt - now, state.retryAt - monotonic, awayMs);
       const waitMs =
-        state.canWait && this.#waiting < maxWaits ? Math.max(state.waitFrom - monotonic, awayMs) : Infinity;
+        state.canWait && this.#waiting < maxWaits ? Math.max(state.waitFrom - monotonic, pauseMs) : Infinity;
       idleMs = Math.min(idleMs, dueMs, waitMs);
     }
     // What is due now waits for the end of a task, which wakes the loop.
@@ -384,15 +391,4 @@ export class Renewals {
       `a lease ends in ${counted(days, 'day')} or sooner, and could not be renewed`,
     );
   }
-}
-
-/** What to ask for by itself. `isAsked`: although it is not due. */
-function dueWant(now: number, isAsked: boolean): Want {
-  let isFirst = isAsked;
-  return (held) => {
-    const isDue = isFirst || dueAt(held) <= now;
-    isFirst = false;
-    const act = isDue ? nextAct(held) : null;
-    return act === null ? null : { act };
-  };
 }

@@ -131,3 +131,34 @@ test('a wait that the issuer refuses is not repeated at once', async () => {
   await device.until(() => device.clock.now() > end, 100);
   expect(issuer.attempts).toBe(1);
 });
+
+test('an issuer that is away for a moment has all license keys of a holder wait again soon', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: day });
+  await using device = await HeldDevice.start(issuer);
+  const keys = Array.from({ length: 3 * maxWaits }, (_, index) => `MANY-${index}`);
+  for (const each of keys) {
+    await issuer.authority.sell(each);
+    await device.verify(each);
+  }
+  await device.crash();
+  const send = issuer.send.bind(issuer);
+  issuer.send = async (...request) => {
+    await nextTurn();
+    return await send(...request);
+  };
+  await device.run({ loop: true });
+  await device.until(() => issuer.open === maxWaits);
+  issuer.network = 'away';
+  device.holder.renewals.retryNow();
+  const away = device.clock.now() + 10_000;
+  await device.until(() => device.clock.now() > away);
+  issuer.network = 'up';
+  issuer.received.length = 0;
+  const from = device.clock.now();
+  const waited = new Set<string>();
+  await device.until(() => {
+    for (const { document, waitS } of issuer.received) if (waitS > 0) waited.add(document);
+    return waited.size === keys.length;
+  }, 1_000);
+  expect(device.clock.now() - from).toBeLessThan(3 * minute);
+});
