@@ -30,6 +30,7 @@ const order = [
   'licenses',
   'tokens',
   'webhooks',
+  'events',
 ] as const;
 type Kind = (typeof order)[number];
 
@@ -107,7 +108,8 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   answerLeaseRequest: nothing,
   endActivation: nothing,
   blockActivation: nothing,
-  addWebhook: () => ({ webhooks: [] }),
+  // Its position may be above the number of an event that is not committed yet.
+  addWebhook: () => ({ webhooks: [], events: [] }),
   // These lock the endpoint themselves.
   removeWebhook: nothing,
   rotateWebhook: nothing,
@@ -161,6 +163,7 @@ function lockStatements(names: Names): Record<Kind, Statement> {
     imports: advisory(names, 'imports'),
     credentials: advisory(names, 'credentials'),
     webhooks: advisory(names, 'webhooks'),
+    events: lockEvents(names),
     account: row(`${account} WHERE account_id = $1 FOR NO KEY UPDATE`),
     product: row(`${product} WHERE product_key = $1 FOR NO KEY UPDATE`),
     collection: row(`${collection} WHERE collection_id = $1 FOR NO KEY UPDATE`),
