@@ -102,8 +102,8 @@ export const pauseAfterMs = 3 * dayMs;
 export const eventsKeptMs = 30 * dayMs;
 /** An endpoint is claimed for longer than an attempt may take. */
 export const claimMs = 30_000;
-/** A longer `Retry-After` counts as this long. */
-const maxRetryAfterMs = dayMs / 24;
+/** The longest wait of an endpoint: a longer `Retry-After` counts as this long. */
+export const maxWaitMs: number = dayMs / 24;
 /** `lease.expiring` comes this long before the end of a lease that was not renewed. */
 export const expiringMs = 3 * dayMs;
 
@@ -115,7 +115,12 @@ export function isClaimable(
   { state, nextAt, claimedUntil }: WebhookEndpoint,
   { now, isAlone }: { now: number; isAlone: boolean },
 ): boolean {
-  return state === 'active' && (nextAt ?? 0) <= now && (isAlone || (claimedUntil ?? 0) <= now);
+  return state === 'active' && isOver(nextAt, now) && (isAlone || isOver(claimedUntil, now));
+}
+
+/** Whether a wait or a claim has ended. If it ends later than any can, the clock was ahead when it began. */
+function isOver(until: number | null, now: number): boolean {
+  return until === null || until <= now || until > now + maxWaitMs;
 }
 
 /** The endpoint after an attempt to deliver an event. */
@@ -130,15 +135,15 @@ export function afterAttempt(
     return { ...healthy(free), position: Math.max(endpoint.position, number), lastSuccessAt: now };
   }
   const failures = endpoint.failures + 1;
-  const failingSince = endpoint.failingSince ?? now;
-  const isOver = status === gone || now - failingSince >= pauseAfterMs;
+  const failingSince = Math.min(endpoint.failingSince ?? now, now);
+  const isLast = status === gone || now - failingSince >= pauseAfterMs;
   const waitMs = Math.max(
     backoffMs(defaultBackoffPolicy, failures, fraction),
-    Math.min(retryAfterMs ?? 0, maxRetryAfterMs),
+    Math.min(retryAfterMs ?? 0, maxWaitMs),
   );
   return {
     ...free,
-    state: isOver ? 'paused' : 'active',
+    state: isLast ? 'paused' : 'active',
     failures,
     failingSince,
     nextAt: now + waitMs,

@@ -102,6 +102,17 @@ test('an endpoint is claimable unless it is paused, waits, or another process ha
   expect(isClaimable({ ...free, nextAt: at + 1 }, shared)).toBe(false);
 });
 
+test('a wait, a claim and a failure of a clock that was ahead do not hold an endpoint after the clock was set back', () => {
+  const year = 365 * dayMs;
+  const failing = after(failed({ retryAfterMs: dayMs }), endpoint, at + year);
+  const shared = { now: at, isAlone: false };
+  expect(isClaimable(failing, shared)).toBe(true);
+  expect(isClaimable({ ...endpoint, claimedUntil: at + year }, shared)).toBe(true);
+  // The clock of another node may be ahead by minutes.
+  expect(isClaimable({ ...endpoint, claimedUntil: at + dayMs / 24 }, shared)).toBe(false);
+  expect(after(failed(), after(failed(), failing), at + 3 * dayMs).state).toBe('paused');
+});
+
 test('both secrets sign for a day after a rotation, then only the new one', () => {
   const rotating = rotated(endpoint, 'whsec_newer', at);
   expect(signingSecrets(rotating, at + dayMs - 1)).toEqual(['whsec_newer', 'whsec_new']);

@@ -134,6 +134,23 @@ test('an endpoint is claimed once, until the claim ends, and a result without th
   expect(agent.store.webhooks.get(endpointId)?.position).toBe(event.number);
 });
 
+test('an endpoint that failed while the clock was a year ahead is due again when the clock is set back', async () => {
+  await using agent = await createAgent();
+  const endpointId = await addWebhook(agent);
+  await agent.writer.write('recordUpstreamState', { state: 'down' });
+  const [event] = events(agent);
+  if (event === undefined) throw new Error('there is no event');
+  const claim = { endpointId, claim: 'claim', isAlone: true };
+  const attempt = { status: 500, error: 'answered 500', retryAfterMs: null, durationMs: 1 };
+  agent.now += 365 * day;
+  await agent.writer.write('claimDelivery', claim);
+  await agent.writer.write('recordDelivery', { ...claim, event, attempt, isLast: false });
+  expect(agent.store.webhooks.due(agent.now, true)).toEqual([]);
+  agent.now -= 365 * day;
+  expect(agent.store.webhooks.due(agent.now, true)).toEqual([endpointId]);
+  expect(await agent.writer.write('claimDelivery', claim)).not.toMatchObject({ value: null });
+});
+
 test('events from before an instant are removed with their deliveries, and later events stay', async () => {
   await using agent = await createAgent();
   const endpointId = await addWebhook(agent);

@@ -1,4 +1,4 @@
-import type { WebhookEvent } from '../../../domain/webhook.ts';
+import { maxWaitMs, type WebhookEvent } from '../../../domain/webhook.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
 import type { WebhookReads, WebhookTable } from '../../../service/webhook/tables.ts';
 import { deliveryFrom, endpointFrom, typesText } from '../../webhook-row.ts';
@@ -28,7 +28,8 @@ export function webhookReads(prepare: Prepare): AwaitableTable<WebhookReads> {
   const events = `SELECT ${eventColumns} FROM ${webhookEvent}`;
   const used = prepare.column<boolean>(`SELECT EXISTS (SELECT 1 FROM ${webhookEndpoint}) AS used`);
   const due = prepare.column<string>(`SELECT endpoint_id FROM ${webhookEndpoint}
-    WHERE state = 'active' AND coalesce(next_at, 0) <= $1 AND ($2::boolean OR coalesce(claimed_until, 0) <= $1)
+    WHERE state = 'active' AND (coalesce(next_at, 0) <= $1 OR next_at > $3)
+      AND ($2::boolean OR coalesce(claimed_until, 0) <= $1 OR claimed_until > $3)
       AND position < (SELECT max(number) FROM ${webhookEvent}) ORDER BY endpoint_id`);
   const after = `number > $1::bigint AND ($2::text IS NULL OR type IN (SELECT json_array_elements_text($2::json)))`;
   const next = prepare.query<WebhookEvent>(`${events} WHERE ${after} ORDER BY number LIMIT 1`);
@@ -50,7 +51,7 @@ export function webhookReads(prepare: Prepare): AwaitableTable<WebhookReads> {
     isUsed: async () => (await used.first()) === true,
     get: prepare.query(`${endpoints} WHERE endpoint_id = $1`, endpointFrom).first,
     all: () => all.all(),
-    due: (now, isAlone) => due.all(now, isAlone),
+    due: (now, isAlone) => due.all(now, isAlone, now + maxWaitMs),
     event: prepare.query<WebhookEvent>(`${events} WHERE event_id = $1`).first,
     next: (position, types) => next.first(position, typesText(types)),
     waiting: async (position, types, limit) => (await waiting.first(position, typesText(types), limit)) ?? 0,

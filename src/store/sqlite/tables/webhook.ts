@@ -1,3 +1,4 @@
+import { maxWaitMs } from '../../../domain/webhook.ts';
 import type { WebhookReads, WebhookTable } from '../../../service/webhook/tables.ts';
 import { deliveryFrom, endpointFrom, typesText } from '../../webhook-row.ts';
 import { afterNumber, bit, type Prepare } from '../statements.ts';
@@ -18,7 +19,8 @@ const last = `max(coalesce((SELECT max(number) FROM webhook_event), 0),
 export function webhookReads(prepare: Prepare): WebhookReads {
   const any = prepare.column<number>('SELECT 1 AS one FROM webhook_endpoint LIMIT 1');
   const due = prepare.column<string>(`SELECT endpoint_id FROM webhook_endpoint
-    WHERE state = 'active' AND coalesce(next_at, 0) <= ?1 AND (?2 OR coalesce(claimed_until, 0) <= ?1)
+    WHERE state = 'active' AND (coalesce(next_at, 0) <= ?1 OR next_at > ?3)
+      AND (?2 OR coalesce(claimed_until, 0) <= ?1 OR claimed_until > ?3)
       AND position < (SELECT max(number) FROM webhook_event) ORDER BY endpoint_id`);
   const after = 'number > ?1 AND (?2 IS NULL OR type IN (SELECT value FROM json_each(?2)))';
   const next = prepare.query(`${selectEvent} WHERE ${after} ORDER BY number LIMIT 1`);
@@ -35,7 +37,7 @@ export function webhookReads(prepare: Prepare): WebhookReads {
     isUsed: () => any.first() !== null,
     get: prepare.query(`${selectEndpoint} WHERE endpoint_id = ?`, endpointFrom).first,
     all: () => prepare.query(`${selectEndpoint} ORDER BY endpoint_id`, endpointFrom).all(),
-    due: (now, isAlone) => due.all(now, bit(isAlone)),
+    due: (now, isAlone) => due.all(now, bit(isAlone), now + maxWaitMs),
     event: prepare.query<ReturnType<WebhookReads['event']> & object>(`${selectEvent} WHERE event_id = ?`)
       .first,
     next: (position, types) => next.first(position, typesText(types)) as ReturnType<WebhookReads['next']>,
