@@ -171,6 +171,31 @@ test('events from before an instant are removed with their deliveries, and later
   expect(agent.store.webhooks.deliveryCount(endpointId)).toBe(0);
 });
 
+test('events are removed after 30 days, also those whose numbers are in the future because the clock was ahead once', async () => {
+  await using agent = await createAgent();
+  await addWebhook(agent);
+  const report = async (state: 'up' | 'down'): Promise<void> =>
+    void (await agent.writer.write('recordUpstreamState', { state }));
+  agent.now += 365 * day;
+  await report('down');
+  agent.now -= 365 * day;
+  await report('up');
+  agent.pass(day);
+  await report('down');
+  const prune = async () =>
+    await agent.writer.write('pruneEvents', { before: agent.now - 30 * day, limit: 10 });
+  agent.pass(29 * day);
+  expect(await prune()).toMatchObject({ value: { removed: 0 } });
+  agent.pass(minute);
+  expect(await prune()).toMatchObject({ value: { removed: 1 } });
+  agent.pass(day);
+  expect(await prune()).toMatchObject({ value: { removed: 1 } });
+  // The event of the wrong clock.
+  expect(typesOf(agent)).toEqual(['upstream.down']);
+  agent.pass(400 * day);
+  expect(await prune()).toMatchObject({ value: { removed: 1 } });
+});
+
 test('a lease that ends in three days and was not renewed is reported once; a shorter lease and a renewed one are not', async () => {
   await using agent = await createAgent();
   await addWebhook(agent);

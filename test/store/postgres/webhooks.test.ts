@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dayMs } from '../../../src/domain/time.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 import { openNodes, writerOn } from '../../support/postgres/postgres-writer.ts';
 
@@ -41,5 +42,28 @@ describe.skipIf(!hasPostgres)('the events of an authority with several nodes', (
     });
     await adding.other;
     expect(await claim()).toMatchObject({ value: { event: { eventId: 'event' } } });
+  });
+
+  test('events are removed after 30 days, also those whose numbers are in the future', async () => {
+    await using databases = await openNodes(server, 1);
+    const [database] = databases;
+    if (database === undefined) throw new Error('there is no node');
+    const added = await writerOn(database).write('addWebhook', { url: 'https://one.example/', types });
+    const now = added.ok ? added.value.createdAt : 0;
+    const report = async (eventId: string, at: number): Promise<void> => {
+      await database.lend(async (connection) => {
+        await connection.begin(null, []);
+        await connection.transaction.webhooks.addEvent({ type: 'upstream.up', subject: null, eventId, at });
+        await connection.commit();
+      });
+    };
+    for (const [eventId, at] of Object.entries({ ahead: now + 365 * dayMs, old: now, new: now + dayMs }))
+      await report(eventId, at);
+    const removed = await writerOn(database).write('pruneEvents', { before: now + 1, limit: 10 });
+    expect(removed).toMatchObject({ value: { removed: 1 } });
+    const { webhooks } = database.reader;
+    const ahead = await webhooks.next(0, null);
+    expect(ahead?.eventId).toBe('ahead');
+    expect((await webhooks.next(ahead?.number ?? 0, null))?.eventId).toBe('new');
   });
 });

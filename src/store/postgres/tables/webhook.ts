@@ -1,4 +1,4 @@
-import { maxWaitMs, type WebhookEvent } from '../../../domain/webhook.ts';
+import { eventsKeptMs, maxWaitMs, type WebhookEvent } from '../../../domain/webhook.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
 import type { WebhookReads, WebhookTable } from '../../../service/webhook/tables.ts';
 import { deliveryFrom, endpointFrom, typesText } from '../../webhook-row.ts';
@@ -127,7 +127,10 @@ function eventWrites(prepare: WritingPrepare): Pick<Table, 'addEvent' | 'putDeli
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     ON CONFLICT (endpoint_id, number) DO UPDATE SET delivered = excluded.delivered, attempts = excluded.attempts,
       status = excluded.status, error = excluded.error, duration_ms = excluded.duration_ms, at = excluded.at`);
-  const old = `SELECT number FROM ${webhookEvent} WHERE number < $1 ORDER BY number LIMIT $2::bigint`;
+  // The numbers are in the future after the clock was ahead, until that time.
+  const old = `SELECT number FROM ${webhookEvent} WHERE number < $1::bigint
+    UNION ALL SELECT number FROM ${webhookEvent} WHERE number > $1::bigint + ${eventsKeptMs} AND at < $1::bigint
+    ORDER BY number LIMIT $2::bigint`;
   const pruneDeliveries = prepare.write(`DELETE FROM ${webhookDelivery} WHERE number IN (${old})`);
   const prune = prepare.changeCount(`DELETE FROM ${webhookEvent} WHERE number IN (${old})`);
   return {

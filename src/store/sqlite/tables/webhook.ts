@@ -1,4 +1,4 @@
-import { maxWaitMs } from '../../../domain/webhook.ts';
+import { eventsKeptMs, maxWaitMs } from '../../../domain/webhook.ts';
 import type { WebhookReads, WebhookTable } from '../../../service/webhook/tables.ts';
 import { deliveryFrom, endpointFrom, typesText } from '../../webhook-row.ts';
 import { afterNumber, bit, type Prepare } from '../statements.ts';
@@ -75,7 +75,10 @@ export function webhookTable(prepare: Prepare): WebhookTable {
     prepare.change(`INSERT OR REPLACE INTO webhook_delivery (endpoint_id, number, event_id, type,
       delivered, attempts, status, error, duration_ms, at)
     VALUES (:endpointId, :number, :eventId, :type, :isDelivered, :attempts, :status, :error, :durationMs, :at)`);
-  const old = `SELECT number FROM webhook_event WHERE number < :before ORDER BY number LIMIT :limit`;
+  // The numbers are in the future after the clock was ahead, until that time.
+  const old = `SELECT number FROM webhook_event WHERE number < :before
+    UNION ALL SELECT number FROM webhook_event WHERE number > :before + ${eventsKeptMs} AND at < :before
+    ORDER BY number LIMIT :limit`;
   const pruneDeliveries = prepare.change(`DELETE FROM webhook_delivery WHERE number IN (${old})`);
   const prune = prepare.change(`DELETE FROM webhook_event WHERE number IN (${old})`);
   return {
