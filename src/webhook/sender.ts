@@ -199,6 +199,7 @@ function deadlineOf(clock: Clock, ending: AbortSignal | null): Deadline {
   const endAfter = (ms: number): void => void clock.sleep(ms, over.signal).then(end, () => undefined);
   const onEnding = (): void => endAfter(endingMs);
   endAfter(attemptMs);
+  if (ending?.aborted === true) onEnding();
   ending?.addEventListener('abort', onEnding, { once: true });
   return {
     signal: attempt.signal,

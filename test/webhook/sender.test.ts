@@ -350,3 +350,27 @@ test('a process that ends lets an attempt go on for two seconds, and the next pr
   const [first, again] = receiver.received;
   expect(again?.headers['webhook-id']).toBe(first?.headers['webhook-id']);
 });
+
+test('a process that ends while it claims an event lets the attempt go on for two seconds only', async () => {
+  await using receiver = await openReceiver();
+  await using harness = await SenderHarness.open();
+  await harness.add(receiver.url);
+  await harness.sell('ONE');
+  receiver.answer = () => undefined;
+  const ending = new AbortController();
+  const claiming: Writer['write'] = (name, ...more) => {
+    if (name === 'claimDelivery') ending.abort();
+    return harness.writer.write(name, ...more);
+  };
+  const sender = await openSender({
+    reader: harness.store,
+    writer: { write: claiming },
+    clock: harness.clock(),
+  });
+  let hasEnded = false;
+  const running = sender.run(ending.signal).then(() => (hasEnded = true));
+  await receiver.until(1);
+  harness.pass(2 * second);
+  await expect.poll(() => hasEnded).toBe(true);
+  await running;
+});
