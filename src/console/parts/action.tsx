@@ -27,10 +27,8 @@ type ActionProps = {
 
 /** A button that opens a dialog with the consequence, the command that does the same, and a form if needed. */
 export function Action(props: ActionProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  const [isOpen, setOpen] = useState(false);
-  const isDone = useRef(false);
+  const { dialog, isOpen, open, onClose, ...form } = useDialog(props);
   // An action may remove its own button, which has the focus then.
   useLayoutEffect(
     () => () => {
@@ -38,21 +36,6 @@ export function Action(props: ActionProps) {
     },
     [],
   );
-  const open = (): void => {
-    isDone.current = false;
-    setOpen(true);
-    dialog.current?.showModal();
-  };
-  // Only now: what `onDone` reads again may remove this button from the page, with its dialog.
-  const onClose = (): void => {
-    setOpen(false);
-    if (isDone.current) props.onDone?.();
-  };
-  const run = async (form: FormData): Promise<unknown> => {
-    const result = await props.run(form);
-    isDone.current = true;
-    return result;
-  };
   return (
     <>
       <button
@@ -65,10 +48,50 @@ export function Action(props: ActionProps) {
         {props.label}
       </button>
       <dialog ref={dialog} onClose={onClose} aria-label={props.title}>
-        {isOpen && <ActionForm {...props} run={run} close={() => dialog.current?.close()} />}
+        {isOpen && <ActionForm {...props} {...form} />}
       </dialog>
     </>
   );
+}
+
+/** The dialog of an action. `isOpen`: it has its form, which stays until the action has ended. */
+function useDialog(props: ActionProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  const isRunning = useRef(false);
+  const isDone = useRef(false);
+  const open = (): void => {
+    setOpen(true);
+    if (dialog.current?.open === false) dialog.current.showModal();
+  };
+  // Only now: what `onDone` reads again may remove this button from the page, with its dialog.
+  const onClose = (): void => {
+    // An action that still runs stays: it is not done twice when the dialog is opened again, and its result is shown.
+    if (isRunning.current || dialog.current?.open === true) return;
+    setOpen(false);
+    if (isDone.current) props.onDone?.();
+    isDone.current = false;
+  };
+  const close = (): void => {
+    if (dialog.current?.open === true) dialog.current.close();
+    else if (dialog.current !== null) onClose();
+  };
+  const run = async (form: FormData): Promise<unknown> => {
+    isRunning.current = true;
+    isDone.current = false;
+    try {
+      const result = await props.run(form);
+      isDone.current = true;
+      if (isValidElement(result)) open();
+      return result;
+    } catch (error) {
+      open();
+      throw error;
+    } finally {
+      isRunning.current = false;
+    }
+  };
+  return { dialog, isOpen, open, onClose, close, run };
 }
 
 type RunState = { isRunning: boolean; error: ApiError | null; result: VNode | null };

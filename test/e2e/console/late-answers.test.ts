@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { httpClient, type HttpClient } from '../../support/network/raw-http.ts';
+import { isBrowserInstalled, startBrowser } from '../../support/process/browser.ts';
+import { ConsolePage } from '../../support/process/console-page.ts';
+import { startDaemonProcess } from '../../support/process/daemon-process.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+
+/** Holds back the answers whose method and path begin with `holds`, until `release()`. */
+const holdAnswers = `(() => {
+  const real = window.fetch;
+  const held = [];
+  window.holds = null;
+  window.fetch = async (path, options) => {
+    const name = options.method + ' ' + path;
+    const isHeld = window.holds !== null && name.startsWith(window.holds);
+    const answer = await real(path, options);
+    if (isHeld) await new Promise((resolve) => held.push(resolve));
+    return answer;
+  };
+  window.heldAnswers = () => held.length;
+  window.release = () => { for (const resolve of held.splice(0)) resolve(); };
+})()`;
+
+describe.skipIf(!isBrowserInstalled)(
+  `answers that reach the console late, in a real browser${missing}`,
+  () => {
+    const opened = new AsyncDisposableStack();
+    const directory = opened.use(temporaryDirectory());
+    let admin: { authorization: string };
+    let http: HttpClient;
+    let page: ConsolePage;
+
+    beforeAll(async () => {
+      const listen = { tcp: '127.0.0.1:0', socket: false };
+      const { tcp } = opened.use(await startDaemonProcess(directory.path, { listen }));
+      const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
+      admin = { authorization: `Bearer ${token}` };
+      http = opened.use(httpClient({ tcp }));
+      await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR' });
+      await post('/admin/v1/purchases', {
+        product_key: 'EDITOR',
+        buyer_email: 'ines@example.com',
+        license_key: 'INES',
+      });
+      const browser = opened.use(await startBrowser());
+      page = new ConsolePage(await browser.newPage(), { tcp, admin });
+      await page.signIn({ admin: true });
+      await run(holdAnswers);
+    });
+    afterAll(() => opened.disposeAsync());
+
+    async function post(path: string, json: object): Promise<void> {
+      const { status } = await http.post(path, { headers: admin, json });
+      if (status >= 300) throw new Error(`${path}: ${status}`);
+    }
+
+    async function uses(): Promise<number> {
+      const { body } = await http.get('/admin/v1/licenses/INES', { headers: admin });
+      return (body as { data: { license: { uses: number } } }).data.license.uses;
+    }
+
+    async function run(script: string): Promise<void> {
+      await page.page.evaluate(`${script};0`);
+    }
+
+    async function hold(begin: string): Promise<void> {
+      await run(`window.holds = ${JSON.stringify(begin)}`);
+    }
+
+    async function held(): Promise<void> {
+      await expect.poll(() => page.page.evaluate('window.heldAnswers()')).toBe(1);
+      await run('window.holds = null');
+    }
+
+    const isDialogOpen = (): Promise<boolean> =>
+      page.page.evaluate('document.querySelector("dialog[open]") !== null');
+
+    test('an action whose dialog is closed before its answer is not done twice when the dialog is opened again', async () => {
+      await page.open('licenses/INES', 'INES');
+      await hold('PUT /api/v2/license/usage');
+      await page.press('Record a use');
+      await page.press('Record a use');
+      await held();
+      await page.page.keyboard.press('Escape');
+      expect(await isDialogOpen()).toBe(false);
+      await page.press('Record a use');
+      expect(await isDialogOpen()).toBe(true);
+      const isDisabled = `document.querySelector('dialog[open] button[type=submit]')?.disabled ?? null`;
+      expect(await page.page.evaluate(isDisabled)).toBe(true);
+      await run('window.release()');
+      await expect.poll(isDialogOpen).toBe(false);
+      await page.shows('1 use');
+      expect(await uses()).toBe(1);
+    });
+
+    test('a secret that comes after its dialog was closed is shown', async () => {
+      await page.open('accounts', 'Accounts');
+      await hold('POST /admin/v1/accounts/default/roll-key');
+      await page.press(/^New API key: /);
+      await page.press('New API key');
+      await held();
+      await page.page.keyboard.press('Escape');
+      expect(await isDialogOpen()).toBe(false);
+      await run('window.release()');
+      await page.shows('This is the only time that the new API key is shown.');
+      await page.press('Close');
+      await expect.poll(isDialogOpen).toBe(false);
+    });
+  },
+);
