@@ -106,36 +106,40 @@ const nothing = { items: null, total: null, next: null, error: null };
 export function usePages<Item>(path: string | null, member: string): Pages<Item> {
   const [state, setState] = useState<PageState<Item> & { path: string | null }>({ path, ...nothing });
   const [round, setRound] = useState(0);
-  const current = useRef(path);
-  current.current = path;
+  const latest = useRef(0);
   const read = useCallback(
-    async (from: string, before: readonly Item[]): Promise<void> => {
-      const update = (changed: Partial<PageState<Item>>): void => {
-        if (current.current !== path) return;
-        setState((old) => ({ ...(old.path === path ? old : nothing), error: null, ...changed, path }));
-      };
+    /** `from`: the page after what is shown; null: the first page. */
+    async (from: string | null): Promise<void> => {
+      if (path === null) return;
+      if (from === null) latest.current += 1;
+      const turn = latest.current;
+      // The answer may be late: a later one about the first page, or the same next page, may be shown already.
+      const update = (change: (shown: PageState<Item>) => Partial<PageState<Item>>): void =>
+        setState((old) => {
+          const shown = old.path === path ? old : nothing;
+          if (from === null ? turn !== latest.current : from !== shown.next) return old;
+          return { ...shown, error: null, ...change(shown), path };
+        });
       try {
-        const response = await call('GET', from);
+        const response = await call('GET', from ?? path);
         const { data } = (await response.json()) as { data: Record<string, Item[]> };
         const total = response.headers.get('X-Total-Count');
-        update({
-          items: [...before, ...(data[member] ?? [])],
+        update(({ items }) => ({
+          items: [...(from === null ? [] : (items ?? [])), ...(data[member] ?? [])],
           total: total === null ? null : Number(total),
           next:
             /^<(?<next>[^>]+)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.groups?.['next'] ??
             null,
-        });
+        }));
       } catch (error) {
-        update({ error: asApiError(error) });
+        update(() => ({ error: asApiError(error) }));
       }
     },
     [path, member],
   );
-  useEffect(() => {
-    if (path !== null) void read(path, []);
-  }, [path, read, round]);
+  useEffect(() => void read(null), [read, round]);
   const reload = useCallback(() => setRound((before) => before + 1), []);
   const { items, total, next, error } = state.path === path ? state : nothing;
-  const more = next === null ? null : () => void read(next, items ?? []);
+  const more = next === null ? null : () => void read(next);
   return { items, total, error, more, reload };
 }

@@ -110,5 +110,20 @@ describe.skipIf(!isBrowserInstalled)(
       await page.press('Close');
       await expect.poll(isDialogOpen).toBe(false);
     });
+
+    test('an older answer about a list does not replace a newer one', async () => {
+      await page.open('audit', 'Audit');
+      await page.shows('product.add');
+      await hold('GET /admin/v1/audit');
+      await page.press('Read again');
+      await held();
+      await post('/admin/v1/products', { name: 'Newest', product_key: 'NEWEST' });
+      await page.press('Read again');
+      await page.shows('NEWEST');
+      await run('window.release()');
+      // By then the late answer has been read, and the page shows what it shows.
+      await page.page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))');
+      expect(await page.text()).toContain('NEWEST');
+    });
   },
 );
