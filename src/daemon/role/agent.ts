@@ -114,9 +114,11 @@ function openSync(parts: RoleParts & { reader: Reader }, connected: Connected): 
   return sync;
 }
 
-/** Webhook endpoints get an event. While the disk is full, there is none. */
-function recordState({ reader, writer }: RoleParts & { reader: Reader }, state: 'up' | 'down'): void {
-  if (!reader.webhooks.isUsed()) return;
+/**
+ * Webhook endpoints get an event. While the disk is full, there is none. The state is recorded also without an endpoint:
+ * one that is added later gets the changes from this state.
+ */
+function recordState({ writer }: RoleParts, state: 'up' | 'down'): void {
   writer.write('recordUpstreamState', { state }).catch(() => undefined);
 }
 
