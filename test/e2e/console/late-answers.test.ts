@@ -111,6 +111,36 @@ describe.skipIf(!isBrowserInstalled)(
       await expect.poll(isDialogOpen).toBe(false);
     });
 
+    async function choose(name: string): Promise<void> {
+      await run(`(() => {
+        const input = document.querySelector('input[type=file]');
+        const chosen = new DataTransfer();
+        chosen.items.add(new File(['license_key,buyer_email\\nNEW,new@example.com\\n'], ${JSON.stringify(name)}));
+        input.files = chosen.files;
+        input.dispatchEvent(new Event('change', { bubbles: true }));
+      })()`);
+    }
+
+    test('a file that is being checked cannot be replaced by another one, which would be imported unchecked', async () => {
+      await page.open('exchange', 'Import and export');
+      await choose('first.csv');
+      await hold('POST /admin/v1/licenses/import');
+      await page.press('Check the file');
+      await held();
+      const section = `document.querySelector('input[type=file]').closest('section')`;
+      const isEnabled = `[...${section}.querySelectorAll('input, select')].some((field) => !field.disabled)`;
+      expect(await page.page.evaluate(isEnabled)).toBe(false);
+      await run('window.release()');
+      await page.shows('rejected.');
+      expect(await page.page.evaluate(isEnabled)).toBe(true);
+    });
+
+    test('the name of a chosen file is quoted for a shell in the command', async () => {
+      await page.open('exchange', 'Import and export');
+      await choose('$(id).csv');
+      await expect.poll(() => page.text()).toContain(`latchkey license import '$(id).csv'`);
+    });
+
     test('an older answer about a list does not replace a newer one', async () => {
       await page.open('audit', 'Audit');
       await page.shows('product.add');

@@ -2,7 +2,7 @@ import { useId, useRef, useState } from 'preact/hooks';
 import { type ApiError, asApiError, call, send, withQuery } from '../../api.ts';
 import { count, counted } from '../../format.ts';
 import { Refusal } from '../../parts/action.tsx';
-import { SameCommand } from '../../parts/command.tsx';
+import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
 import { Heading, Section } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -69,6 +69,7 @@ function Import() {
         onFile={(chosen) => (setFile(chosen), reset())}
         product={product}
         onProduct={(chosen) => (setProduct(chosen), reset())}
+        isDisabled={isRunning}
       />
       <div class="filters">
         <button
@@ -89,7 +90,7 @@ function Import() {
       </div>
       <Result state={state} />
       <SameCommand
-        line={`latchkey ${noun} import ${file === null ? 'FILE' : JSON.stringify(file.name)}${product === '' ? '' : ` --product ${product}`}`}
+        line={`latchkey ${noun} import ${file === null ? 'FILE' : quoted(file.name)}${product === '' ? '' : ` --product ${quoted(product)}`}`}
       />
     </Section>
   );
@@ -101,19 +102,22 @@ function ImportFields({
   onFile,
   product,
   onProduct,
+  isDisabled,
 }: {
   noun: Noun;
   onNoun: (noun: Noun) => void;
   onFile: (file: File | null) => void;
   product: string;
   onProduct: (product: string) => void;
+  /** A file is being sent: its result is about these values. */
+  isDisabled: boolean;
 }) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
   const products = useProducts('authority') ?? [];
   return (
     <div class="filters">
-      <NounChoice noun={noun} onNoun={onNoun} />
+      <NounChoice noun={noun} onNoun={onNoun} isDisabled={isDisabled} />
       <div class="field">
         <label for={`${id}-file`}>CSV file</label>
         <input
@@ -121,13 +125,18 @@ function ImportFields({
           ref={input}
           type="file"
           accept=".csv,text/csv"
+          disabled={isDisabled}
           onChange={() => onFile(input.current?.files?.[0] ?? null)}
         />
       </div>
       {noun !== 'coupon' && (
         <div class="field">
           <label for={`${id}-product`}>Product of rows that name none</label>
-          <select id={`${id}-product`} onChange={(event) => onProduct(event.currentTarget.value)}>
+          <select
+            id={`${id}-product`}
+            disabled={isDisabled}
+            onChange={(event) => onProduct(event.currentTarget.value)}
+          >
             <option value="">none</option>
             {products.map(({ product_key: key, name }) => (
               <option key={key} value={key} selected={key === product}>
@@ -208,12 +217,20 @@ function Result({ state }: { state: State }) {
 
 const shownRejected = 100;
 
-function NounChoice({ noun, onNoun }: { noun: Noun; onNoun: (noun: Noun) => void }) {
+function NounChoice({
+  noun,
+  onNoun,
+  isDisabled = false,
+}: {
+  noun: Noun;
+  onNoun: (noun: Noun) => void;
+  isDisabled?: boolean;
+}) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>What</label>
-      <select id={id} onChange={(event) => onNoun(event.currentTarget.value as Noun)}>
+      <select id={id} disabled={isDisabled} onChange={(event) => onNoun(event.currentTarget.value as Noun)}>
         {nouns.map((each) => (
           <option key={each} value={each} selected={each === noun}>
             {meanings[each]}
