@@ -27,6 +27,8 @@ const pollMs = 1_000;
 const leasesEveryMs = 60_000;
 /** How long an attempt may take, in ms. */
 const attemptMs = 10_000;
+/** How often it is logged that the store takes no results, in ms. */
+const reportEveryMs = 60_000;
 /** How long attempts may still take when the process ends, in ms. */
 const endingMs = 2_000;
 
@@ -53,6 +55,7 @@ export class Sender implements WebhookSender {
   readonly #wake: Wake;
   readonly #active = new Map<string, Promise<void>>();
   #leasesAt = -Infinity;
+  #reportedAt = -Infinity;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
@@ -175,7 +178,10 @@ export class Sender implements WebhookSender {
 
   /** The store may be full or away for a while: the next round tries again. */
   #report(error: unknown): void {
-    this.#parts.log.warn({ err: error }, 'events cannot be delivered now');
+    const { clock, log } = this.#parts;
+    if (clock.monotonic() < this.#reportedAt + reportEveryMs) return;
+    this.#reportedAt = clock.monotonic();
+    log.warn({ err: error }, 'events cannot be delivered now');
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import type { WebhookEndpoint } from '../../src/domain/webhook.ts';
@@ -6,6 +7,7 @@ import type { Clock } from '../../src/service/ports.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import type { Sender } from '../../src/webhook/sender.ts';
 import { day, Harness, hour, second } from '../support/harness/service-harness.ts';
+import { silent } from '../support/silent-log.ts';
 import { loopback, openReceiver, openSender, type Receiver } from '../support/app/webhooks.ts';
 
 type Sleeper = { at: number; wake: () => void };
@@ -372,5 +374,34 @@ test('a process that ends while it claims an event lets the attempt go on for tw
   await receiver.until(1);
   harness.pass(2 * second);
   await expect.poll(() => hasEnded).toBe(true);
+  await running;
+});
+
+test('a store that takes no writes is tried every second, and logged once a minute', async () => {
+  await using harness = await SenderHarness.open();
+  await harness.add('http://127.0.0.1/');
+  await harness.sell('ONE');
+  let tries = 0;
+  const logged: string[] = [];
+  const failing = (): Promise<never> => {
+    tries += 1;
+    return Promise.reject(new Error('the disk is full'));
+  };
+  const ending = new AbortController();
+  const sender = await openSender({
+    reader: harness.store,
+    writer: { write: failing },
+    clock: harness.clock(),
+    log: { ...silent, warn: (_, message) => void logged.push(message) },
+  });
+  const running = sender.run(ending.signal);
+  for (let seconds = 1; seconds <= 60; seconds += 1) {
+    await expect.poll(() => tries, { interval: 1 }).toBe(seconds);
+    await setImmediate();
+    harness.pass(second);
+  }
+  expect(logged).toEqual(['events cannot be delivered now']);
+  await expect.poll(() => logged.length).toBe(2);
+  ending.abort();
   await running;
 });
