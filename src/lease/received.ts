@@ -79,6 +79,11 @@ export class DeviceDocuments {
     return done(statement);
   }
 
+  /** Whether one of the root keys has signed a key statement. */
+  async trusts(statement: string): Promise<boolean> {
+    return (await readStatement(statement, this.#roots)).ok;
+  }
+
   /** Checks an answer: signatures, issuer, and that a lease is for this device. */
   async readAnswer(answer: SignedAnswer, knownVersion: number): Promise<Result<ReceivedAnswer>> {
     const { keys } = answer;

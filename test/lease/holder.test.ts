@@ -358,6 +358,25 @@ describe('answers that cannot be trusted', () => {
     expect(device.held.document).not.toEqual(before);
   });
 
+  it('after an exchange of the root keys, the first key statement of the new ones is trusted, and none of the old ones', async () => {
+    await using shop = await open({ refreshMs: hour });
+    const { device, issuer } = shop;
+    issuer.version = 2;
+    await device.verify();
+    const old = { root: issuer.root, version: 3 };
+    await device.crash();
+    Object.assign(issuer, { root: await keyPair(), signing: await keyPair(), version: 1 });
+    await device.run();
+    expect(await device.verify()).toBe('enabled 0 fresh');
+    await issuer.time.advance(2 * hour);
+    await device.renew();
+    expect(await device.verify()).toBe('enabled 0 fresh');
+    Object.assign(issuer, old);
+    await issuer.time.advance(2 * hour);
+    await device.renew();
+    expect(await device.verify()).toBe('enabled 0 grace');
+  });
+
   it('an unsigned refusal never removes a lease', async () => {
     await using shop = await open();
     const { device, issuer } = shop;

@@ -11,6 +11,7 @@ import { Holder } from '../../lease/holder.ts';
 import { DeviceDocuments } from '../../lease/received.ts';
 import { maxExchanges, maxWaits } from '../../lease/renewals.ts';
 import { licenseCredential, tokenCredentials } from '../../service/access/credential.ts';
+import { heldStatement } from '../../service/lease/held-lease.ts';
 import { heldLicenseService } from '../../service/lease/held-license.ts';
 import { logKey } from '../../service/lifecycle/start.ts';
 import type { Reader } from '../../service/tables.ts';
@@ -73,7 +74,9 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
       retryNow: () => holder.renewals.retryNow(),
     },
     async bind() {
-      await bind(parts, { issuer, device: device.kid });
+      const known = heldStatement(reader);
+      const hasOtherRoots = known !== null && !(await documents.trusts(known.text));
+      await bind(parts, { issuer, device: device.kid, hasOtherRoots });
       holder.renewals.retryNow();
     },
     async run(signal) {
@@ -88,9 +91,9 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
 /** Records the issuer and the device in the store, and logs what follows for the leases. */
 async function bind(
   { writer, log }: RoleParts,
-  { issuer, device }: { issuer: string; device: string },
+  { issuer, device, hasOtherRoots }: { issuer: string; device: string; hasOtherRoots: boolean },
 ): Promise<void> {
-  const bound = await writer.write('bindIssuer', { issuer, device });
+  const bound = await writer.write('bindIssuer', { issuer, device, hasOtherRoots });
   if (!bound.ok) throw new Error(bound.problem.detail);
   const { forgotten } = bound.value;
   if (forgotten === 0) return;

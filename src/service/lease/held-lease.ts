@@ -186,14 +186,17 @@ const deviceSetting = 'lease_device';
  * Binds the store to the issuer of the configuration and to the key of this device (its thumbprint). Another issuer knows
  * nothing of the requests and leases of the one before, and another key can neither prove the leases of the one before nor
  * get an answer to its requests: each license key needs a lease again, and uses that were not sent are sent with the next
- * request. Returns the number of these license keys.
+ * request. Returns the number of these license keys. `hasOtherRoots`: other root keys have signed the key statement that is
+ * known here, so that the first statement of the new root keys replaces it, whatever its version.
  */
 export function bindIssuer(
   { heldLeases, settings }: Transaction,
-  { issuer, device }: { issuer: string; device: string },
+  { issuer, device, hasOtherRoots }: { issuer: string; device: string; hasOtherRoots: boolean },
 ): Result<{ forgotten: number }> {
   const [issuerBefore, deviceBefore] = [settings.get(issuerSetting), settings.get(deviceSetting)];
-  if (issuerBefore === issuer && deviceBefore === device)
+  const statement = hasOtherRoots ? heldStatement({ settings }) : null;
+  if (statement !== null) settings.set(statementSetting, JSON.stringify({ ...statement, version: 0 }));
+  else if (issuerBefore === issuer && deviceBefore === device)
     return { ...done({ forgotten: 0 }), unchanged: true };
   settings.set(issuerSetting, issuer);
   settings.set(deviceSetting, device);

@@ -6,6 +6,7 @@ import { readRequest, signDocument, type KeyPair } from '../../../src/lease/docu
 import type { LearningClock } from '../../../src/lease/exchanges.ts';
 import { Holder, type HolderSettings } from '../../../src/lease/holder.ts';
 import { DeviceDocuments } from '../../../src/lease/received.ts';
+import { heldStatement } from '../../../src/service/lease/held-lease.ts';
 import { heldLicenseService } from '../../../src/service/lease/held-license.ts';
 import { mayWait } from '../../../src/service/lease/waiting.ts';
 import type { SignedAnswer } from '../../../src/service/lease/ports.ts';
@@ -21,8 +22,8 @@ import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
 /** The keys of a vendor, and the rules of an authority, behind a network that a test can cut. */
 export class FakeIssuer implements AsyncDisposable {
   readonly authority = new IssuingAuthority();
-  readonly root: KeyPair;
-  readonly signing: KeyPair;
+  root: KeyPair;
+  signing: KeyPair;
   readonly time: VirtualTime;
   version = 1;
   /** `away`: nothing arrives. `lost`: requests arrive, and no answer does. */
@@ -233,7 +234,6 @@ export class HeldDevice extends Harness {
         this.lines.push({ ...fields, level, message });
       };
     valueOf(await this.writer.write('startHolder', { adminTokenDigest: 'd', place: 'here' }));
-    valueOf(await this.writer.write('bindIssuer', { issuer: leaseIssuer, device: this.device.kid }));
     const lifetime = new AbortController();
     const { store: reader, clock } = this;
     // The writer of the harness has a manual clock.
@@ -249,6 +249,10 @@ export class HeldDevice extends Harness {
       roots: [this.issuer.root.jwk],
       random: { bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) },
     });
+    const known = heldStatement(reader);
+    const hasOtherRoots = known !== null && !(await documents.trusts(known.text));
+    const binding = { issuer: leaseIssuer, device: this.device.kid, hasOtherRoots };
+    valueOf(await this.writer.write('bindIssuer', binding));
     const holder = new Holder({
       reader,
       writer,
