@@ -428,6 +428,57 @@ describe('after a restore, changes of coupons', () => {
       expect(harness.latchkey.pushes).toHaveLength(pushes);
     });
   }
+
+  /** The upstream is put back to before all pushes, without these coupons and redemptions. */
+  function restoreUpstream(
+    { latchkey, vendor: { coupons } }: Pushing,
+    codes: string[],
+    orders: string[],
+  ): void {
+    coupons.lose(codes, orders);
+    latchkey.epoch = '0123456789abcdef-2';
+    coupons.store.settings.set('sync_epoch', latchkey.epoch);
+  }
+
+  it('of a restored upstream may be within a limit that they were beyond', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const { coupons } = harness.vendor;
+    coupons.store.settings.set('sync_epoch', harness.latchkey.epoch);
+    await coupons.createCoupon({ usageLimit: 1 });
+    await harness.quote();
+    cutOff(harness);
+    await harness.redeem('A-1');
+    await coupons.redeem('B-1');
+    reconnect(harness);
+    await harness.time.advance(minute);
+    expect(harness.redemption('A-1')).toMatchObject({ overLimit: true });
+    restoreUpstream(harness, [], ['A-1', 'B-1']);
+    await harness.time.advance(2 * minute);
+    expect(coupons.redemption('A-1')).not.toHaveProperty('overLimit');
+    expect(harness.redemption('A-1')).not.toHaveProperty('overLimit');
+  });
+
+  it('of a restored upstream keep redemptions with their coupons, although each gets the former id of another', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const { coupons } = harness.vendor;
+    coupons.store.settings.set('sync_epoch', harness.latchkey.epoch);
+    const codes = ['FIRST', 'SECOND', 'THIRD'];
+    for (const code of codes) {
+      await harness.createCoupon({ code });
+      await harness.redeem(`order of ${code}`, { ...buildCart({}), code });
+    }
+    const orders = codes.map((code) => `order of ${code}`);
+    restoreUpstream(harness, codes, orders);
+    await coupons.createCoupon({ code: 'OTHER' });
+    await harness.time.advance(2 * minute);
+    for (const order of orders) {
+      const { couponId } = coupons.redemption(order) ?? {};
+      expect(couponId).toBeGreaterThan(0);
+      expect(harness.redemption(order)).toMatchObject({ couponId });
+    }
+    const ids = coupons.list().flatMap(({ id, code }) => (codes.includes(code) ? [id] : []));
+    expect([-1, -2, -3].map((id) => harness.store.mirror.get(id)?.coupon.id)).toEqual(ids);
+  });
 });
 
 const page = { limit: 10, offset: 0 };

@@ -3,7 +3,12 @@ import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { confirmTime } from '../lifecycle/current-run.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { adoptCoupon, forgetUnlisted, provisionalIdToAdopt } from '../outbox/provisional-coupon.ts';
+import {
+  adoptCoupon,
+  forgetUnlisted,
+  provisionalIdToAdopt,
+  separateCoupon,
+} from '../outbox/provisional-coupon.ts';
 
 const mirroredAt = 'coupons_mirrored_at';
 
@@ -94,13 +99,9 @@ export function questionCoupons({ mirror, settings }: Transaction): void {
 
 /** If the former instance had another code under this id, this is another coupon. */
 function recognizeInstance(transaction: Transaction, { id, code }: Coupon): void {
-  const { mirror } = transaction;
-  const known = mirror.get(id);
+  const known = transaction.mirror.get(id);
   if (known === null || known.confirmedAt !== unconfirmed || known.coupon.code === code) return;
-  for (const alias of mirror.aliases().filter((each) => each.id === id)) {
-    mirror.alias(alias.provisionalId, null);
-  }
-  separateRedemptions(transaction, id);
+  separateCoupon(transaction, id);
 }
 
 /** Restores the redemptions and aliases of a coupon that the former upstream had, too. */

@@ -2,6 +2,7 @@ import { nextRefreshAt, type LicenseSnapshot } from '../../domain/agent/license-
 import type { License } from '../../domain/license.ts';
 import { endAwait } from '../../domain/outbox/awaited.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
+import { questionCoupons } from '../agent/mirror.ts';
 import { confirmTime, currentRun } from '../lifecycle/current-run.ts';
 import type { ChangesAnswer, Context, FollowRequest } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
@@ -91,6 +92,7 @@ function askAboutCoupons(transaction: Transaction, { epoch }: { epoch: string },
   if (push.epoch === '' || push.epoch === epoch || isOtherStore(push.epoch, epoch)) return;
   if (settings.get(askedSetting) === epoch) return;
   settings.set(askedSetting, epoch);
+  questionCoupons(transaction);
   // The next push shows the same.
   if (!push.isAnswered || operations.pendingCoupons(1).length > 0) return;
   const last = operations.pushedAfter(null, 0).findLast((operation) => isResendable(operation, now));

@@ -27,6 +27,16 @@ function sorted(value: object): [string, unknown][] {
   return Object.entries(value).toSorted(([one], [other]) => one.localeCompare(other));
 }
 
+/**
+ * The upstream was restored, and has given the id of a coupon to another one: the redemptions of the former wait under its
+ * provisional id.
+ */
+export function separateCoupon({ mirror, redemptions }: Transaction, id: number): void {
+  const provisionalIds = mirror.aliases().flatMap((alias) => (alias.id === id ? [alias.provisionalId] : []));
+  for (const provisionalId of provisionalIds) mirror.alias(provisionalId, null);
+  redemptions.renumberCoupon(defaultAccountId, id, provisionalIds[0] ?? mirror.provisionalId());
+}
+
 /** How many coupons of the mirror are read at once. */
 const pageSize = 100;
 

@@ -3,6 +3,7 @@ import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { isLicenseKind, type LicenseOperationKind, type Operation } from '../../domain/outbox/operation.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { isUndecided, type PushedResult, type Reach } from '../../domain/sync/push.ts';
+import { questionCoupons } from '../agent/mirror.ts';
 import type { Context, PushAnswer, PushLimits } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
@@ -376,6 +377,7 @@ export function resumePushes(
   }
   for (const operation of onePerQueue(repeated))
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
+  if (productId === null && push.epoch !== epoch) questionCoupons(transaction);
   pushes.put(productId, { seq: last, isAnswered: true, body: null, epoch });
   noteRenumbering(transaction);
   // What the upstream has said about followed keys since is gone as well.

@@ -7,7 +7,7 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { endAwait, isAwaited, passRefusalOn, refusalOf, withRefusal } from '../../domain/outbox/awaited.ts';
 import { provisionalCoupon } from '../../domain/outbox/coupon-payload.ts';
-import { adoptCoupon, adoptOnceListed } from './provisional-coupon.ts';
+import { adoptCoupon, adoptOnceListed, separateCoupon } from './provisional-coupon.ts';
 import { move } from './queue.ts';
 import { refuseOperation } from './record-response.ts';
 
@@ -31,10 +31,13 @@ export function recordPushedCoupon(
 /** An upstream that was restored may give the coupon another id than before. */
 function adoptAgain(transaction: Transaction, provisionalId: number, created: MirroredCoupon): void {
   const { mirror, redemptions } = transaction;
-  const before = mirror.get(provisionalId)?.coupon.id ?? provisionalId;
-  if (before > 0 && before !== created.coupon.id) {
-    redemptions.renumberCoupon(defaultAccountId, before, created.coupon.id);
-    mirror.remove(before);
+  const { id, code } = created.coupon;
+  const isTaken = (mirror.get(id)?.coupon.code ?? code) !== code;
+  if (isTaken) separateCoupon(transaction, id);
+  const before = mirror.get(provisionalId)?.coupon;
+  if (before !== undefined && before.id > 0 && before.id !== id) {
+    redemptions.renumberCoupon(defaultAccountId, before.id, id);
+    if (before.code === code) mirror.remove(before.id);
   }
   adoptCoupon(transaction, provisionalId, created);
 }

@@ -173,10 +173,12 @@ export function recordRedeemed(
   const answered = stored?.quote.discount ?? null;
   const isOther = stored !== null && quote !== undefined && quote !== null;
   const isAdopted = isOther && isAwaited(operation);
-  if (stored !== null && (isAdopted || overLimit === true)) {
+  // A restored upstream may judge the limit anew.
+  if (stored !== null && (isAdopted || overLimit !== stored.overLimit)) {
+    const { overLimit: _, ...redemption } = stored;
     redemptions.remove(defaultAccountId, order);
     redemptions.add(defaultAccountId, {
-      ...stored,
+      ...redemption,
       ...(isAdopted && { quote: { ...quote, couponId: stored.couponId } }),
       ...(overLimit === true && { overLimit }),
     });

@@ -77,6 +77,18 @@ export class CouponAuthority implements Disposable {
     return this.store.coupons.list(accountId, { limit: 100, offset: 0 });
   }
 
+  /** A restore from a backup of before all pushes, without these coupons, whose ids are given again. */
+  lose(codes: readonly string[], orders: readonly string[]): void {
+    const { coupons, redemptions, sync } = this.store;
+    for (const order of orders) redemptions.remove(accountId, order);
+    for (const { id, code } of this.list()) if (codes.includes(code)) coupons.remove(id);
+    this.#database.exec(
+      "UPDATE sqlite_sequence SET seq = (SELECT coalesce(max(id), 0) FROM coupon) WHERE name = 'coupon'",
+    );
+    for (const { number } of sync.list({ tenant }, { limit: 10, offset: 0 })) sync.remove(number);
+    sync.pruneOutcomes(Number.MAX_SAFE_INTEGER, 100);
+  }
+
   async push(body: string): Promise<PushAnswer> {
     const { agent: agentId, seq, operations } = JSON.parse(body) as Sent;
     const command = { agentId, tenant, seq, digest: body, operations: operations.map(readOperation) };
