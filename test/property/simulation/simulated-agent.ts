@@ -1,10 +1,11 @@
 import { syncControl } from '../../../src/daemon/role/agent.ts';
 import type { ConfiguredProduct } from '../../../src/domain/agent/product.ts';
 import { isFailure } from '../../../src/service/access/records.ts';
+import { agentCheckoutService } from '../../../src/service/agent/checkout.ts';
 import { agentCouponService } from '../../../src/service/agent/coupon.ts';
 import { agentLicenseService } from '../../../src/service/agent/license.ts';
 import { AgentProducts, storedProducts } from '../../../src/service/agent/products.ts';
-import type { CouponService, LicenseService } from '../../../src/service/services.ts';
+import type { CheckoutService, CouponService, LicenseService } from '../../../src/service/services.ts';
 import {
   isEssential,
   type CommandOf,
@@ -46,6 +47,7 @@ import { StepsAfterCommit } from './step-after-commit.ts';
 import { noSync } from '../../support/harness/no-sync.ts';
 
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
+const unknownMs = 10_000;
 const uncounted = { answered: noop, unexpected: noop, pushed: noop };
 
 export type AgentParts = {
@@ -73,6 +75,7 @@ export type AgentParts = {
 export class SimulatedAgent implements Sender {
   readonly licenseService: LicenseService;
   readonly couponService: CouponService;
+  readonly checkoutService: CheckoutService;
   readonly control: SyncControl;
   readonly sync: Sync;
   readonly writer: Writer;
@@ -111,7 +114,7 @@ export class SimulatedAgent implements Sender {
     });
     this.control = syncControl(shared, this.sync);
     const reader = this.#steps.reader(machine.transaction);
-    const answering = { freshness, maxPending: 10_000, timeoutMs, refreshMs };
+    const answering = { freshness, maxPending: 10_000, timeoutMs, refreshMs, unknownMs };
     this.licenseService = agentLicenseService({
       ...shared,
       reader,
@@ -120,7 +123,7 @@ export class SimulatedAgent implements Sender {
       productIds: () => this.products.configured.map(({ id }) => id),
       settings: () => answering,
     });
-    this.couponService = agentCouponService({
+    const couponParts = {
       lists: shared.reader,
       ...shared,
       reader,
@@ -128,7 +131,9 @@ export class SimulatedAgent implements Sender {
       deliveries: this.sync.push,
       isConfigured: () => true,
       settings: () => answering,
-    });
+    };
+    this.couponService = agentCouponService(couponParts);
+    this.checkoutService = agentCheckoutService(couponParts);
   }
 
   /** Starts the process; resolves when its store is in use, or never if it dies on the way. */
@@ -263,7 +268,7 @@ function settingsOf(
     rate: 20,
     concurrency,
     breaker: { failures: 5, openMs: 5_000 },
-    unknownMs: 10_000,
+    unknownMs,
     lookups: { perSecond: 20, maxWaiting: 128 },
     probeMs: 30_000,
     productIds: products.configured.map(({ id }) => id),

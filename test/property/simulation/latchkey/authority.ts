@@ -3,7 +3,12 @@ import type { Dispatcher } from 'undici';
 import { instanceHeader } from '../../../../src/domain/header-names.ts';
 import type { LicenseOperationKind } from '../../../../src/domain/outbox/operation.ts';
 import { failWith, type Problem, type Result } from '../../../../src/domain/problem/problem.ts';
-import type { Principal } from '../../../../src/domain/access/principal.ts';
+import {
+  apiKeyScopes,
+  productSecretScopes,
+  type Principal,
+  type Tenant,
+} from '../../../../src/domain/access/principal.ts';
 import type { App } from '../../../../src/http/app.ts';
 import type { Route } from '../../../../src/http/route.ts';
 import { syncV1Routes } from '../../../../src/http/routes/sync-v1.ts';
@@ -25,6 +30,8 @@ import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import { silent } from '../../../support/silent-log.ts';
 import { readRequest, type LedgerEvent, type Reply } from '../ledger.ts';
 import { Machine } from '../machine.ts';
+import { CouponBook } from './coupon-book.ts';
+import { answerCoupons } from './plain-coupons.ts';
 import type { Uuid7Random } from './random.ts';
 
 export const productKey = 'PRESS';
@@ -34,7 +41,10 @@ const nobody = { actor: null, requestId: null, idempotency: null };
 /** A change of a license that arrived by the plain API: its operation, if an agent has sent it. */
 export type PlainArrival = { operation: string | null; key: string; event: LedgerEvent };
 
-type Backup = { bytes: Uint8Array; arrivals: readonly PlainArrival[] };
+type Backup = { bytes: Uint8Array; arrivals: readonly PlainArrival[]; book: CouponBook };
+
+type CouponChange =
+  'createCoupon' | 'updateCoupon' | 'endCoupon' | 'deleteCoupon' | 'redeemCoupon' | 'voidRedemption';
 
 /** An answer, and the headers that only the authority sends. */
 export type OwnReply = Reply & { headers: Record<string, string> };
@@ -50,8 +60,11 @@ export type AuthoritySabotage = {
 export class SimulatedAuthority implements Disposable {
   /** The secret of the product. */
   secret = 'secret 1';
+  /** The API key of the account; null: it is not accepted. */
+  apiKey: string | null = null;
   /** What arrived by the plain API. */
   arrivals: PlainArrival[] = [];
+  book: CouponBook = new CouponBook();
   instance = '';
   restores = 0;
   machine: Machine = new Machine();
@@ -118,6 +131,14 @@ export class SimulatedAuthority implements Disposable {
     this.arrivals.push({ operation: null, key, event });
   }
 
+  /** The seller, or another program, changes coupons. */
+  async changeCoupons<Name extends CouponChange>(
+    name: Name,
+    command: CommandOf<Name>,
+  ): Promise<CommandResult<Name>> {
+    return await this.#write(name, command);
+  }
+
   /** Removes all outcomes from before an instant, as maintenance does. */
   async prune(before: number): Promise<void> {
     for (let removed = Infinity; removed > 0;) {
@@ -127,7 +148,7 @@ export class SimulatedAuthority implements Disposable {
   }
 
   backUp(): void {
-    this.#backup = { bytes: this.machine.backup(), arrivals: [...this.arrivals] };
+    this.#backup = { bytes: this.machine.backup(), arrivals: [...this.arrivals], book: this.book.clone() };
   }
 
   /** The process ends, and another one starts. */
@@ -147,6 +168,7 @@ export class SimulatedAuthority implements Disposable {
     this.machine[Symbol.dispose]();
     this.machine = new Machine(1, this.#backup.bytes);
     this.arrivals = [...this.#backup.arrivals];
+    this.book = this.#backup.book.clone();
     this.restores += 1;
     ({ writer: this.#writer, changes: this.#changes, server: this.#server } = this.#process());
     if (this.#sabotage.restoresSilently !== true) await this.#write('restore', {});
@@ -155,9 +177,10 @@ export class SimulatedAuthority implements Disposable {
     return true;
   }
 
-  /** Rolls the secret of the product. */
+  /** Rolls the secret of the product, and the API key. */
   roll(): void {
     this.secret = `secret ${Number(this.secret.slice(7)) + 1}`;
+    if (this.apiKey !== null) this.apiKey = `key of ${this.secret}`;
     this.machine.transaction.products.setSecretDigest(productKey, digest(this.secret));
   }
 
@@ -170,9 +193,7 @@ export class SimulatedAuthority implements Disposable {
     const { signal: lifetime } = this.#lifetime;
     const path = new URL(request.path, 'http://authority.invalid').pathname;
     try {
-      const reply = path.startsWith('/sync/v1')
-        ? await this.#handleSync(request, path, AbortSignal.any([signal, lifetime]))
-        : await this.#handlePlain(request, operation);
+      const reply = await this.#answer(request, { path, operation }, AbortSignal.any([signal, lifetime]));
       if (lifetime.aborted) return null;
       return { ...reply, headers: { [instanceHeader.toLowerCase()]: this.instance } };
     } catch (error) {
@@ -205,7 +226,7 @@ export class SimulatedAuthority implements Disposable {
         recordsHistory: false,
       }),
     });
-    const writer = this.#sabotage.writer?.(honest, machine) ?? honest;
+    const writer = this.book.keep(this.#sabotage.writer?.(honest, machine) ?? honest);
     const nextTurn = (): Promise<void> => Promise.resolve();
     const waiting = new WaitingAgents({ reader, changes, clock, log: silent, nextTurn });
     const count = (): void => undefined;
@@ -230,17 +251,38 @@ export class SimulatedAuthority implements Disposable {
     return result;
   }
 
-  async #handleSync(request: Dispatcher.DispatchOptions, path: string, signal: AbortSignal): Promise<Reply> {
+  #answer(
+    request: Dispatcher.DispatchOptions,
+    { path, operation }: { path: string; operation: string | null },
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    const ofRequest = this.#tenantOf(request);
+    if (ofRequest === null) return Promise.resolve(unauthorized);
+    if (path.startsWith('/sync/v1')) return this.#handleSync(request, { path, ofRequest }, signal);
+    if (path.startsWith('/api/v2/license')) return this.#handlePlain(request, operation);
+    return answerCoupons(request, this.machine.transaction, (terms) =>
+      this.#write('createCoupon', { accountId: 'default', terms }),
+    );
+  }
+
+  async #handleSync(
+    request: Dispatcher.DispatchOptions,
+    { path, ofRequest }: { path: string; ofRequest: Tenant },
+    signal: AbortSignal,
+  ): Promise<Reply> {
     const route = syncV1Routes.find((each) => each.path === path && each.method === request.method);
     if (route === undefined) return refusal(failWith('license_not_found', 'no such route').problem);
-    if (!this.#isAuthorized(request)) return unauthorized;
     const text = typeof request.body === 'string' ? request.body : '{}';
-    const handled = await this.#run(route, text, signal);
+    const handled = await this.#run(route, { text, ofRequest }, signal);
     this.#changes.announce(['anything']);
     return handled;
   }
 
-  async #run(route: Route, text: string, signal: AbortSignal): Promise<Reply> {
+  async #run(
+    route: Route,
+    { text, ofRequest }: { text: string; ofRequest: Tenant },
+    signal: AbortSignal,
+  ): Promise<Reply> {
     const raw = new Map(
       Object.entries(JSON.parse(text) as Record<string, unknown>).filter(([, member]) => member !== null),
     );
@@ -248,12 +290,11 @@ export class SimulatedAuthority implements Disposable {
     if (body?.ok === false)
       throw new Error(`the agent sent what is not valid: ${JSON.stringify(body.faults)}`);
     const principal: Principal = {
-      credential: 'product_secret:PRESS',
-      label: null,
+      credential: 'any',
       isOperator: false,
-      tenant,
-      scopes: ['verify', 'use', 'manage'],
-    } as never;
+      tenant: ofRequest,
+      scopes: ofRequest.productKey === null ? apiKeyScopes : productSecretScopes,
+    };
     const app = { syncServer: this.#server, instance: this.instance } as unknown as App;
     const handled = (await route.handle({
       app,
@@ -269,9 +310,8 @@ export class SimulatedAuthority implements Disposable {
 
   async #handlePlain(request: Dispatcher.DispatchOptions, operation: string | null): Promise<Reply> {
     const { what, subject } = readRequest(request);
-    if (!this.#isAuthorized(request)) return unauthorized;
-    if (what === 'list_coupons') return { status: 200, body: { data: { coupons: [] } } };
-    if (what === 'create_coupon' || what === 'get_coupon') throw new Error('there are no coupons here');
+    if (what === 'list_coupons' || what === 'create_coupon' || what === 'get_coupon')
+      throw new Error('coupons have an answer of their own');
     const license = this.machine.transaction.licenses.get(subject);
     if (license === null) return refusal(failWith('license_not_found', 'There is none.').problem);
     if (what === 'verify') return { status: 200, body: { data: serializeLicense(license) } };
@@ -282,8 +322,12 @@ export class SimulatedAuthority implements Disposable {
     return { status: 200, body: { data: serializeLicense(changed.value) } };
   }
 
-  #isAuthorized({ headers }: Dispatcher.DispatchOptions): boolean {
-    return (headers as Record<string, string>)['product-secret-key'] === this.secret;
+  /** What the credential of a request gives access to; null: nothing. */
+  #tenantOf({ headers }: Dispatcher.DispatchOptions): Tenant | null {
+    const sent = headers as Record<string, string>;
+    if (sent['product-secret-key'] === this.secret) return tenant;
+    const isApiKey = this.apiKey !== null && sent['service-api-key'] === this.apiKey;
+    return isApiKey ? { ...tenant, productKey: null } : null;
   }
 }
 

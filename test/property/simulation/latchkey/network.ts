@@ -72,8 +72,8 @@ export class LatchkeyNetwork {
       send: async (request, signal, limitMs = timeoutMs) => {
         if (sender.isDead) return await new Promise<never>(() => undefined);
         this.requests += 1;
-        const isPlain = !request.path.startsWith('/sync/v1');
-        if (!isPlain) this.#notePush(request);
+        const isPlain = request.path.startsWith('/api/v2');
+        if (request.path.startsWith('/sync/v1')) this.#notePush(request);
         const operation = isPlain ? this.#operationOf(request, sender) : null;
         const ending = new AbortController();
         const end = (): void => ending.abort();
@@ -97,9 +97,9 @@ export class LatchkeyNetwork {
     this.asked.set(path, (this.asked.get(path) ?? 0) + 1);
     if (!path.endsWith('/push') || typeof body !== 'string') return;
     const { operations } = JSON.parse(body) as {
-      operations: { id: string; kind: string; license_key: string }[];
+      operations: { id: string; kind: string; license_key?: string }[];
     };
-    for (const { id, kind, license_key: key } of operations) this.pushed.set(id, { kind, key });
+    for (const { id, kind, license_key: key = '' } of operations) this.pushed.set(id, { kind, key });
     const firstUse = operations.findIndex(({ kind }) => kind === 'usage' || kind === 'decrease');
     const behind = operations.slice(firstUse).find(({ kind }) => kind === 'disable');
     const { license_key: key } = behind ?? {};

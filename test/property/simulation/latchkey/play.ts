@@ -1,6 +1,7 @@
 import { SeededRandom } from '../seeded-random.ts';
 import { longestBackoffMs, refreshMs } from '../machine.ts';
 import { quietMs, timeoutMs } from '../network.ts';
+import { addSharedCoupon, askForCoupons } from './coupons.ts';
 import { checkLatchkeyAtRest, checkLatchkeyStep } from './invariants.ts';
 import { calm } from './network.ts';
 import { drawLatchkeyTroubles, latchkeyTroubles } from './trouble.ts';
@@ -80,6 +81,7 @@ class LatchkeyPlay {
     const world = this.#world;
     for (const name of world.troubles) latchkeyTroubles[name].begin?.(world);
     await world.begin();
+    if (world.troubles.has('coupons')) await addSharedCoupon(world);
   }
 
   async step(): Promise<void> {
@@ -97,6 +99,7 @@ class LatchkeyPlay {
     else if (dice < 0.72) this.#changeWeather();
     else if (dice < 0.75) site.agent.die();
     else if (dice < 0.92) await this.#makeTrouble(site, key);
+    if (world.troubles.has('coupons')) await askForCoupons(world, site);
     await world.pass(random.pick([0, 10, 200, 1_000, 1_000, 5_000, 15_000, 60_000]));
   }
 
@@ -112,13 +115,15 @@ class LatchkeyPlay {
     for (const name of world.troubles) await latchkeyTroubles[name].heal?.(world);
     await world.pass(2 * timeoutMs);
     for (const { agent } of world.sites) {
-      const { state, pausedProducts } = agent.sync.limiter.status();
-      if (state === 'paused' || pausedProducts.length > 0) await agent.control.resume(aPerson);
+      const { state, pausedProducts, couponsPaused } = agent.sync.limiter.status();
+      const isRefused = pausedProducts.length > 0 || (couponsPaused && world.troubles.has('coupons'));
+      if (state === 'paused' || isRefused) await agent.control.resume(aPerson);
     }
     await this.#drain();
     // What is late has arrived by then.
     await world.pass(quietMs + latestMs);
     for (const site of world.sites) for (const key of world.keys.keys()) site.verify(key);
+    if (world.troubles.has('coupons')) for (const { agent } of world.sites) agent.sync.coupons.refresh();
     await world.pass(1.3 * refreshMs);
   }
 

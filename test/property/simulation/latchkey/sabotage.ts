@@ -55,6 +55,26 @@ export const latchkeySabotages: Readonly<Record<string, Corruption>> = {
     troubles: ['authority_restore', 'seller'],
     breaks: /at rest/,
   },
+  'changes of coupons with new ids after a lost answer': {
+    sabotage: { agent: { syncUpstream: renamed } },
+    troubles: ['coupons'],
+    breaks: /nobody has made|lost:/,
+  },
+  'a void that gives two uses back': {
+    sabotage: { authority: { writer: generous } },
+    troubles: ['coupons'],
+    breaks: /count:/,
+  },
+  'the limit of a coupon not looked at': {
+    sabotage: { authority: { writer: unlimited } },
+    troubles: ['coupons', 'others'],
+    breaks: /limit:/,
+  },
+  'an answer to a caller that is not remembered': {
+    sabotage: { agent: { writer: absentMinded } },
+    troubles: ['coupons', 'others'],
+    breaks: /lost:/,
+  },
 };
 
 function idle(writer: Writer, name: UseCaseName): Writer {
@@ -185,5 +205,57 @@ function deafToResets(upstream: SyncUpstream): SyncUpstream {
         ? { ...outcome, value: { ...outcome.value, isReset: false } }
         : outcome;
     },
+  });
+}
+
+function renamed(upstream: SyncUpstream, { database }: Machine): SyncUpstream {
+  return replaced(upstream, {
+    async push(reach, ...parameters) {
+      const outcome = await upstream.push(reach, ...parameters);
+      if (reach !== null || outcome.outcome !== 'ambiguous') return outcome;
+      database.exec("UPDATE push SET answered = 1, body = NULL WHERE product_key = ''");
+      database.exec(
+        `UPDATE outbox SET id = substr(id, 1, 15) || printf('%03x', attempts) || substr(id, 19),
+           state = 'pending', base_uses = NULL, sent_at = NULL, push_seq = NULL
+         WHERE state = 'in_flight' AND product_key IS NULL`,
+      );
+      return outcome;
+    },
+  });
+}
+
+function generous(writer: Writer, { database }: Machine): Writer {
+  return between(writer, async (asked, command, write) => {
+    const result = await write(command);
+    if (asked !== 'applyPush') return result;
+    const { operations } = command as CommandOf<'applyPush'>;
+    if (operations.some(({ kind }) => kind === 'void'))
+      database.exec('UPDATE redemption_count SET count = count - 1 WHERE count > 0');
+    return result;
+  });
+}
+
+/** Each redemption counts as one whose caller has been answered. */
+function unlimited(writer: Writer): Writer {
+  return between(writer, (asked, command, write) => {
+    if (asked !== 'applyPush') return write(command);
+    const { operations, ...others } = command as CommandOf<'applyPush'>;
+    const provisional = operations.map((each) =>
+      each.kind === 'redeem' ? { ...each, provisional: true } : each,
+    );
+    return write({ ...others, operations: provisional } as never);
+  });
+}
+
+/** A refusal of the upstream undoes what a caller was answered without it. */
+function absentMinded(writer: Writer, { database }: Machine): Writer {
+  return between(writer, async (asked, command, write) => {
+    const result = await write(command);
+    if (asked === 'answerRedemption')
+      database.exec(
+        `UPDATE outbox SET payload = json_set(payload, '$.isAwaited', json('true'))
+         WHERE kind = 'redeem' AND state IN ('pending', 'in_flight')`,
+      );
+    return result;
   });
 }

@@ -148,6 +148,13 @@ const bursts: Trouble = {
   },
 };
 
+/** Callers create, redeem and void coupons at each step (`coupons.ts`), besides all that they do to licenses. */
+const coupons: Trouble = {
+  begin({ authority, configuration }) {
+    authority.apiKey = configuration.apiKey;
+  },
+};
+
 export const latchkeyTroubles: Readonly<Record<LatchkeyTroubleName, Trouble>> = {
   others,
   seller,
@@ -163,6 +170,7 @@ export const latchkeyTroubles: Readonly<Record<LatchkeyTroubleName, Trouble>> = 
   person,
   full,
   bursts,
+  coupons,
 };
 
 const names = Object.keys(latchkeyTroubles) as LatchkeyTroubleName[];

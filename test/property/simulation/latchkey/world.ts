@@ -1,4 +1,8 @@
-import type { LicenseOperationKind, OperationState } from '../../../../src/domain/outbox/operation.ts';
+import type {
+  LicenseOperationKind,
+  OperationKind,
+  OperationState,
+} from '../../../../src/domain/outbox/operation.ts';
 import { protocolOf } from '../../../../src/service/outbox/protocol.ts';
 import { VirtualTime, type VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import { count } from '../history.ts';
@@ -8,6 +12,7 @@ import { SimulatedAgent } from '../simulated-agent.ts';
 import { productKey, SimulatedAuthority, type AuthoritySabotage } from './authority.ts';
 import { LatchkeyNetwork } from './network.ts';
 import { Uuid7Random } from './random.ts';
+import { ToldCoupons } from './told-coupons.ts';
 
 /** The kinds of trouble that a seed has or has not; what each does is in `trouble.ts`. */
 export type LatchkeyTroubleName =
@@ -24,7 +29,8 @@ export type LatchkeyTroubleName =
   | 'plain_first'
   | 'person'
   | 'full'
-  | 'bursts';
+  | 'bursts'
+  | 'coupons';
 
 export type LatchkeySabotage = { agent?: Sabotage; authority?: AuthoritySabotage };
 
@@ -37,7 +43,7 @@ export type LatchkeyWorldOptions = {
 /** An operation in the outbox of an agent. */
 export type OperationRow = {
   id: string;
-  kind: LicenseOperationKind;
+  kind: OperationKind;
   subject: string;
   state: OperationState;
   held: number;
@@ -62,12 +68,14 @@ export class Site implements Disposable {
   /** Changes that were asked for, and those that were answered 2xx, by "key kind". */
   issued: Map<string, number> = new Map();
   answered: Map<string, number> = new Map();
+  /** What callers were told about coupons. */
+  told: ToldCoupons = new ToldCoupons();
   place: string;
   /** Its store has pushed. */
   hasPushed = false;
   readonly #world: Surroundings;
   #clock: VirtualClock;
-  #backup: { bytes: Uint8Array; answered: Map<string, number> } | null = null;
+  #backup: { bytes: Uint8Array; answered: Map<string, number>; told: ToldCoupons } | null = null;
 
   constructor(world: Surroundings, place: string, copied: Uint8Array | null = null) {
     this.#world = world;
@@ -101,7 +109,8 @@ export class Site implements Disposable {
   }
 
   backUp(): void {
-    this.#backup = { bytes: this.machine.backup(), answered: new Map(this.answered) };
+    const { answered, told } = this;
+    this.#backup = { bytes: this.machine.backup(), answered: new Map(answered), told: told.clone() };
   }
 
   /** Another process starts on a backup. `how`: by `latchkey restore`, in another place, or as if nothing had happened. */
@@ -112,6 +121,7 @@ export class Site implements Disposable {
     await this.#world.pass(this.#world.random.pick([1, 500, 20_000]));
     this.#replaceStore(backup.bytes);
     this.answered = new Map(backup.answered);
+    this.told = backup.told.clone();
     this.#world.noteDoubt(this);
     if (how === 'elsewhere') this.place = `${this.place}, elsewhere`;
     await this.#startAnother(how === 'restore');
@@ -179,11 +189,13 @@ export class Site implements Disposable {
     this.hasPushed = false;
     this.issued = new Map(this.machine.kept().map(({ name, kept }) => [name, kept]));
     this.answered = new Map();
+    this.told = new ToldCoupons();
   }
 
   async #startAnother(isRestored = false): Promise<void> {
     this.#clock = this.#clock.restarted(await this.machine.storedTime());
     this.agent = this.#process();
+    this.told.endRequests();
     if (isRestored) await this.unharmed(() => this.agent.writer.write('restore', {}));
     await this.start();
   }
@@ -216,6 +228,7 @@ export class LatchkeyWorld implements Disposable {
   readonly troubles: ReadonlySet<LatchkeyTroubleName>;
   readonly sabotage: LatchkeySabotage | null;
   readonly time: VirtualTime = new VirtualTime();
+  readonly clock: VirtualClock = this.time.clock();
   readonly authority: SimulatedAuthority;
   readonly network: LatchkeyNetwork;
   readonly configuration: Configuration;
@@ -226,13 +239,21 @@ export class LatchkeyWorld implements Disposable {
   readonly broken: string[] = [];
   /** Operations about which the plain protocol may be in doubt. */
   readonly doubted: Set<string> = new Set();
+  /** The codes of coupons that anybody has asked for. */
+  readonly codes: string[] = [];
+  /** Orders, with the codes that they redeem. */
+  readonly orders: Map<string, string> = new Map();
+  /** Orders about which callers asked while their agent spoke the plain protocol, which tells the upstream of no redemption. */
+  readonly keptAtSites: Set<string> = new Set();
+  /** The codes of coupons that the seller has deleted, as `foldCouponCode` makes them. */
+  readonly deleted: Set<string> = new Set();
 
   constructor({ seed, troubles, sabotage }: LatchkeyWorldOptions) {
     const random = new Uuid7Random(seed);
     this.random = random;
     this.troubles = new Set(troubles);
     this.sabotage = sabotage;
-    this.authority = new SimulatedAuthority(this.time.clock(), random, sabotage?.authority);
+    this.authority = new SimulatedAuthority(this.clock, random, sabotage?.authority);
     this.network = new LatchkeyNetwork(this.authority, this.time.clock(), random);
     const isShared = this.troubles.has('others') || this.troubles.has('seller');
     this.configuration = {
@@ -260,6 +281,7 @@ export class LatchkeyWorld implements Disposable {
   /** The configuration gets the secret that is right now, and is reloaded. */
   tellSecret(): void {
     this.configuration.secrets = new Map([[productKey, this.authority.secret]]);
+    this.configuration.apiKey = this.authority.apiKey ?? this.configuration.apiKey;
     for (const { agent } of this.sites) if (!agent.isDead) agent.reload();
   }
 
