@@ -18,7 +18,7 @@ export const latchkeySabotages: Readonly<Record<string, Corruption>> = {
   'a push that is forgotten by a start': {
     sabotage: { agent: { beforeStart: forgetPush } },
     troubles: [],
-    breaks: /identities/,
+    breaks: /identities|counted/,
   },
   'a lost answer taken for a delivery': {
     sabotage: { agent: { syncUpstream: blithely } },
