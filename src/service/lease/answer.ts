@@ -20,6 +20,7 @@ import { logKey } from '../lifecycle/start.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import { decide } from './decision.ts';
+import { isAnsweredElsewhere } from './import.ts';
 
 /** A request of a device whose signature is valid, and what limits the answer. */
 export type LeaseCommand = {
@@ -83,11 +84,14 @@ export async function answerRequest(
     context.digest(JSON.stringify([await logKey(tables), 'challenge', license.licenseKey, device, last.seq]));
   const expected = request.challenge === null ? '' : await challenge();
   const decision = decideSequence(last, { ...request, digest }, expected);
-  if (decision === 'repeated' && stored !== null) return repeat(stored, command);
+  const isRepeated = decision === 'repeated' && stored !== null;
+  if (isRepeated && !isAnsweredElsewhere(stored)) return repeat(stored, command);
   const growth = growthOf(last.uses, request.uses);
   const isContinued = decision === 'continued';
+  // The totals of a repeated request are those that were imported: it is carried out, and counts nothing.
+  const isNext = decision === 'next' || isRepeated;
   // Restored stores of the device and of the issuer may agree in the number, and not in the totals.
-  if (!isContinued && (decision !== 'next' || growth === null)) {
+  if (!isContinued && (!isNext || growth === null)) {
     const sequence = { last: last.seq, challenge: await challenge(), uses: { ...last.uses } };
     return failWith('out_of_sequence', `The last request of this device has the number ${last.seq}.`, {
       sequence,

@@ -5,8 +5,11 @@ import { storedLicenseKey } from '../services.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
-/** An activation of another issuer. The answer to its last request is not imported. */
-export type ActivationRow = { row: number; activation: Omit<Activation, 'answer' | 'digest'> };
+/**
+ * An activation of another issuer. The answer to its last request is not imported. `digest`: empty if the export is one of an
+ * earlier release.
+ */
+export type ActivationRow = { row: number; activation: Omit<Activation, 'answer'> };
 
 type ActivationImport = ImportRows<ActivationRow> & {
   /** Accept only products of this account; null: any. */
@@ -15,8 +18,8 @@ type ActivationImport = ImportRows<ActivationRow> & {
 
 /**
  * Imports activations from another issuer, so that its devices keep their seats. A device whose last request was answered
- * there goes on with the next number. If the answer was lost, the repeated request gets `out_of_sequence`, and the device
- * continues after the challenge. An import can be repeated.
+ * there goes on with the next number. If the answer was lost, the repeated request is known by its digest: it is answered
+ * anew, and its uses do not count again. An import can be repeated.
  */
 export async function importActivations(
   transaction: AuthorityTransaction,
@@ -62,9 +65,7 @@ async function importActivation(
     // Only the moves that still count.
     movedAt: imported.movedAt.filter((at) => at > now - movesWithinMs).toSorted((one, other) => one - other),
     challengedAt: imported.challengedAt.toSorted((one, other) => one - other).slice(-3),
-    // No request has this digest, so that a repeated request is out of sequence.
-    digest: '',
-    answer: { kind: 'refused', problem: outOfSequence },
+    answer: { kind: 'refused', problem: notImported },
   };
   if (stored !== null) return isSame(stored, activation) ? 'unchanged' : taken;
   written.set(`${licenseKey} ${device}`, activation).set(activationId, activation);
@@ -72,7 +73,13 @@ async function importActivation(
   return 'imported';
 }
 
-const outOfSequence = failWith('out_of_sequence', 'This activation was imported.').problem;
+/** No request is answered with this problem and recorded. */
+const notImported = failWith('out_of_sequence', 'This activation was imported.').problem;
+
+/** Whether the answer to the last request of an activation was given by another issuer, and is not known here. */
+export function isAnsweredElsewhere({ answer }: Activation): boolean {
+  return answer.kind === 'refused' && answer.problem.code === notImported.code;
+}
 
 const taken = {
   code: 'taken',

@@ -130,6 +130,7 @@ const activationExport: ExportShape<Activation> = {
     'moved_at',
     'challenged_at',
     'copied_at',
+    'digest',
   ],
   row: (activation) => ({
     activation_id: activation.activationId,
@@ -150,6 +151,7 @@ const activationExport: ExportShape<Activation> = {
     moved_at: activation.movedAt.map(formatDatetime).join(' '),
     challenged_at: activation.challengedAt.map(formatDatetime).join(' '),
     copied_at: activation.copiedAt === null ? null : formatDatetime(activation.copiedAt),
+    digest: activation.digest,
   }),
 };
 

@@ -160,6 +160,11 @@ const activationCells = parameters(
     moved_at: instantsCell.optional(),
     challenged_at: instantsCell.optional(),
     copied_at: instantCell.optional(),
+    digest: textMatching(
+      /^[0-9a-f]{64}$/,
+      64,
+      'must be the digest of the last request (SHA-256, in lower-case hexadecimal)',
+    ).optional(),
   },
   { unknown: 'refused', id: 'ActivationRow' },
 );
@@ -191,6 +196,7 @@ export function activationRow(
     movedAt: cells.movedAt ?? [],
     challengedAt: cells.challengedAt ?? [],
     copiedAt: cells.copiedAt ?? null,
+    digest: cells.digest ?? '',
   };
   return { row, activation };
 }

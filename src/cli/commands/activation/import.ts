@@ -17,6 +17,6 @@ export const command = defineImport({
     'created_at',
     'renewed_at',
   ],
-  optional: ['product_key', 'device_name', 'moved_at', 'challenged_at', 'copied_at'],
+  optional: ['product_key', 'device_name', 'moved_at', 'challenged_at', 'copied_at', 'digest'],
   scope: scopeProduct,
 });

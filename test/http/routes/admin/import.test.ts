@@ -604,6 +604,7 @@ const activation = {
   created_at: '2026-01-01T00:00:00+00:00',
   renewed_at: '2026-02-01T00:00:00+00:00',
   challenged_at: '2026-01-10T00:00:00+00:00 2026-01-11T00:00:00+00:00',
+  digest: 'f'.repeat(64),
 };
 
 test('activations that one issuer exports are imported by another, and an import can be repeated', async () => {
@@ -617,7 +618,7 @@ test('activations that one issuer exports are imported by another, and an import
   expect(file.split('\r\n')[1]).toBe(
     'seat-1,A,press,ddddddddddddddddddddddddddddddddddddddddddd,"Laptop, ""upstairs""",active,7,1770000000123,' +
       '2026-03-01T00:00:00+00:00,2026-05-30T00:00:00+00:00,5,2,2026-01-01T00:00:00+00:00,2026-02-01T00:00:00+00:00,,' +
-      '2026-01-10T00:00:00+00:00 2026-01-11T00:00:00+00:00,',
+      `2026-01-10T00:00:00+00:00 2026-01-11T00:00:00+00:00,,${'f'.repeat(64)}`,
   );
   expect(reportOf(await postCsv('activations/import', file))).toEqual({
     imported: 0,
@@ -646,7 +647,7 @@ test('activations that one issuer exports are imported by another, and an import
   expect(reportOf(await send('activations/import', file, 'text/csv'))).toMatchObject({ imported: 1 });
   const imported = await other.app.reader.activations.get('seat-1');
   expect(imported).toEqual(await opened.app.reader.activations.get('seat-1'));
-  expect(imported).toMatchObject({ seq: 7, uses: { recorded: 5, returned: 2 } });
+  expect(imported).toMatchObject({ seq: 7, uses: { recorded: 5, returned: 2 }, digest: 'f'.repeat(64) });
 });
 
 test.each([
@@ -654,6 +655,7 @@ test.each([
   ['the license is unknown', { license_key: 'NONE' }, 'license_not_found'],
   ['the license is of another product', { product_key: 'other' }, 'license_not_found'],
   ['the device is no thumbprint', { device: 'laptop' }, 'malformed'],
+  ['the digest is none', { digest: 'F'.repeat(64) }, 'malformed'],
   ['the state is unknown', { state: 'gone' }, 'not_one_of'],
   ['the id is taken', { device: 'e'.repeat(43) }, 'taken'],
   ['the device has another activation', { activation_id: 'seat-2' }, 'taken'],
