@@ -54,6 +54,7 @@ export type ProblemCode =
   | 'out_of_sequence'
   | 'sequence_reused'
   | 'activation_blocked'
+  | 'lease_request_unanswered'
   | 'not_a_holder'
   | 'not_an_issuer'
   | 'body_too_large'

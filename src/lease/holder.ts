@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { actForLease, heldVerdict, nextAct, pendingUses } from '../domain/held-lease.ts';
-import type { HeldLease } from '../domain/lease.ts';
+import { actForLease, heldVerdict, nextAct, pendingUses, requestedUses } from '../domain/held-lease.ts';
+import type { HeldLease, LeaseAct } from '../domain/lease.ts';
 import { parsePlainLicenseKey } from '../domain/license.ts';
 import {
   done,
@@ -16,6 +16,7 @@ import type { HeldLicenses } from '../service/lease/held-license.ts';
 import type { HeldLeaseStatus, LeaseHolder, ProgramAnswer, SignedAnswer } from '../service/lease/ports.ts';
 import { raceWithAbort } from '../sync/waiting.ts';
 import { type ExchangeParts, type Exchanged, Exchanges, type Want } from './exchanges.ts';
+import { requestIn } from './received.ts';
 import { Renewals } from './renewals.ts';
 
 export type HolderSettings = {
@@ -119,18 +120,21 @@ export class Holder implements LeaseHolder, HeldLicenses {
     const { reader, writer } = this.#parts;
     const stored = reader.heldLeases.get(storedKey(named.licenseKey));
     if (act === 'end' && (stored === null || stored.seq === 0)) return noLease();
-    const holding =
-      act === 'end'
-        ? await writer.write('endHeldLease', { licenseKey: storedKey(named.licenseKey) })
-        : await this.#hold(named);
+    const holding = act === 'end' && stored !== null ? done(stored) : await this.#hold(named);
     if (!holding.ok) return holding;
     const { value: held } = holding;
+    const { licenseKey } = held;
     const wanted = act === 'end' || held.document?.kind !== 'lease' ? act : 'renew';
-    return await this.renewals.inTurn(held.licenseKey, async () => {
-      if (isRefused) await this.#passRefusal(held.licenseKey);
-      const present = reader.heldLeases.get(held.licenseKey) ?? held;
+    return await this.renewals.inTurn(licenseKey, async () => {
+      if (isRefused) await this.#passRefusal(licenseKey);
+      const present = reader.heldLeases.get(licenseKey) ?? held;
+      const { request } = present;
+      const isSame = request !== null && asksForSame(present, { act: wanted, replaces });
+      // The issuer may have carried it out: under another request its uses would count again.
+      if (!isSame && request !== null && requestedUses(present) > 0) return unanswered(request.act);
+      if (act === 'end') await writer.write('endHeldLease', { licenseKey });
       // The same file again, in case it was lost.
-      if (present.request?.act === wanted && replaces === null) return done(present.request.text);
+      if (isSame) return done(request.text);
       const prepared = await this.#exchanges.prepare(present, { act: wanted, replaces });
       return prepared.request === null ? noLease() : done(prepared.request.text);
     });
@@ -348,6 +352,29 @@ export class Holder implements LeaseHolder, HeldLicenses {
 /** Pasted characters make no other license key: the issuer would see two histories of one device. */
 function storedKey(licenseKey: string): string {
   return parsePlainLicenseKey(licenseKey) ?? licenseKey;
+}
+
+/**
+ * Whether the unanswered request is the one that is asked for. If it reports uses, a renewal and a request for a seat are
+ * the same, because it must be answered first in any case.
+ */
+function asksForSame(
+  held: HeldLease,
+  { act, replaces }: { act: LeaseAct; replaces: string | null },
+): boolean {
+  const { request } = held;
+  if (request === null) return false;
+  if (replaces !== null && requestIn(request.text).replaces !== replaces) return false;
+  const isForLease = act !== 'end' && request.act !== 'end';
+  return request.act === act || (isForLease && requestedUses(held) > 0);
+}
+
+function unanswered(act: LeaseAct): { ok: false; problem: Problem } {
+  const command = `latchkey lease request KEY${act === 'end' ? ' --end' : ''}`;
+  return failWith(
+    'lease_request_unanswered',
+    `An earlier request reports uses, and the issuer may have counted them. Install its answer first; "${command}" writes it again.`,
+  );
 }
 
 function noLease(detail = 'This device has no lease for the license key.'): { ok: false; problem: Problem } {

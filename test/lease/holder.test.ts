@@ -422,6 +422,14 @@ describe('the clock', () => {
   });
 });
 
+const fileRequest = {
+  licenseKey: key,
+  productKey: null,
+  act: 'take',
+  replaces: null,
+  isRefused: false,
+} as const;
+
 describe('files', () => {
   it('the same request is written until its answer is installed, and a file for another device is refused', async () => {
     await using shop = await open({}, { activate: 'explicit' });
@@ -469,6 +477,64 @@ describe('files', () => {
     const next = valueOf(await device.holder.requestFile({ ...request, replaces, isRefused: true }));
     valueOf(await device.holder.install(await issuer.answerFile(next)));
     expect(await device.verify()).toBe('enabled 0 fresh');
+  });
+
+  it('a request with uses is not replaced by another one, because the issuer may have counted them', async () => {
+    await using shop = await open();
+    const { device, issuer } = shop;
+    await device.verify();
+    issuer.network = 'lost';
+    await device.change('usage');
+    await device.renew();
+    await device.change('usage');
+    expect(refusalOf(await device.holder.requestFile({ ...fileRequest, act: 'end' }))).toBe(
+      'lease_request_unanswered',
+    );
+    expect(refusalOf(await device.holder.requestFile({ ...fileRequest, replaces: 'another' }))).toBe(
+      'lease_request_unanswered',
+    );
+    expect(await device.verify()).toBe('enabled 2 fresh');
+    const repeated = valueOf(await device.holder.requestFile(fileRequest));
+    expect(repeated).toBe(issuer.received.at(-1)?.document);
+    valueOf(await device.holder.install(await issuer.answerFile(repeated)));
+    const end = valueOf(await device.holder.requestFile({ ...fileRequest, act: 'end' }));
+    expect(valueOf(await device.holder.requestFile({ ...fileRequest, act: 'end' }))).toBe(end);
+    expect(refusalOf(await device.holder.requestFile(fileRequest))).toBe('lease_request_unanswered');
+    expect(valueOf(await device.holder.requestFile({ ...fileRequest, act: 'end' }))).toBe(end);
+    valueOf(await device.holder.install(await issuer.answerFile(end)));
+    expect(device.held).toMatchObject({ wanted: 'ended', document: { state: 'ended' } });
+    expect(issuer.authority.license.uses).toBe(2);
+  });
+
+  it('a request with uses about a disabled license is written again, and its seat can be given back', async () => {
+    await using shop = await open();
+    const { device, issuer } = shop;
+    await device.verify();
+    await issuer.authority.setEnabled(false);
+    await device.renew();
+    issuer.network = 'lost';
+    await device.change('usage');
+    await device.renew();
+    const repeated = valueOf(await device.holder.requestFile(fileRequest));
+    expect(repeated).toBe(issuer.received.at(-1)?.document);
+    valueOf(await device.holder.install(await issuer.answerFile(repeated)));
+    const end = valueOf(await device.holder.requestFile({ ...fileRequest, act: 'end' }));
+    valueOf(await device.holder.install(await issuer.answerFile(end)));
+    expect(device.held.document).toMatchObject({ state: 'ended' });
+    expect(issuer.authority.license.uses).toBe(1);
+  });
+
+  it('a request with uses that the vendor has refused is passed, so that the seat can be given back', async () => {
+    await using shop = await open();
+    const { device, issuer } = shop;
+    await device.verify();
+    issuer.network = 'lost';
+    await device.change('usage');
+    await device.renew();
+    const end = valueOf(await device.holder.requestFile({ ...fileRequest, act: 'end', isRefused: true }));
+    valueOf(await device.holder.install(await issuer.answerFile(end)));
+    expect(device.held.document).toMatchObject({ state: 'ended' });
+    expect(issuer.authority.license.uses).toBe(1);
   });
 
   it('an earlier answer is not installed after a later one', async () => {

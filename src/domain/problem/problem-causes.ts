@@ -133,6 +133,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'An account has at most 100,000 agents. An agent whose state directory is lost at each start is another agent each time.',
   too_many_keys: 'An agent follows at most 100,000 license keys with one credential.',
   activation_blocked: 'The vendor has blocked the key of this device.',
+  lease_request_unanswered:
+    'Another request than the unanswered one was asked for as a file. The issuer may have counted the uses of the unanswered one, and would count them again.',
   not_a_holder: 'The route or command is for a holder, and this process is an authority or an agent.',
   not_an_issuer: 'The route or command is for an issuer of leases, and this process is a holder.',
   lease_request_invalid:

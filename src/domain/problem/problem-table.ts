@@ -280,6 +280,12 @@ const table = {
     title: 'This device is blocked',
     remedy: 'Ask the vendor of the software. The license key can still be used on other devices.',
   },
+  lease_request_unanswered: {
+    status: 409,
+    title: 'An earlier request with uses is unanswered',
+    remedy:
+      'Install its answer first. The detail names the command that writes it again. If the vendor has refused it, add --refused.',
+  },
   not_a_holder: {
     status: 409,
     title: 'This process has no leases',

@@ -31,7 +31,7 @@ export const command = defineRequest({
     ['latchkey lease request ABCDE-FGHJK-LMNPQ-RSTUV --end > machine.req', 'gives the seat back'],
   ],
   epilogue:
-    'The same request is written again until its answer is installed. It also reports the uses that were counted here.',
+    'The same request is written again until its answer is installed. It also reports the uses that were counted here. While a request with uses is unanswered, no other request is written: the vendor may have counted them.',
   request: (args) => ({
     method: 'POST',
     path: '/agent/v1/lease/request',
