@@ -1,4 +1,4 @@
-import { continuedTotals, dueAt, nextAct, totalsToSend } from '../domain/held-lease.ts';
+import { continuedTotals, nextAct, totalsToSend } from '../domain/held-lease.ts';
 import type { HeldLease, LeaseAct, LeaseRequest, UseTotals } from '../domain/lease.ts';
 import { failWith, type Problem, type Result } from '../domain/problem/problem.ts';
 import type { TimeMark } from '../domain/time.ts';
@@ -33,8 +33,11 @@ export type NextRequest = { act: LeaseAct; replaces?: string | null; nonce?: str
 /** Says what to ask the issuer for, once no request is unanswered; null: nothing. */
 export type Want = (held: HeldLease) => NextRequest | null;
 
-/** What to ask for by itself. `isAsked`: although it is not due. */
-export function dueWant(now: number, isAsked: boolean): Want {
+/** What to ask for by itself. `isAsked`: although it is not due. `dueAt`: when a request is due (epoch ms). */
+export function dueWant(
+  now: number,
+  { isAsked, dueAt }: { isAsked: boolean; dueAt: (held: HeldLease) => number },
+): Want {
   let isFirst = isAsked;
   return (held) => {
     const isDue = isFirst || dueAt(held) <= now;

@@ -4,10 +4,13 @@ import { done, failWith, type Result } from '../domain/problem/problem.ts';
 import type { SignedAnswer } from '../service/lease/ports.ts';
 import type { Random } from '../service/ports.ts';
 import {
+  keyHeader,
   parseRequestClaims,
+  parseStatementClaims,
   requestClaims,
   serializeProof,
   serializeRequest,
+  statementClaims,
   type KeyStatement,
   type PublicJwk,
 } from '../wire/lease.ts';
@@ -17,6 +20,7 @@ import {
   readStatement,
   signDocument,
   signedPartDigest,
+  thumbprintOf,
   type KeyPair,
 } from './documents.ts';
 
@@ -110,9 +114,22 @@ export class DeviceDocuments {
 
 /** The request in a document that this device has signed itself. */
 export function requestIn(document: string): LeaseRequest {
-  const [, payload = ''] = document.split('.');
-  const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
-  return parseRequestClaims(requestClaims.parse(claims));
+  return parseRequestClaims(requestClaims.parse(partOf(document, 1)));
+}
+
+/** The thumbprints of the keys in a key statement that was accepted here. */
+export function keysIn(statement: string): ReadonlySet<string> {
+  const { keys } = parseStatementClaims(statementClaims.parse(partOf(statement, 1)));
+  return new Set(keys.map(({ jwk }) => thumbprintOf(jwk)));
+}
+
+/** The thumbprint of the key that has signed a lease or notice that was accepted here. */
+export function signerOf(document: string): string {
+  return keyHeader.parse(partOf(document, 0)).kid;
+}
+
+function partOf(document: string, index: 0 | 1): unknown {
+  return JSON.parse(Buffer.from(document.split('.')[index] ?? '', 'base64url').toString());
 }
 
 function invalid(detail: string): Result<never> {

@@ -1,10 +1,11 @@
-import { dueAt, mayHaveSeat, pendingUses, warningOf } from '../domain/held-lease.ts';
+import { mayHaveSeat, pendingUses, warningOf } from '../domain/held-lease.ts';
 import type { HeldLease } from '../domain/lease.ts';
 import { counted } from '../domain/text.ts';
 import { formatDatetime } from '../domain/time.ts';
 import { StorageError } from '../service/ports.ts';
 import { KeyedMutex, Wake } from '../sync/waiting.ts';
 import { dueWant, type Exchanged, type ExchangeParts, type Exchanges, type Want } from './exchanges.ts';
+import { DueTimes } from './due-times.ts';
 
 /** How many requests are under way at once, and how many more wait at the issuer. A holder may have 1,000 license keys. */
 export const maxExchanges = 8;
@@ -63,6 +64,7 @@ export type IssuerContact = {
 /** Renews leases, reports uses, gives seats back, and waits at the issuer for changes. */
 export class Renewals {
   readonly #parts: RenewalParts;
+  readonly #due: DueTimes;
   readonly #keys = new Map<string, KeyState>();
   readonly #mutex = new KeyedMutex();
   readonly #wake: Wake;
@@ -81,6 +83,7 @@ export class Renewals {
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
+    this.#due = new DueTimes(parts.reader);
     this.#wake = new Wake(parts.clock);
     this.#ending = parts.lifetime;
   }
@@ -88,7 +91,7 @@ export class Renewals {
   /** Runs until the signal. Rejects if the store fails. */
   async run(signal: AbortSignal): Promise<void> {
     this.#ending = AbortSignal.any([this.#parts.lifetime, signal]);
-    for (const held of this.#parts.reader.heldLeases.all()) this.#note(held);
+    this.#due.noteChange((held) => this.#note(held));
     while (!signal.aborted && this.#storeError === null) {
       this.#start();
       await this.#wake.wait(this.#idleMs(), signal);
@@ -173,6 +176,7 @@ export class Renewals {
   }
 
   #noteKey(licenseKey: string): void {
+    this.#due.noteChange((held) => this.#note(held));
     const held = this.#parts.reader.heldLeases.get(licenseKey);
     if (held === null) this.#keys.delete(licenseKey);
     else this.#note(held);
@@ -182,7 +186,9 @@ export class Renewals {
   #note(held: HeldLease): void {
     const known = this.#keys.get(held.licenseKey);
     const canWait = mayHaveSeat(held) && held.wanted === 'active' && pendingUses(held) === 0;
-    const facts = { dueAt: dueAt(held), canWait };
+    const facts = { dueAt: this.#due.at(held), canWait };
+    // What is due at once does not wait at the issuer.
+    if (facts.dueAt === 0) known?.waiting?.abort();
     if (known !== undefined) Object.assign(known, facts);
     else
       this.#keys.set(held.licenseKey, {
@@ -212,7 +218,7 @@ export class Renewals {
         if (isAway || state.retryAt > monotonic || this.#exchanging >= maxExchanges) continue;
         this.#exchanging += 1;
         this.#task(licenseKey, state, async () => {
-          const want = dueWant(now, state.isAsked);
+          const want = dueWant(now, { isAsked: state.isAsked, dueAt: (held) => this.#due.at(held) });
           state.isAsked = false;
           await this.exchange(licenseKey, want, this.#ending).finally(() => (this.#exchanging -= 1));
         });
@@ -322,7 +328,7 @@ export class Renewals {
     if (exchanged.kind === 'done') {
       state.lastError = null;
       // The answer may be due again at once: an old one, or one of an issuer whose clock is slow.
-      const isDueAgain = pendingUses(exchanged.held) === 0 && dueAt(exchanged.held) <= clock.now();
+      const isDueAgain = pendingUses(exchanged.held) === 0 && this.#due.at(exchanged.held) <= clock.now();
       state.failures = isDueAgain ? state.failures + 1 : 0;
       state.retryAt = isDueAgain ? clock.monotonic() + this.#backoffMs(state.failures + 2) : 0;
       return;

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { maxExchanges, maxWaits } from '../../src/lease/renewals.ts';
+import { signerOf } from '../../src/lease/received.ts';
+import { keyPair } from '../support/builders/lease-builders.ts';
 import { FakeIssuer, HeldDevice } from '../support/harness/holder-harness.ts';
 import { day, hour, key, minute } from '../support/harness/service-harness.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
@@ -17,6 +19,53 @@ test('a disable and an enable at the issuer reach a holder that waits there', as
   await issuer.authority.setEnabled(true);
   await device.until(async () => (await device.verify()) === 'enabled 0 fresh');
   expect(device.held.document?.kind).toBe('lease');
+});
+
+test('leases of a key that a newer statement no longer lists are renewed at once, also while they wait at the issuer', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: day });
+  await using device = await HeldDevice.start(issuer);
+  const keys = Array.from({ length: maxWaits + 4 }, (_, index) => `MANY-${index}`);
+  for (const each of keys) {
+    await issuer.authority.sell(each);
+    await device.verify(each);
+  }
+  await device.crash();
+  await device.run({ loop: true });
+  await device.until(() => issuer.open >= maxWaits);
+  const retired = issuer.signing.kid;
+  issuer.signing = await keyPair();
+  issuer.version += 1;
+  const began = issuer.time.monotonic;
+  await device.change('usage', keys[0]);
+  const isRenewed = (): boolean =>
+    device.store.heldLeases.all().every(({ document }) => signerOf(document?.text ?? '') !== retired);
+  await device.until(isRenewed, 100);
+  expect(issuer.time.monotonic - began).toBeLessThan(5_000);
+  // Then it is quiet again.
+  const sent = issuer.attempts;
+  await device.until(() => issuer.time.monotonic - began > 15_000);
+  expect(issuer.attempts - sent).toBeLessThanOrEqual(maxWaits);
+});
+
+test('a lease of a key that is no longer listed is renewed after a start, and a seat that was given back is not', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: day });
+  await using device = await HeldDevice.start(issuer);
+  for (const each of ['ONE', 'TWO', 'OVER']) {
+    await issuer.authority.sell(each);
+    await device.verify(each);
+  }
+  await device.holder.deactivate('OVER', device.signal);
+  const retired = issuer.signing.kid;
+  issuer.signing = await keyPair();
+  issuer.version += 1;
+  await device.holder.renewals.exchange('ONE', () => ({ act: 'renew' }));
+  const signer = (licenseKey: string): string =>
+    signerOf(device.store.heldLeases.get(licenseKey)?.document?.text ?? '');
+  expect([signer('ONE'), signer('TWO')]).toEqual([issuer.signing.kid, retired]);
+  await device.crash();
+  await device.run({ loop: true });
+  await device.until(() => signer('TWO') === issuer.signing.kid, 100);
+  expect(signer('OVER')).toBe(retired);
 });
 
 test('a use ends the wait: the same document is sent again without a wait, and then the next one', async () => {
