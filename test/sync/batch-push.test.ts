@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
+import { agentIdOf } from '../../src/service/outbox/agent-id.ts';
 import { protocolOf } from '../../src/service/outbox/protocol.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 import { hidden, lostAnswer } from '../support/harness/latchkey-vendor.ts';
@@ -80,6 +81,23 @@ describe('changes for an upstream that is Latchkey', () => {
     const answered = { seq: 1, epoch: harness.latchkey.epoch, results: {}, policy: defaultPolicy };
     await harness.writer.write('recordPush', { productId: 'press', ...answered });
     expect(await plan('other')).toMatchObject([{ id: other.id }]);
+  });
+
+  it('a change that a restored upstream has lost comes back before the changes that wait, and they wait for it', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const { store, latchkey } = harness;
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(minute);
+    expect(store.operations.depth()).toMatchObject({ delivered: 1 });
+    harness.sync.limiter.pause();
+    await harness.change('KEY', 'usage');
+    const agent = agentIdOf(store) ?? '';
+    await harness.writer.write('resumePushes', { productId: 'press', agent, last: 0, epoch: latchkey.epoch });
+    const waiting = store.operations.firstPending('KEY', 'counter', 2);
+    expect(waiting.map(({ seq, nextAt }) => [seq, nextAt !== null])).toEqual([
+      [1, true],
+      [2, false],
+    ]);
   });
 
   it('a push is planned from no more operations than it can send, however many wait', async () => {

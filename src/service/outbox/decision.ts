@@ -17,7 +17,7 @@ import {
   nextProgress,
 } from '../../domain/outbox/operation.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
+import { endWait, move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
 import { isPlainChosen, protocolOf } from './protocol.ts';
@@ -51,9 +51,7 @@ export function decideOperation(
       'The plain protocol sends no redemptions: drop or confirm it, or choose the protocol again.';
     return failWith('operation_not_open', detail);
   }
-  // The operation that was at the front is now behind the retried one.
-  const head = transaction.operations.head(operation.subject, queue);
-  if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
+  const head = endWait(transaction, operation.subject, queue);
   const decided = move(transaction, decision === 'retry' ? asRetried(operation) : operation, event);
   if (head?.progress.state !== 'in_flight') {
     scheduleHead(transaction, operation.subject, queue, { at: context.monotonic });

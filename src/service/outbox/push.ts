@@ -7,6 +7,7 @@ import { questionCoupons } from '../agent/mirror.ts';
 import type { Context, PushAnswer, PushLimits } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
+  endWait,
   licenseKeysOf,
   move,
   putSnapshot,
@@ -365,6 +366,8 @@ export function resumePushes(
   const { sendable, lost } = splitByAge(transaction, { productId, last, delivered, isRestored }, context);
   const inFlight = [...unanswered, ...later].filter(({ progress: { state } }) => state === 'in_flight');
   const repeated = [...inFlight, ...sendable];
+  for (const operation of onePerQueue(repeated))
+    endWait(transaction, operation.subject, queueOfOperation(operation));
   for (const operation of repeated) {
     // The caller of a change that has ended has been answered.
     const isAnswered = operation.progress.state !== 'in_flight' && operation.payload !== null;

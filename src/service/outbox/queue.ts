@@ -94,6 +94,16 @@ export function scheduleHead(
   return head;
 }
 
+/**
+ * Ends the wait of the head of a queue, before an earlier operation comes back into the queue: only a head has a time.
+ * Schedule the head afterwards. Returns the former head.
+ */
+export function endWait({ operations }: Transaction, subject: string, queue: QueueName): Operation | null {
+  const head = operations.head(subject, queue);
+  if (head !== null) operations.put({ ...head, nextAt: null, outage: false });
+  return head;
+}
+
 /** Why an attempt failed, and what the upstream asked for. */
 export type Failure = { detail: string; retryAfterMs: number | null; outage: boolean };
 

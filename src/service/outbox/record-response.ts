@@ -26,6 +26,7 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { isOfOtherUpstream, observeInstance, holdIfElsewhere } from './upstream-state.ts';
 import {
+  endWait,
   nextReconcileAt,
   queueOfOperation,
   move,
@@ -314,8 +315,7 @@ export function reopenOperations(
   const reopened = operations.dead(licenseKey).filter(isMissing);
   for (const queue of new Set(reopened.map(queueOfOperation))) {
     // A retried operation of a person comes after the reopened operations.
-    const head = operations.head(licenseKey, queue);
-    if (head !== null) operations.put({ ...head, nextAt: null, outage: false });
+    endWait(transaction, licenseKey, queue);
     for (const operation of reopened.filter((each) => queueOfOperation(each) === queue)) {
       move(transaction, operation, { type: 'reopen' });
     }

@@ -10,6 +10,7 @@ export function checkLatchkeyStep(world: LatchkeyWorld): void {
     checkProtocol(world, site);
     world.noteDoubt(site);
     checkNothingLost(site);
+    checkWaits(site);
     const operations = site.operations();
     for (const key of world.keys.keys()) {
       checkShown(site, key, operations);
@@ -59,6 +60,17 @@ function checkNothingLost({ machine, answered, issued, place }: Site): void {
       throw new Error(`lost: ${place}: ${name}: ${one} answered, ${two} kept, ${three} issued`);
     }
   }
+}
+
+/** Only the head of a queue has a time. Another one that is due would keep a loop busy without end. */
+function checkWaits({ machine, place }: Site): void {
+  const row = machine.database
+    .prepare(
+      'SELECT subject, queue FROM outbox WHERE next_at IS NOT NULL GROUP BY subject, queue HAVING count(*) > 1',
+    )
+    .get();
+  if (row !== undefined)
+    throw new Error(`waits: ${place}: several operations of ${JSON.stringify(row)} have a time`);
 }
 
 const unfinished = new Set(['pending', 'in_flight', 'uncertain']);
