@@ -55,6 +55,7 @@ const floors: Readonly<Record<string, Allowance>> = {
       'service/outbox/protocol.ts',
       'service/outbox/agent-id.ts',
       'service/outbox/push.ts',
+      'service/outbox/journal.ts',
       'service/status.ts',
       // What an event of a store is, and what became of it.
       'service/store-event.ts',

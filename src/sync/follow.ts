@@ -2,7 +2,7 @@ import { backoffMs } from '../domain/outbox/delivery.ts';
 import { maxFollowed, maxKeysPerAgent, maxWaitS } from '../domain/sync/push.ts';
 import { protocolOf } from '../service/outbox/protocol.ts';
 import { agentIdOf } from '../service/outbox/agent-id.ts';
-import { answeredSeq } from '../service/outbox/push.ts';
+import { answeredSeq } from '../service/outbox/journal.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { ChangesAnswer, Clock, FollowRequest, Log, SyncUpstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';

@@ -100,6 +100,24 @@ describe('changes for an upstream that is Latchkey', () => {
     ]);
   });
 
+  it('an enable is pushed only after no disable can arrive any more that was sent by the plain protocol', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const { latchkey, store, time } = harness;
+    harness.sync.limiter.pause();
+    await harness.change('KEY', 'disable');
+    const disable = store.operations.firstPending('KEY', 'state', 1)[0] as Operation;
+    const reconcileAt = (disable.nextAt ?? 0) + minute;
+    store.operations.put({ ...disable, reconcileAt, progress: { state: 'pending', maybeApplied: true } });
+    await harness.change('KEY', 'enable');
+    harness.sync.limiter.resume();
+    const pushed = (): string[] => latchkey.pushes.map((body) => (body.match(/"kind":"\w+"/g) ?? []).join());
+    await time.advance(59 * second);
+    expect(pushed()).toEqual(['"kind":"disable"']);
+    await time.advance(2 * second);
+    expect(pushed()).toEqual(['"kind":"disable"', '"kind":"enable"']);
+    expect(harness.vendor.licenses.get('KEY')).toMatchObject({ enabled: true });
+  });
+
   it('a push is planned from no more operations than it can send, however many wait', async () => {
     const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
     using harness = await startPushingHarness(keys, { rate: 1_000 });

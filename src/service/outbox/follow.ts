@@ -8,8 +8,8 @@ import type { ChangesAnswer, Context, FollowRequest } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { agentIdOf } from './agent-id.ts';
 import { isOtherStore, leaveStore } from './identity.ts';
-import { isResendable } from './journal.ts';
-import { answeredSeq, mayHaveLost, noPush, type ResumedPushes, resumePushes } from './push.ts';
+import { answeredSeq, isResendable, mayHaveLost, noPush } from './journal.ts';
+import { type ResumedPushes, resumePushes } from './push.ts';
 import { move, putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
 import { reopenOperations } from './record-response.ts';
 

@@ -3,15 +3,35 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import { syncRetentionMs, type Reach } from '../../domain/sync/push.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
+import type { Reader, Transaction } from '../tables.ts';
+import { wasRenumbered } from './agent-id.ts';
 import { protocolOf } from './protocol.ts';
-import type { LostOperations } from './tables.ts';
+import type { LostOperations, Push } from './tables.ts';
 
 /*
  * Finished operations. An upstream that was restored may have lost pushes that it has answered, so the operations of
  * pushes are kept for longer, and are sent again (src/sync/README.md, Between Latchkeys). What can no longer be sent
  * again is counted and reported.
  */
+
+export const noPush: Push = { seq: 0, isAnswered: true, body: null, epoch: '' };
+
+/** The last push of a product that was answered. */
+export function answeredSeq({ pushes }: Pick<Reader, 'pushes'>, productId: string): number {
+  const { seq, isAnswered } = pushes.get(productId) ?? noPush;
+  return isAnswered ? seq : seq - 1;
+}
+
+/**
+ * Whether the upstream was restored and may have lost operations, although it expects the next number. `before`: the epoch
+ * of the last answer.
+ */
+export function mayHaveLost(
+  transaction: Pick<Reader, 'settings'>,
+  { before, epoch }: { before: string; epoch: string },
+): boolean {
+  return before !== '' && before !== epoch && wasRenumbered(transaction);
+}
 
 /** How long finished operations are kept in the plain protocol, which sends none of them again. */
 const plainKeptMs = 7 * dayMs;

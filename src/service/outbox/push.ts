@@ -5,11 +5,12 @@ import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { isUndecided, type PushedResult, type Reach } from '../../domain/sync/push.ts';
 import { questionCoupons } from '../agent/mirror.ts';
 import type { Context, PushAnswer, PushLimits } from '../ports.ts';
-import type { Reader, Transaction } from '../tables.ts';
+import type { Transaction } from '../tables.ts';
 import {
   endWait,
   licenseKeysOf,
   move,
+  nextReconcileAt,
   putSnapshot,
   queueOfOperation,
   scheduleHead,
@@ -20,7 +21,7 @@ import {
 import { agentId, agentIdOf, noteRenumbering, wasRenumbered } from './agent-id.ts';
 import { beginIdentity, isOtherStore, leaveStore, noteConflict } from './identity.ts';
 import { endSuperseded, refuseOperation } from './record-response.ts';
-import { isDelivered, splitByAge } from './journal.ts';
+import { isDelivered, mayHaveLost, noPush, splitByAge } from './journal.ts';
 import { endAwait } from '../../domain/outbox/awaited.ts';
 import { recordCouponRefused, recordPushedCoupon } from './pushed-coupon.ts';
 import { prepareToSend } from '../../domain/outbox/coupon-payload.ts';
@@ -34,8 +35,6 @@ import type { LostOperations, Push, QueueKey } from './tables.ts';
 
 /** `body`: as it was sent before; null: it was never sent. */
 export type PlannedPush = Pick<Push, 'seq' | 'body'> & { agent: string; operations: readonly Operation[] };
-
-export const noPush: Push = { seq: 0, isAnswered: true, body: null, epoch: '' };
 
 /**
  * The push of a reach that is not answered yet; otherwise a new one with the operations that are due, which are in
@@ -96,28 +95,41 @@ function chooseOperations(
   }
   const unread = missing.filter(({ subject }) => isUnread(subject) || isUnasked(subject));
   return {
-    chosen: withinLimits(firstOf(transaction, known, { productId, limit: limits.operations }), limits),
+    chosen: withinLimits(
+      firstOf(transaction, known, { productId, limit: limits.operations, now: context.monotonic }),
+      limits,
+    ),
     keysToRead: [...new Set(unread.map(({ subject }) => subject))],
   };
 }
 
 /** The first pending operations of queues, revocations first. */
 function firstOf(
-  { operations }: Transaction,
+  transaction: Transaction,
   queues: readonly QueueKey[],
-  { productId, limit }: { productId: string; limit: number },
+  { productId, limit, now }: { productId: string; limit: number; now: number },
 ): Operation[] {
+  const { operations } = transaction;
   const heads = queues.flatMap(({ subject, queue }) => operations.firstPending(subject, queue, 1));
   const chosen: Operation[] = [];
   for (const head of revocationsFirst(heads)) {
     if (chosen.length >= limit) break;
     const left = limit - chosen.length;
     const pending = operations.firstPending(head.subject, queueOfOperation(head), left);
-    // A key that is known under another product now may have changes of both.
-    const end = pending.findIndex((operation) => operation.productId !== productId);
+    // A key that is known under another product now may have changes of both. And a disable that left by the plain protocol
+    // may still arrive, after an enable.
+    const end = pending.findIndex(
+      (operation, index) =>
+        operation.productId !== productId || (index > 0 && isDelayed(transaction, operation, now)),
+    );
     chosen.push(...pending.slice(0, end === -1 ? undefined : end));
   }
   return chosen;
+}
+
+function isDelayed(transaction: Transaction, { kind, subject }: Operation, now: number): boolean {
+  if (kind !== 'enable') return false;
+  return nextReconcileAt(transaction, { subject, queue: 'state', asDisable: false }, now) !== null;
 }
 
 /** Each queue stays in order. A queue is a revocation if its first operation is a disable. */
@@ -180,12 +192,6 @@ type RecordPush = {
   results: Results;
   policy: SyncPolicy;
 };
-
-/** The last push of a product that was answered. */
-export function answeredSeq({ pushes }: Pick<Reader, 'pushes'>, productId: string): number {
-  const { seq, isAnswered } = pushes.get(productId) ?? noPush;
-  return isAnswered ? seq : seq - 1;
-}
 
 /** Records the answer to a push. The answer to an older push changes nothing. */
 export function recordPush(
@@ -322,17 +328,6 @@ export type ResumedPushes = { last: number; repeated: number; lost: LostOperatio
 
 /** `agent`: the id that the upstream has answered. */
 type ResumePushes = { productId: Reach; agent: string; last: number; epoch: string };
-
-/**
- * Whether the upstream was restored and may have lost operations, although it expects the next number. `before`: the epoch
- * of the last answer.
- */
-export function mayHaveLost(
-  transaction: Pick<Reader, 'settings'>,
-  { before, epoch }: { before: string; epoch: string },
-): boolean {
-  return before !== '' && before !== epoch && wasRenumbered(transaction);
-}
 
 /**
  * The upstream expects another number. If it has lost pushes, it was restored: the unfinished push and the pushes after `last`
