@@ -59,5 +59,6 @@ test('the limit of a coupon holds over three agents, and each order that was ans
   await first.agent.atRest();
   expect(await redeemed('SURE')).toBe(50 + offline);
   const outboxes = await Promise.all(agents.map((agent) => agent.outbox()));
-  for (const states of outboxes) expect(Object.keys(states)).toEqual(['delivered']);
+  // On a busy machine, all redemptions of an agent may be refused, because the others were first.
+  for (const { delivered: _, ...others } of outboxes) expect(others).toEqual({});
 });
