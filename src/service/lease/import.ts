@@ -18,8 +18,8 @@ type ActivationImport = ImportRows<ActivationRow> & {
 
 /**
  * Imports activations from another issuer, so that its devices keep their seats. A device whose last request was answered
- * there goes on with the next number. If the answer was lost, the repeated request is known by its digest: it is answered
- * anew, and its uses do not count again. An import can be repeated.
+ * there goes on with the next number. If the answer was lost, the issuer knows the repeated request by its digest: it
+ * answers the request, and its uses do not count again. An import can be repeated.
  */
 export async function importActivations(
   transaction: AuthorityTransaction,
@@ -73,7 +73,7 @@ async function importActivation(
   return 'imported';
 }
 
-/** No request is answered with this problem and recorded. */
+/** Marks an activation whose last answer is not known here. No recorded answer is this problem. */
 const notImported = failWith('out_of_sequence', 'This activation was imported.').problem;
 
 /** Whether the answer to the last request of an activation was given by another issuer, and is not known here. */

@@ -116,8 +116,8 @@ function firstOf(
     if (chosen.length >= limit) break;
     const left = limit - chosen.length;
     const pending = operations.firstPending(head.subject, queueOfOperation(head), left);
-    // A key that is known under another product now may have changes of both. And a disable that left by the plain protocol
-    // may still arrive, after an enable.
+    // The changes of a key that is known under another product now may be of both products. An enable waits while an
+    // earlier disable, which left by the plain protocol, may still arrive.
     const end = pending.findIndex(
       (operation, index) =>
         operation.productId !== productId || (index > 0 && isDelayed(transaction, operation, now)),

@@ -173,7 +173,7 @@ export function recordRedeemed(
   const answered = stored?.quote.discount ?? null;
   const isOther = stored !== null && quote !== undefined && quote !== null;
   const isAdopted = isOther && isAwaited(operation);
-  // A restored upstream may judge the limit anew.
+  // After a restore, the upstream decides about the limit again.
   if (stored !== null && (isAdopted || overLimit !== stored.overLimit)) {
     const { overLimit: _, ...redemption } = stored;
     redemptions.remove(defaultAccountId, order);

@@ -150,7 +150,7 @@ async function applyOperations(
     const result = applied.value;
     results.push(result);
     if (operation.id === null || isUndecided(result)) continue;
-    // The outcome of an operation that is sent again is kept anew.
+    // The outcome of an operation that is sent again is kept from now on.
     const outcome = isApplied ? before : outcomeOf(operation.id, result);
     known.set(operation.id, outcome);
     added.set(operation.id, outcome);

@@ -22,7 +22,7 @@ export function authorityStore({
     async followed(query) {
       const confirmedAt = clock.now();
       const read = await reader.sync.followed(query);
-      // No license leaves its product. That a key outside the reach has changed is nobody's business.
+      // No license leaves its product. An agent is not told that a key outside its reach has changed.
       const asked = new Set(query.keys);
       return { ...read, absent: read.absent.filter((key) => asked.has(key)), confirmedAt };
     },
