@@ -16,6 +16,7 @@ import {
 } from './error.ts';
 import { LastKnown, type LastKnownOptions } from './last-known.ts';
 import {
+  checkNow,
   checkTrust,
   leaseRefusals,
   readDocuments,
@@ -125,6 +126,9 @@ export class LatchkeyClient {
   ): Promise<LeaseVerdict> {
     const trust = this.#options.leases;
     if (trust === undefined) throw new ConfigurationError('Give connect() the option leases.');
+    if (typeof fresh !== 'boolean') throw new ConfigurationError('fresh must be true or false.');
+    // Before the request: a mistake of the program is no verdict.
+    const nowMs = now === undefined ? undefined : checkNow(now);
     const nonce = randomBytes(32).toString('base64url');
     const { method, headers, ...rest } = this.#request(
       'GET',
@@ -140,7 +144,7 @@ export class LatchkeyClient {
         readDocuments,
       );
       const minKeysVersion = Math.max(this.#keysVersion, trust.minKeysVersion ?? 0);
-      const verdict = verifyLease({ ...trust, ...documents, minKeysVersion, licenseKey, nonce, now });
+      const verdict = verifyLease({ ...trust, ...documents, minKeysVersion, licenseKey, nonce, now: nowMs });
       this.#keysVersion = Math.max(this.#keysVersion, verdict.keysVersion);
       return verdict;
     } catch (error) {

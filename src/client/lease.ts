@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import {
   ConfigurationError,
   type AgentUnavailableError,
@@ -49,7 +50,7 @@ export interface LeaseCheck extends LeaseTrust, LeaseDocuments {
   readonly licenseKey: string;
   /** The nonce that the program has sent. Without a nonce, a recorded answer is accepted until the lease expires. */
   readonly nonce?: string | null | undefined;
-  /** Default: the system clock. */
+  /** A date, or epoch ms. Default: the system clock. */
   readonly now?: Date | number | undefined;
 }
 
@@ -145,7 +146,8 @@ export function readDocuments(body: unknown): LeaseDocuments | null {
 
 /**
  * Checks what a holder has answered, with the root keys of the vendor alone. Throws a `LeaseError` with one reason if the
- * answer is not to be believed: that is not a "no" of the vendor.
+ * answer is not to be believed: that is not a "no" of the vendor. Throws a `ConfigurationError` if the program itself passes
+ * something wrong, such as an invalid `Date`.
  *
  * @example
  * const said = verifyLease({ ...answer, issuer, product, roots, licenseKey, nonce });
@@ -153,11 +155,17 @@ export function readDocuments(body: unknown): LeaseDocuments | null {
  */
 export function verifyLease(check: LeaseCheck): ValidLease | SignedRefusal {
   const roots = checkTrust(check);
+  const nowMs = checkNow(check.now);
+  checkNonceOption(check);
   const spellings = spellingsOf(check.licenseKey);
   const statement = readStatement(check, roots);
-  const [isLease, isNotice] = [check.lease, check.notice].map((text) => typeof text === 'string');
-  if (isLease === isNotice) throw fault('malformed', 'The answer must have a lease or a notice.');
-  return isNotice ? readNotice(check, statement, spellings) : readLease(check, statement, spellings);
+  const { lease = null, notice = null } = check;
+  if ((lease === null) === (notice === null)) {
+    throw fault('malformed', 'The answer must have a lease or a notice.');
+  }
+  return lease === null
+    ? readNotice(check, statement, spellings)
+    : readLease(check, statement, { spellings, nowMs });
 }
 
 interface Statement {
@@ -192,22 +200,26 @@ function readKey(document: SignedDocument, entry: unknown): Statement['keys'][nu
   return { jwk, notAfter: notAfter as number };
 }
 
-function readLease(check: LeaseCheck, statement: Statement, spellings: readonly string[]): ValidLease {
+function readLease(
+  check: LeaseCheck,
+  statement: Statement,
+  { spellings, nowMs }: { spellings: readonly string[]; nowMs: number },
+): ValidLease {
   const document = parseDocument('lease', check.lease, 'latchkey-lease+jwt');
-  const exp = readCount(document, 'exp');
-  checkIssued(document, check, statement, exp);
+  const expiresAt = readTime(document, 'exp');
+  checkIssued(document, check, statement, expiresAt);
   checkText(document, 'aud', check.product, 'wrong_product');
   const license = readLicense(document.claims['license']);
   if (license === null || !license.enabled) throw malformed(document, 'license');
   checkLicenseKey(document, license.licenseKey, spellings);
-  if (Number(check.now ?? Date.now()) >= exp * 1000) {
-    throw fault('expired', `The lease expired at ${new Date(exp * 1000).toISOString()}.`);
+  if (nowMs >= expiresAt.getTime()) {
+    throw fault('expired', `The lease expired at ${expiresAt.toISOString()}.`);
   }
   return {
     verdict: 'valid',
     license,
     ...readAnswer(document, statement),
-    expiresAt: new Date(exp * 1000),
+    expiresAt,
     refreshAt: readTime(document, 'refresh_at'),
     seats: readSeats(document),
     nonceSignedBy: checkNonce(check, document),
@@ -216,15 +228,15 @@ function readLease(check: LeaseCheck, statement: Statement, spellings: readonly 
 
 function readNotice(check: LeaseCheck, statement: Statement, spellings: readonly string[]): SignedRefusal {
   const document = parseDocument('notice', check.notice, 'latchkey-notice+jwt');
-  checkIssued(document, check, statement, readCount(document, 'issued_at'));
+  checkIssued(document, check, statement, readTime(document, 'issued_at'));
   checkLicenseKey(document, document.claims['license_key'], spellings);
   const reason = noticeStates.find((state) => state === document.claims['state']);
   if (reason === undefined) throw malformed(document, 'state');
   return { verdict: 'refused', reason, isSigned: true, ...readAnswer(document, statement) };
 }
 
-/** Checks that a key of the statement has signed a document, and that the document ends before the key (in seconds). */
-function checkIssued(document: SignedDocument, check: LeaseCheck, statement: Statement, until: number): void {
+/** Checks that a key of the statement has signed a document, and that the document ends before the key. */
+function checkIssued(document: SignedDocument, check: LeaseCheck, statement: Statement, until: Date): void {
   const key = statement.keys.find(({ jwk }) => thumbprintOf(jwk) === document.kid);
   if (key === undefined) {
     throw fault(
@@ -234,7 +246,7 @@ function checkIssued(document: SignedDocument, check: LeaseCheck, statement: Sta
   }
   checkSignature(document, key.jwk);
   checkText(document, 'iss', check.issuer, 'wrong_issuer');
-  if (until > key.notAfter) {
+  if (until.getTime() > key.notAfter * 1000) {
     throw fault('outlives_key', `The ${document.name} is valid for longer than the key that has signed it.`);
   }
 }
@@ -244,13 +256,9 @@ function checkNonce(
   { nonce, proof, product }: LeaseCheck,
   lease: SignedDocument,
 ): ValidLease['nonceSignedBy'] {
-  if (nonce === undefined || nonce === null) {
-    if (typeof proof === 'string')
-      throw new ConfigurationError('A proof needs the nonce that it was asked for.');
-    return null;
-  }
+  if (nonce === undefined || nonce === null) return null;
   const isSignedByIssuer = lease.claims['nonce'] === nonce;
-  if (typeof proof !== 'string') {
+  if (proof === undefined || proof === null) {
     if (isSignedByIssuer) return 'issuer';
     throw fault('wrong_nonce', 'There is no proof for the nonce: the answer may be a recorded one.');
   }
@@ -298,7 +306,9 @@ function readCount(document: SignedDocument, name: string): number {
 
 /** Reads a time in seconds. */
 function readTime(document: SignedDocument, name: string): Date {
-  return new Date(readCount(document, name) * 1000);
+  const time = new Date(readCount(document, name) * 1000);
+  if (Number.isNaN(time.getTime())) throw malformed(document, name);
+  return time;
 }
 
 function checkText(document: SignedDocument, name: string, expected: string, code: LeaseErrorCode): void {
@@ -307,7 +317,12 @@ function checkText(document: SignedDocument, name: string, expected: string, cod
 }
 
 /** Checks what the program itself passes. Returns its root keys. */
-export function checkTrust({ issuer, product, roots, minKeysVersion }: LeaseTrust): readonly PublicKey[] {
+export function checkTrust(trust: LeaseTrust): readonly PublicKey[] {
+  // Plain JavaScript may pass anything.
+  if (typeof trust !== 'object' || (trust as unknown) === null) {
+    throw new ConfigurationError('What a lease is checked against must be an object.');
+  }
+  const { issuer, product, roots, minKeysVersion } = trust;
   if (typeof issuer !== 'string' || issuer === '') throw new ConfigurationError('issuer must be a text.');
   if (typeof product !== 'string' || product === '') throw new ConfigurationError('product must be a text.');
   if (!Array.isArray(roots) || roots.length === 0 || !roots.every(isPublicKey)) {
@@ -316,10 +331,26 @@ export function checkTrust({ issuer, product, roots, minKeysVersion }: LeaseTrus
   if (roots.some((root) => 'd' in root)) {
     throw new ConfigurationError('A root key contains its private part (d): keep that offline.');
   }
-  if (minKeysVersion !== undefined && !Number.isSafeInteger(minKeysVersion)) {
-    throw new ConfigurationError('minKeysVersion must be a whole number.');
+  if (minKeysVersion !== undefined && !(Number.isSafeInteger(minKeysVersion) && minKeysVersion >= 0)) {
+    throw new ConfigurationError('minKeysVersion must be a whole number, 0 or above.');
   }
   return roots;
+}
+
+/** Checks the time that a program passes. Returns epoch ms. With NaN, every lease would be valid for ever. */
+export function checkNow(now: unknown = Date.now()): number {
+  const nowMs = types.isDate(now) ? now.getTime() : now;
+  if (typeof nowMs === 'number' && Number.isFinite(nowMs)) return nowMs;
+  throw new ConfigurationError('now must be a valid Date or a number of ms since 1970.');
+}
+
+function checkNonceOption({ nonce = null, proof = null }: LeaseCheck): void {
+  if (nonce === null && proof !== null) {
+    throw new ConfigurationError('A proof needs the nonce that it was asked for.');
+  }
+  if (nonce !== null && (typeof nonce !== 'string' || nonce === '')) {
+    throw new ConfigurationError('nonce must be a text that is not empty.');
+  }
 }
 
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;

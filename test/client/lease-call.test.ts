@@ -131,3 +131,14 @@ it('the other calls of a program that trusts leases need no secret either', asyn
   expect(holder.counted).toEqual(['license_key=KEY&product_key=RGsF']);
   await expect(connect({ url: holder.url }).use('KEY')).rejects.toThrow(ConfigurationError);
 });
+
+it('a wrong option of the program is an error of the program, and nothing is asked', async () => {
+  await using holder = await startFakeHolder(made);
+  const client = clientOf(holder);
+  const { typed } = vector('a lease that has expired');
+  const wrongOptions = [{ now: Number.NaN }, { now: '2026-03-01' }, { now: null }, { fresh: 'no' }];
+  for (const options of wrongOptions) {
+    await expect(client.lease(typed, options as object)).rejects.toThrow(ConfigurationError);
+  }
+  expect(holder.asked).toEqual([]);
+});

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { ConfigurationError, LeaseError, verifyLease, type LeaseCheck } from '../../src/client/index.ts';
 import { makeLeaseVectors, type LeaseVector } from '../support/lease/vectors.ts';
@@ -216,6 +217,9 @@ it('documents of two vendors, or for two nonces, are never valid together', () =
 
 it.each([
   ['a lease and a notice', { ...valid, notice: disabled.notice }],
+  ['a lease and a notice that is no text', { ...valid, notice: 7 as unknown as string }],
+  ['a lease that is no text', { ...valid, lease: 7 as unknown as string }],
+  ['a proof that is no text', { ...valid, proof: 7 as unknown as string }],
   ['neither a lease nor a notice', { ...valid, lease: undefined }],
   ['no key statement', { ...valid, keys: undefined as unknown as string }],
   ['a document of more than 8 KiB', { ...valid, lease: `${valid.lease}${'A'.repeat(8192)}` }],
@@ -235,10 +239,52 @@ it.each([
   ['no issuer', { issuer: '' }],
   ['no product', { product: undefined as unknown as string }],
   ['a version that is no number', { minKeysVersion: '3' as unknown as number }],
+  ['NaN as the version', { minKeysVersion: Number.NaN }],
+  ['null as the version', { minKeysVersion: null as unknown as number }],
+  ['a version below 0', { minKeysVersion: -1 }],
+  ['an empty nonce', { nonce: '' }],
+  ['a nonce that is no text', { nonce: 7 as unknown as string }],
   ['a license key that is no text', { licenseKey: 7 as unknown as string }],
   ['a proof without a nonce', { nonce: undefined }],
+  ['a proof that is no text without a nonce', { nonce: undefined, proof: 7 as unknown as string }],
 ])('a program that passes %s gets a ConfigurationError', (_, wrong) => {
   expect(() => verifyLease({ ...valid, ...wrong })).toThrow(ConfigurationError);
+});
+
+it('a program that passes no object gets a ConfigurationError', () => {
+  for (const check of [undefined, null, 'lease', 7]) {
+    expect(() => verifyLease(check as unknown as LeaseCheck)).toThrow(ConfigurationError);
+  }
+});
+
+const ended = vector('a lease that has expired');
+
+it.each([
+  ['NaN', Number.NaN],
+  ['an infinite number', Number.POSITIVE_INFINITY],
+  ['an infinite number below 0', Number.NEGATIVE_INFINITY],
+  ['a Date that is not valid', new Date('soon')],
+  ['a date as a text', '2026-03-01T12:00:00Z'],
+  ['a number as a text', String(now)],
+  ['an object', {}],
+  ['a list', [now]],
+  ['null', null],
+  ['true', true],
+  ['a bigint', BigInt(now)],
+  ['a function', () => now],
+])('a program that passes %s as the time gets a ConfigurationError for every lease', (_, time) => {
+  for (const check of [ended, valid, disabled]) {
+    const wrong = { ...check, now: time as unknown as number };
+    expect(() => verifyLease(wrong)).toThrow(ConfigurationError);
+    expect(() => verifyLease(wrong)).toThrow('now must be a valid Date or a number of ms since 1970.');
+  }
+});
+
+it('a lease that has ended is refused for every valid time, also for a Date of another realm', () => {
+  expect(conclude({ ...ended, now: undefined })).toBe('expired');
+  expect(conclude({ ...ended, now: new Date(now) })).toBe('expired');
+  expect(conclude({ ...ended, now: runInNewContext(`new Date(${now})`) as Date })).toBe('expired');
+  expect(conclude({ ...valid, now: runInNewContext(`new Date(${now})`) as Date })).toBe('valid');
 });
 
 it('a message of an error names neither the license key nor a document', () => {
