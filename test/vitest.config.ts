@@ -1,6 +1,7 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { patienceMs } from './support/patience.ts';
 import { postgresPrograms } from './support/postgres/postgres-programs.ts';
+import { NotTestedReporter } from './support/report/not-tested.ts';
 
 // `npm test` runs two projects: 'in process' and 'stories'. `npm run test:all` runs all of them.
 
@@ -60,9 +61,7 @@ const onBothEngines = [
   'test/cli/{every-command,seller}.test.ts',
 ];
 
-if (postgresPrograms === null) {
-  process.stderr.write('PostgreSQL is not installed (apt-get install postgresql): its tests are skipped.\n');
-}
+const leftOut = postgresPrograms === null ? ['the projects on PostgreSQL (apt-get install postgresql)'] : [];
 
 // The limits only end tests that hang. A busy machine takes twenty times as long as an idle one.
 const timeouts = { testTimeout: 300_000, hookTimeout: 300_000 };
@@ -104,6 +103,9 @@ const projectsOnPostgres = [
 const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: 2,
+    reporters: ['default', new NotTestedReporter(leftOut)],
+    // The reporter reads the conditions of skipped tests in their files.
+    includeTaskLocation: true,
     unstubEnvs: true,
     // The default of one second is too short on a busy machine.
     expect: { poll: { timeout: patienceMs } },
