@@ -40,8 +40,8 @@ export function attachResponseCache(
   });
 }
 
-/** What the cache knows of a request that the pipeline handles. */
-type Missed = { fingerprint: Fingerprint; generation: number };
+/** What the cache knows of a request that the pipeline handles. The generations are those at its start. */
+type Missed = { fingerprint: Fingerprint; generation: number; ofCredentials: number };
 
 /** What all responses to requests with the same fingerprint and path have in common. */
 type KnownRequest = {
@@ -57,6 +57,8 @@ class ResponseCache {
   readonly #fingerprints: RequestFingerprints;
   readonly #known = new LRUCache<string, KnownRequest>({ max: maxKnown });
   readonly #missed = new WeakMap<IncomingMessage, Missed>();
+  /** Increases with each change of credentials. */
+  #ofCredentials = 0;
   /** Ends the subscription to changes. */
   readonly close: () => void;
 
@@ -65,7 +67,9 @@ class ResponseCache {
     this.#fingerprints = new RequestFingerprints(app.digest);
     this.close = app.changes.subscribe((changes) => {
       this.#responses.invalidate(changes);
-      if (changes.some((change) => typeof change !== 'object')) this.#known.clear();
+      if (changes.every((change) => typeof change === 'object')) return;
+      this.#ofCredentials += 1;
+      this.#known.clear();
     });
   }
 
@@ -79,7 +83,8 @@ class ResponseCache {
     const { url = '' } = request;
     const cached = this.#responses.get(keyOf(fingerprint, url), now) ?? this.#respondNow(fingerprint, url);
     if (cached === null) {
-      this.#missed.set(request, { fingerprint, generation: this.#responses.generation });
+      const { generation } = this.#responses;
+      this.#missed.set(request, { fingerprint, generation, ofCredentials: this.#ofCredentials });
       return false;
     }
     const principal = credentials.use(cached.knownCredential);
@@ -126,7 +131,7 @@ class ResponseCache {
   add(reply: FastifyReply, body: unknown): void {
     const { raw, state, routeOptions } = reply.request;
     const missed = this.#missed.get(raw);
-    if (missed === undefined || typeof body !== 'string') return;
+    if (missed?.ofCredentials !== this.#ofCredentials || typeof body !== 'string') return;
     const { response: answer, knownCredential } = state ?? {};
     const { route } = routeOptions.config;
     if (!answer?.cacheable || !knownCredential || !route) return;

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { NamedRateLimiter, rateLimiters } from '../../../src/http/entry/admission.ts';
+import {
+  AnnouncedCredentialCache,
+  NamedRateLimiter,
+  rateLimiters,
+} from '../../../src/http/entry/admission.ts';
 import { adminToken, apiKey, openApp, serverOf } from '../../support/app/http-app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
 
@@ -112,4 +116,32 @@ test.each([
   await using opened = await openApp({ dialect: dialects.payhip });
   const server = serverOf(opened.app, { headerAliases: { apiKey: ['x-api-key'], productSecret: [] } });
   expect((await server.inject({ url: '/api/v2/coupons', headers })).statusCode).toBe(status);
+});
+
+test('a token that is revoked while a request reads it is refused at the next request', async () => {
+  await using opened = await openApp();
+  const { app } = opened;
+  const token = { tokenId: 'ops', scopes: ['ops'], productKey: null, accountId: null, label: null } as const;
+  const dates = { createdAt: 0, lastUsedAt: null, expiresAt: null };
+  await opened.write(({ tokens }) => tokens.add({ ...token, ...dates }, app.digest('lk_tok_ops')));
+  const [isRead, isRevoked] = [Promise.withResolvers<null>(), Promise.withResolvers<null>()];
+  const credentials = new AnnouncedCredentialCache(app.changes).cached({
+    ...app.credentials,
+    async find(sent) {
+      const known = await app.credentials.find(sent);
+      isRead.resolve(null);
+      await isRevoked.promise;
+      return known;
+    },
+  });
+  const server = serverOf({ ...app, credentials });
+  const ask = async (): Promise<number> =>
+    (await server.inject({ url: '/statusz', headers: { authorization: 'Bearer lk_tok_ops' } })).statusCode;
+  const during = ask();
+  await isRead.promise;
+  await opened.write(({ tokens }) => tokens.remove('ops'));
+  app.changes.announce(['credentials']);
+  isRevoked.resolve(null);
+  expect(await during).toBe(200);
+  expect(await ask()).toBe(401);
 });

@@ -115,6 +115,29 @@ test('a verify with a token that was revoked is refused although its response wa
   expect(await kept.send(bytes)).toContain(' 401 Unauthorized');
 });
 
+test('a token that is revoked while its verify is answered is refused at the verify of another key', async () => {
+  await using served = await serve();
+  await using http = httpClient(served.listeners.tcp);
+  const purchase = { product_key: 'EDITOR', buyer_email: 'a@example.com', license_key: 'KEY-2' };
+  await http.post('/admin/v1/purchases', { headers: operator, json: purchase });
+  const json = { scopes: ['verify'], product_key: 'EDITOR' };
+  const issued = await http.post('/admin/v1/tokens', { headers: operator, json });
+  const { token, token_id: id } = (issued.body as { data: Record<string, string> }).data;
+  const carrier = bearer(String(token));
+  await using kept = new KeptConnection(served.listeners.tcp);
+  const { licenseService, changes } = served.app;
+  const verifyAsBefore = licenseService.verify.bind(licenseService);
+  using _ = vi.spyOn(licenseService, 'verify').mockImplementationOnce(async (...request) => {
+    const verified = await verifyAsBefore(...request);
+    await http.delete(`/admin/v1/tokens/${String(id)}`, { headers: operator });
+    // The writer announces it.
+    changes.announce(['credentials']);
+    return verified;
+  });
+  expect(await kept.send(verify('KEY-1', carrier))).toContain(' 200 OK');
+  expect(await kept.send(verify('KEY-2', carrier))).toContain(' 401 Unauthorized');
+});
+
 test('a verify with two request ids gets a new id each time', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
