@@ -1,8 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node';
 
-/** What the conditions of `skipIf` mean, in words for people who read the end of a run. */
+/**
+ * What the conditions of `skipIf` mean, in words for people who read the end of a run. `runIf(condition)` has the same
+ * meaning as `skipIf(!condition)`.
+ */
 export const reasons: Readonly<Record<string, string>> = {
+  '!(!isWindows && existsSync(descriptors))': 'the system has no /proc',
+  "!(process.platform === 'linux')": 'the test is about Linux',
+  "!(spawnSync('mkfifo', ['--version']).status === 0)": 'mkfifo is not installed',
+  '!hasAnalyze': 'systemd-analyze is not installed',
+  '!hasTracer': 'strace is not installed (apt-get install strace), or the user is not root',
+  '!isLinux': 'the test is about Linux',
   '!canMount': 'mounting a file system needs root on Linux',
   '!canTest': 'Chromium or script is not installed',
   "!hasProgram('curl')": 'curl is not installed',
@@ -88,15 +97,19 @@ function chainOf(test: TestCase): (TestCase | TestSuite)[] {
   return chain;
 }
 
-/** The condition of the `skipIf` that begins a line of a test file, or the lines before that line. */
+/** The condition of the `skipIf` or `runIf` that begins a line of a test file, or the lines before that line. */
 function conditionAt(file: string, line: number): string | null {
   const before = readFileSync(file, 'utf8').split('\n').slice(0, line).join('\n');
   return conditionsOf(before).at(-1) ?? null;
 }
 
-/** The conditions of every `skipIf` in the text of a test file. */
+/** The condition of every `skipIf`, and the opposite of the condition of every `runIf`, in the text of a test file. */
 export function conditionsOf(text: string): string[] {
-  return [...text.matchAll(/\.skipIf\(((?:[^()]|\([^()]*\))+)\)/g)].map(([, condition = '']) =>
-    condition.trim(),
+  return [...text.matchAll(/\.(skipIf|runIf)\(((?:[^()]|\([^()]*\))+)\)/g)].map(([, name, condition = '']) =>
+    name === 'skipIf' ? condition.trim() : opposite(condition.trim()),
   );
+}
+
+function opposite(condition: string): string {
+  return /^\w+$/.test(condition) ? `!${condition}` : `!(${condition})`;
 }
