@@ -88,6 +88,7 @@ function readListenFile(stateDir: string, platform: NodeJS.Platform): Address[] 
   try {
     if (platform !== 'win32' && (statSync(file).mode & 0o022) !== 0) return [];
     const listen: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (isOfAnother(stateDir, member(listen, 'directory'))) return [];
     const [socket, tcp, certificate] = ['socket', 'tcp', 'certificate'].map((name) => member(listen, name));
     const addresses: Address[] = [];
     const path = textOrNull(socket);
@@ -101,6 +102,12 @@ function readListenFile(stateDir: string, platform: NodeJS.Platform): Address[] 
     // No agent runs there, or this user may not read the file.
     return [];
   }
+}
+
+/** Whether the directory is a copy of the one that an agent has written the file into. */
+function isOfAnother(stateDir: string, directory: unknown): boolean {
+  const { dev, ino } = statSync(stateDir, { bigint: true });
+  return directory !== undefined && directory !== `${dev}:${ino}`;
 }
 
 /**

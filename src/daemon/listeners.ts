@@ -18,7 +18,7 @@ import type { TlsSettings } from '../config/file/certificates.ts';
 import { Certificate } from './certificate.ts';
 import { groupNumber } from './system/process.ts';
 import { replaceFile } from '../store/sqlite/files/private-file.ts';
-import { stateFiles } from '../store/sqlite/files/state-directory.ts';
+import { identityOf, stateFiles } from '../store/sqlite/files/state-directory.ts';
 import type { Log } from '../service/ports.ts';
 import { socketAddress } from '../wire/server/proof.ts';
 
@@ -84,12 +84,12 @@ export async function openListeners(
   // Closed before the servers: a connection to a socket that was created again belongs to its server.
   opening.use(sockets);
   const file = join(stateDir, stateFiles.addresses);
-  const listenJson = (): string => formatListenJson(addresses, certificate, app);
+  // Not read again: a copy may take the place of a directory that was moved away.
+  const directory = identityOf(stateDir);
+  const listenJson = (): string => formatListenJson({ ...addresses, directory }, certificate, app);
   const writeListenJson = (): void => replaceFile(file, listenJson());
   writeListenJson();
-  opening.defer(() => {
-    removeIfThere(file);
-  });
+  opening.defer(() => removeIfThere(file));
   const opened = opening.move();
   return {
     addresses: { ...addresses, sockets: listen.sockets.map(({ path }) => path), public: publicAddress },
@@ -121,13 +121,13 @@ export function isConsoleServed({
 
 /** The text of `listen.json`. */
 function formatListenJson(
-  addresses: Pick<Addresses, 'tcp' | 'socket'>,
+  places: Pick<Addresses, 'tcp' | 'socket'> & { directory: string },
   certificate: Certificate | null,
   { instance }: App,
 ): string {
   // Commands trust this certificate and no other.
   const presented = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
-  return `${JSON.stringify({ ...addresses, ...presented, instance })}\n`;
+  return `${JSON.stringify({ ...places, ...presented, instance })}\n`;
 }
 
 /** The id of a product that the configuration names by its key. */

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { findAddresses, type AddressOptions } from '../../src/client/address.ts';
@@ -10,6 +10,7 @@ import {
 } from '../../src/client/credential.ts';
 import { connect } from '../../src/client/index.ts';
 import { startSandbox } from '../../src/testing.ts';
+import { identityOf } from '../../src/store/sqlite/files/state-directory.ts';
 import { isWindows } from '../support/platform.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 
@@ -224,4 +225,13 @@ it('a missing or invalid credential is a ConfigurationError', async () => {
   await expect(connect({ token: 'two words' }).verify('KEY')).rejects.toThrow(
     'token is not a credential: it must be one word of printable ASCII.',
   );
+});
+
+it('in a copy of a state directory, the addresses of the original are not used', () => {
+  const [stateDir, copy] = [join(directory.path, 'state'), join(directory.path, 'copy')];
+  mkdirSync(stateDir);
+  writeListen(stateDir, { directory: identityOf(stateDir) });
+  cpSync(stateDir, copy, { recursive: true });
+  expect(found({ stateDir })).toContain('http://127.0.0.1:4711');
+  expect(found({ stateDir: copy })).toEqual([expect.stringContaining('latchkey')]);
 });

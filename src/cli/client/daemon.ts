@@ -49,7 +49,9 @@ export async function callDaemon(
   const directory = formatDirectory(location);
   const lookedAt = `It was looked for on ${directory}.`;
   const read = readAddress(location.stateDir);
-  if (!read.ok && read.isAbsent) return (await findLock(location, [])) ?? noDaemon(location, options);
+  if (!read.ok && read.missing !== 'unreadable') {
+    return (await findLock(location, [])) ?? noDaemon(location, options, read.missing === 'copied');
+  }
   if (!read.ok) return fail(exitCode.failed, [...read.lines, lookedAt]);
   const { instance, endpoints } = read.address;
   const credential = withToken ? readToken(location.stateDir) : readProof(location.stateDir);
@@ -150,17 +152,28 @@ function adviceToStart(command: string): readonly string[] {
   return [`Start it: ${command}`, 'To use another daemon, pass --state-dir DIR or --config FILE'];
 }
 
-function noDaemon(location: Location, options: GlobalOptions): Failure {
+function noDaemon(location: Location, options: GlobalOptions, isCopy: boolean): Failure {
+  if (isCopy) return noDaemonOfCopy(location, options);
   if (location.file === null && location.namedBy === 'default') return noConfiguration(location);
   const first = `latchkey: no daemon runs on ${formatDirectory(location)}: there is no listen.json in it`;
   return fail(exitCode.unreachable, [first, ...adviceToStart(startCommand(options, location.stateDir))]);
+}
+
+function noDaemonOfCopy(location: Location, options: GlobalOptions): Failure {
+  const why = 'it is a copy, and its listen.json is that of the original';
+  const lines = [
+    `latchkey: no daemon runs on ${formatDirectory(location)}: ${why}`,
+    'To use the daemon of the original, pass --state-dir DIR or --config FILE',
+    `To start this copy, never while the original runs: ${startCommand(options, location.stateDir)}`,
+  ];
+  return fail(exitCode.unreachable, lines, [why]);
 }
 
 /** The failure if a process has locked the state directory, so that no other daemon can start there; else null. */
 async function findLock(location: Location, tried: readonly string[]): Promise<Failure | null> {
   const { isLocked } = await import('../../store/sqlite/files/lock.ts');
   if (!isLocked(location.stateDir)) return null;
-  const why = tried.length === 0 ? 'there is no listen.json in it' : 'looked at';
+  const why = tried.length === 0 ? 'its addresses are not in listen.json' : 'looked at';
   const lines = [
     `latchkey: a process has locked ${formatDirectory(location)}, and cannot be reached: ${why}`,
     ...tried.map((line) => `  ${line}`),

@@ -6,6 +6,7 @@ import { formatReason } from '../../config/errors.ts';
 import { exitCode } from '../exit-code.ts';
 import { isLoopback } from '../../config/value/address.ts';
 import { openOwnFile } from '../../store/sqlite/files/private-file.ts';
+import { identityOf } from '../../store/sqlite/files/state-directory.ts';
 
 /** An address of the daemon. `certificate` (PEM): the only one that is trusted there; null for plain HTTP. */
 export type Endpoint =
@@ -18,10 +19,13 @@ interface DaemonAddress {
   readonly endpoints: readonly Endpoint[];
 }
 
-/** Where the daemon listens, or why that is not known. `isAbsent`: there is no `listen.json`. */
+/** `absent`: there is no file. `copied`: the file was written into another directory, whose copy this one is. */
+type Missing = 'absent' | 'copied' | 'unreadable';
+
+/** Where the daemon listens, or why that is not known. */
 type AddressResult =
   | { readonly ok: true; readonly address: DaemonAddress }
-  | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
+  | { readonly ok: false; readonly missing: Missing; readonly lines: readonly string[] };
 
 /** Advice for a daemon whose files or responses cannot be read. */
 export const otherVersion: string =
@@ -33,6 +37,7 @@ const listenFile = z.object({
   socket: z.string().nullable(),
   certificate: z.string().optional(),
   instance: z.string(),
+  directory: z.string(),
 });
 
 /**
@@ -46,9 +51,10 @@ export function readAddress(stateDir: string): AddressResult {
   const read = listenFile.safeParse(parse(file.text));
   if (!read.success) {
     const line = `latchkey: ${file.path} cannot be read: ${otherVersion}`;
-    return { ok: false, isAbsent: false, lines: [line] };
+    return { ok: false, missing: 'unreadable', lines: [line] };
   }
-  const { tcp, socket, certificate = null, instance } = read.data;
+  const { tcp, socket, certificate = null, instance, directory } = read.data;
+  if (directory !== identityOf(stateDir)) return { ok: false, missing: 'copied', lines: [] };
   const url = tcp === null ? null : toReachable(tcp);
   const endpoints: Endpoint[] = [];
   if (socket !== null) endpoints.push({ kind: 'socket', path: socket });
@@ -102,10 +108,10 @@ function toReachable(address: string): URL | null {
   return url;
 }
 
-/** The text of a file and the user id of its owner, or why it cannot be read. `isAbsent`: it does not exist. */
+/** The text of a file and the user id of its owner, or why it cannot be read. */
 type StateFile =
   | { readonly ok: true; readonly path: string; readonly text: string; readonly owner: number }
-  | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
+  | { readonly ok: false; readonly missing: Missing; readonly lines: readonly string[] };
 
 const maxBytes = 64 * 1024;
 
@@ -145,14 +151,14 @@ function trustedOwners(path: string): readonly number[] {
 
 function explain(path: string, error: unknown): StateFile {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOENT') return { ...refuse(path, formatReason(error)), isAbsent: true };
+  if (code === 'ENOENT') return { ...refuse(path, formatReason(error)), missing: 'absent' };
   if (code === 'ELOOP') return refuse(path, 'it is a link');
   const advice = code === 'EACCES' ? ['Run this as the user that runs the daemon, or as root.'] : [];
   return refuse(path, formatReason(error), advice);
 }
 
 function refuse(path: string, reason: string, advice: readonly string[] = []): StateFile & { ok: false } {
-  return { ok: false, isAbsent: false, lines: [`latchkey: cannot read ${path}: ${reason}`, ...advice] };
+  return { ok: false, missing: 'unreadable', lines: [`latchkey: cannot read ${path}: ${reason}`, ...advice] };
 }
 
 /** The token to send, and the token in `admin.token` with which the daemon proves itself; null if there is no file. */

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { identityOf } from '../../../src/store/sqlite/files/state-directory.ts';
 import { latchkey, type Outcome } from '../process/command-line.ts';
 import { adminToken, type TestApp } from './http-app.ts';
 import { serveApp } from './http-served.ts';
@@ -18,6 +19,7 @@ export async function openCliShop(changes: Parameters<typeof serveApp>[0] = {}):
   const { tcp, socket } = served.listeners;
   const announced = {
     instance: served.app.instance,
+    directory: identityOf(served.directory),
     tcp: 'tcp' in tcp ? tcp.tcp : null,
     socket: 'socket' in socket ? socket.socket : null,
   };

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { proofOf, socketAddress, tcpAddress } from '../../../src/wire/server/proof.ts';
+import { identityOf } from '../../../src/store/sqlite/files/state-directory.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { socketPath } from '../network/socket-path.ts';
 
@@ -94,9 +95,11 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
   await Promise.all(servers.map((server) => once(server, 'listening')));
   const url = `http://127.0.0.1:${(servers[1].address() as AddressInfo).port}`;
   const announce: FakeDaemon['announce'] = (listeners) =>
-    writeFile(join(directory.path, 'listen.json'), JSON.stringify({ instance: ownInstance, ...listeners }), {
-      mode: 0o600,
-    });
+    writeFile(
+      join(directory.path, 'listen.json'),
+      JSON.stringify({ instance: ownInstance, directory: identityOf(directory.path), ...listeners }),
+      { mode: 0o600 },
+    );
   await announce({ socket, tcp: url });
   await writeFile(join(directory.path, 'admin.token'), `${adminToken}\n`, { mode: 0o600 });
   return {
