@@ -127,3 +127,9 @@ export class CommandError extends Error {
     this.refusal = refusal;
   }
 }
+
+/** Refuses the options that name a daemon, for a command that runs daemons of its own. */
+export function refuseDaemonOptions({ config, stateDir }: GlobalOptions, advice: string): void {
+  for (const [option, value] of Object.entries({ '--config': config, '--state-dir': stateDir }))
+    if (value !== undefined) throw new UsageError(`${option} cannot be given here: ${advice}`);
+}

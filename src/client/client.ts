@@ -73,7 +73,7 @@ const issuerWaitS = 5;
  * agent stopped answering.
  *
  * @example
- * const latchkey = connect({ productSecret: 'secret-of-the-sandbox' });
+ * const latchkey = connect({ productSecret: 'the-product-secret' });
  */
 export function connect(options: ConnectOptions = {}): LatchkeyClient {
   return new LatchkeyClient(options);

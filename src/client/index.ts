@@ -5,7 +5,7 @@
  * @example
  * import { connect } from 'latchkey/client';
  *
- * const latchkey = connect({ url: 'http://127.0.0.1:8787', productSecret: 'secret-of-the-sandbox' });
+ * const latchkey = connect({ url: 'http://127.0.0.1:8787', productSecret: 'the-product-secret' });
  * const verdict = await latchkey.verify('WTKP4-66NL5-HMKQW-GFSCZ');
  * if (verdict.verdict === 'refused') process.exit(1);
  */

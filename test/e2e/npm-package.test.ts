@@ -132,7 +132,7 @@ test('a Node program that installs the package as the guide says calls the agent
   await using sandbox = await startSandbox();
   const text = `
     import { connect } from 'latchkey/client';
-    const latchkey = connect({ productSecret: 'secret-of-the-sandbox' });
+    const latchkey = connect({ productSecret: 'the-product-secret' });
     console.log((await latchkey.verify('WTKP4-66NL5-HMKQW-GFSCZ')).verdict);
   `;
   writeFileSync(join(folder, 'program.mjs'), text);
@@ -143,7 +143,7 @@ test('a Node program that installs the package as the guide says calls the agent
     folder,
   );
   expect(asked).toEqual({ code: 0, out: 'valid\n', err: '' });
-  const commonJs = "require('latchkey/client').connect({ productSecret: 'secret-of-the-sandbox' })";
+  const commonJs = "require('latchkey/client').connect({ productSecret: 'the-product-secret' })";
   writeFileSync(
     join(folder, 'program.cjs'),
     `${commonJs}.verify('WTKP4-66NL5-HMKQW-GFSCZ').then(({ verdict }) => console.log(verdict));`,

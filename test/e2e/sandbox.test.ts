@@ -224,7 +224,7 @@ test('a sandbox that cannot start prints the reason and leaves nothing behind', 
       String(taken.port),
       /^latchkey: another program listens on 127\.0\.0\.1:\d+; choose another: --port\n$/,
     ],
-    ['--write-config', file, /is a file: a folder is needed/],
+    ['--write-config', home.path, /is a folder: name a file, such as \S+\/latchkey\.yaml\n$/],
     ['--credentials', home.path, /^latchkey: --credentials: \S+ cannot be read: it is a folder\n$/],
     ['--credentials', join(home.path, 'none', 'c.json'), /^latchkey: --credentials: there is no folder for /],
     ['--credentials', join(file, 'c.json'), /c\.json cannot be read: not a directory\n$/],
@@ -233,11 +233,7 @@ test('a sandbox that cannot start prints the reason and leaves nothing behind', 
       '/proc/c.json',
       /: --credentials: \/proc\/c\.json cannot be written: no such file or directory\n$/,
     ],
-    [
-      '--write-config',
-      join(file, 'x'),
-      /: --write-config: \S.*\/x\/latchkey\.yaml cannot be written: not a directory\n$/,
-    ],
+    ['--write-config', join(file, 'x'), /: --write-config: \S.*\/x cannot be read: not a directory\n$/],
   ] as const) {
     const { code, err } = await runProcess(['sandbox', option, value], environment);
     expect([code, err]).toEqual([1, expect.stringMatching(reason)]);
@@ -325,39 +321,120 @@ test.each([
   },
 );
 
+test('a sandbox without options has the license key and the credentials that README.md shows', async () => {
+  await using home = temporaryDirectory();
+  await using sandbox = await startSandbox(home.path, '--json');
+  const { address, ...facts } = JSON.parse(sandbox.says()) as Facts;
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  expect(readme).toContain(`-H 'product-secret-key: ${facts.product_secret}'`);
+  expect(readme).toContain(`license_key=${facts.license_key}`);
+  expect(facts.product_key).toBe('RGsF');
+  expect(await verifyAt(address, { address, ...facts })).toBe(200);
+});
+
+const addressOf = (stateDir: string): string => {
+  const { tcp } = JSON.parse(readFileSync(join(stateDir, 'listen.json'), 'utf8')) as { tcp: string };
+  return tcp;
+};
+
 test('a sandbox writes an agent configuration that starts unchanged, and never overwrites another configuration', async () => {
   await using home = temporaryDirectory();
-  const folder = join(home.path, 'agent');
-  await using sandbox = await startSandbox(
-    home.path,
-    '--write-config',
-    folder,
-    '--json',
-    '--dialect',
-    'payhip',
-  );
+  const file = join(home.path, 'agent', 'latchkey.yaml');
+  const options = ['--keep', join(home.path, 'kept'), '--write-config', file, '--dialect', 'payhip'];
+  const sandbox = await startSandbox(home.path, ...options, '--json');
   const facts = JSON.parse(sandbox.says()) as Facts;
-  expect((statSync(facts.configuration).mode & 0o777).toString(8)).toBe('600');
-  const agent = spawn(process.execPath, [program, 'serve', '--config', facts.configuration], {
+  expect([facts.configuration, (statSync(file).mode & 0o777).toString(8)]).toEqual([file, '600']);
+  const text = readFileSync(file, 'utf8');
+  expect(text).toContain('tcp: 127.0.0.1:8787');
+  const agent = spawn(process.execPath, [program, 'serve', '--config', file, '--listen', '127.0.0.1:0'], {
     env: { PATH: process.env['PATH'], HOME: home.path },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(agent, 'close');
   try {
-    const listening = join(folder, 'state', 'listen.json');
-    await vi.waitFor(() => expect(existsSync(listening)).toBe(true), patience);
-    const { tcp } = JSON.parse(readFileSync(listening, 'utf8')) as { tcp: string };
-    expect(await verifyAt(tcp, facts)).toBe(200);
-    expect(await verifyAt(tcp, { ...facts, license_key: 'MISTYPED' })).toBe(400);
+    const stateDir = join(home.path, 'agent', 'latchkey-state');
+    await vi.waitFor(() => expect(existsSync(join(stateDir, 'listen.json'))).toBe(true), patience);
+    expect(await verifyAt(addressOf(stateDir), facts)).toBe(200);
+    expect(await verifyAt(addressOf(stateDir), { ...facts, license_key: 'MISTYPED' })).toBe(400);
   } finally {
     agent.kill('SIGKILL');
     await ended;
   }
-  const refused = await runProcess(['sandbox', '--write-config', folder], { HOME: home.path });
+  expect(await sandbox.end()).toBe(0);
+  const again = await startSandbox(home.path, ...options, '--json');
+  expect([await again.end(), readFileSync(file, 'utf8')]).toEqual([0, text]);
+  writeFileSync(file, `${text}# edited\n`);
+  const refused = await runProcess(['sandbox', ...options], { HOME: home.path });
   expect([refused.code, refused.err]).toEqual([
     1,
-    `latchkey: ${facts.configuration} exists: it is not overwritten\n`,
+    `latchkey: ${file} exists: it is not overwritten. To use it as it is, leave --write-config out\n`,
   ]);
+  expect(readFileSync(file, 'utf8')).toBe(`${text}# edited\n`);
+});
+
+test('a sandbox that is kept comes back with its uses, on its port, and an agent that saw the uses goes on counting', async () => {
+  await using home = temporaryDirectory();
+  const kept = join(home.path, 'kept');
+  const options = ['--keep', kept, '--with-agent', '--with-holder', '--json'];
+  type KeptSandbox = Facts & { holder: HolderFacts['holder']; agent_state: string };
+  const use = async (base: string, { license_key, product_secret }: Facts): Promise<number> => {
+    const headers = { 'product-secret-key': product_secret };
+    const body = new URLSearchParams({ license_key });
+    return (await fetch(`${base}/api/v2/license/usage`, { method: 'PUT', headers, body })).status;
+  };
+  const usesAt = async (base: string, { license_key, product_secret }: Facts): Promise<unknown> => {
+    const headers = { 'product-secret-key': product_secret };
+    const answer = await fetch(`${base}/api/v2/license/verify?license_key=${license_key}`, { headers });
+    return ((await answer.json()) as { data?: { uses: number } }).data?.uses;
+  };
+  const first = await startSandbox(home.path, ...options);
+  const facts = JSON.parse(first.says()) as KeptSandbox;
+  for (let uses = 1; uses <= 3; uses += 1) expect(await use(facts.agent, facts)).toBe(200);
+  await vi.waitFor(async () => expect(await usesAt(facts.address, facts)).toBe(3), patience);
+  expect(await first.end()).toBe(0);
+
+  await using second = await startSandbox(home.path, ...options);
+  const again = JSON.parse(second.says()) as KeptSandbox;
+  expect(again).toEqual(facts);
+  expect(await usesAt(again.address, again)).toBe(3);
+  expect(await use(again.agent, again)).toBe(200);
+  await vi.waitFor(async () => expect(await usesAt(again.address, again)).toBe(4), patience);
+  expect(await usesAt(again.agent, again)).toBe(4);
+  expect(await verifyAt(again.holder.address, again)).toBe(200);
+
+  const refusals: [string[], RegExp][] = [
+    [['--keep', kept], /^latchkey: Another process is using the state directory \S+/],
+    [['--keep', kept, '--port', '1'], /^latchkey: --port: the sandbox in \S+ was begun on port \d+/],
+    [['--keep', kept, '--demo-data'], /^latchkey: --demo-data: the sandbox in \S+ was begun without it/],
+    [['--keep', home.path], /^latchkey: --keep: \S+ has other files in it: choose an empty folder/],
+    [['--keep', program], /^latchkey: --keep: \S+ is a file: a folder is needed/],
+  ];
+  for (const [argv, reason] of refusals) {
+    const { code, err } = await runProcess(['sandbox', ...argv], { HOME: home.path, TMPDIR: home.path });
+    expect([code, err]).toEqual([1, expect.stringMatching(reason)]);
+  }
+  expect(await usesAt(again.address, again)).toBe(4);
+});
+
+test('the first run of a kept sandbox leaves an empty folder if it fails', async () => {
+  await using home = temporaryDirectory();
+  await using taken = await listen(createServer());
+  const kept = join(home.path, 'kept');
+  const { code } = await runProcess(['sandbox', '--keep', kept, '--port', String(taken.port)], {
+    HOME: home.path,
+  });
+  expect([code, readdirSync(kept)]).toEqual([1, []]);
+});
+
+test.each([
+  ['sandbox', '--state-dir', /^latchkey: --state-dir cannot be given here: .*--keep DIR/],
+  ['sandbox', '--config', /^latchkey: --config cannot be given here: .*--keep DIR/],
+  ['demo', '--state-dir', /^latchkey: --state-dir cannot be given here: the demo has its own data/],
+])('latchkey %s refuses %s instead of ignoring it', async (command, option, reason) => {
+  await using home = temporaryDirectory();
+  const { code, err } = await runProcess([command, option, join(home.path, 'x')], { HOME: home.path });
+  expect([code, err]).toEqual([2, expect.stringMatching(reason)]);
+  expect(readdirSync(home.path)).toEqual([]);
 });
 
 test('a sandbox with the same seed fails the same requests', async () => {

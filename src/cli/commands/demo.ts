@@ -1,4 +1,4 @@
-import { defineCommand } from '../command.ts';
+import { defineCommand, refuseDaemonOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 
 export const command = defineCommand({
@@ -7,6 +7,7 @@ export const command = defineCommand({
   builder: {},
   examples: [['latchkey demo', 'on a temporary store and agent']],
   handler: async (args, output) => {
+    refuseDaemonOptions(args, 'the demo has its own data, which it removes at the end');
     const { runDemo } = await import('../../daemon/sandbox/demo.ts');
     if (!args.json) return await runDemo(output.print);
     const steps: string[] = [];

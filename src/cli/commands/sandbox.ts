@@ -1,12 +1,13 @@
 import { parseDuration } from '../../config/value/unit.ts';
 import { dialectNames } from '../../domain/header-names.ts';
-import { CommandError, defineCommand, textOption, UsageError } from '../command.ts';
+import { CommandError, defineCommand, refuseDaemonOptions, textOption, UsageError } from '../command.ts';
+import { programName } from '../hint.ts';
 
 export const command = defineCommand({
   command: 'sandbox',
   describe: 'Run a temporary authority to try things out',
   builder: {
-    port: { ...textOption('TCP port; 0: a free one'), default: '0' },
+    port: { ...textOption('TCP port; 0: a free one, or that of the kept sandbox'), default: '0' },
     latency: { ...textOption('Wait before each answer'), default: '0s' },
     'error-rate': { ...textOption('Share of requests refused with 503, 0 to 1'), default: '0' },
     'lost-replies': {
@@ -17,7 +18,8 @@ export const command = defineCommand({
     seed: textOption('Make the same requests fail each time'),
     'offline-after': textOption('Stop answering after this long'),
     credentials: textOption('File of credentials to use; created if missing', 'file'),
-    'write-config': textOption('Write the configuration of an agent of the sandbox to this folder', 'folder'),
+    keep: textOption('Folder that keeps the data, so that the sandbox can come back', 'folder'),
+    'write-config': textOption('Write the configuration of an agent of the sandbox to this file', 'file'),
     'with-agent': { type: 'boolean', default: false, describe: 'Also run an agent of the sandbox' },
     plain: {
       type: 'boolean',
@@ -41,6 +43,10 @@ export const command = defineCommand({
     },
   },
   examples: [
+    [
+      'latchkey sandbox --keep ./sandbox --write-config latchkey.yaml',
+      'a store that comes back, for your own agent',
+    ],
     ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],
     ['latchkey sandbox --demo-data --with-agent', 'with data that is worth looking at'],
     ['latchkey sandbox --with-agent --plain --lost-replies 0.1', 'an agent of a store that is no Latchkey'],
@@ -48,6 +54,7 @@ export const command = defineCommand({
     ['latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'],
   ],
   handler: async (args) => {
+    refuseDaemonOptions(args, 'a sandbox has its own data, which --keep DIR keeps');
     if (args.plain && !args.withAgent && !args.withWebhooks)
       throw new UsageError('--plain is about the agent: add --with-agent');
     const options = {
@@ -60,16 +67,18 @@ export const command = defineCommand({
       dialect: args.dialect,
       seed: args.seed ?? null,
       credentialsFile: args.credentials ?? null,
-      configurationDirectory: args.writeConfig ?? null,
+      configuration: args.writeConfig ?? null,
+      directory: args.keep ?? null,
       withAgent: args.withAgent,
       isPlain: args.plain,
       withHolder: args.withHolder,
       withWebhooks: args.withWebhooks,
       demoData: args.demoData,
       json: args.json === true,
+      program: programName(),
     };
     const { runSandbox } = await import('../../daemon/sandbox/command.ts');
-    const { SandboxError } = await import('../../daemon/sandbox/command.ts');
+    const { SandboxError } = await import('../../daemon/sandbox/files.ts');
     try {
       return await runSandbox(options);
     } catch (error) {

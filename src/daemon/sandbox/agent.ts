@@ -22,6 +22,8 @@ type AgentParts = SandboxParts & {
   store: SandboxStore;
   /** Further settings, as in a configuration file. */
   configuration: Readonly<Record<string, unknown>>;
+  /** Default: a free port. */
+  port?: number;
 };
 
 /** The configuration of an agent of a sandbox. Its products are added to the product of the store, or replace it. */
@@ -49,10 +51,11 @@ export function agentTree(
 /** An agent. It can be stopped and started again. */
 export class SandboxAgent {
   readonly #parts: AgentParts;
-  readonly #daemon = new RestartableDaemon(0);
+  readonly #daemon: RestartableDaemon;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
+    this.#daemon = new RestartableDaemon(parts.port ?? 0);
   }
 
   /** The URL that software calls. It stays the same after the agent was stopped. */

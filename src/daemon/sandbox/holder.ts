@@ -12,15 +12,18 @@ type HolderParts = SandboxParts & {
   deviceName: string;
   /** Further settings, as in a configuration file. */
   configuration: Readonly<Record<string, unknown>>;
+  /** Default: a free port. */
+  port?: number;
 };
 
 /** A holder of leases: the Latchkey on the machine of a customer. It can be stopped and started again. */
 export class SandboxHolder {
   readonly #parts: HolderParts;
-  readonly #daemon = new RestartableDaemon(0);
+  readonly #daemon: RestartableDaemon;
 
   constructor(parts: HolderParts) {
     this.#parts = parts;
+    this.#daemon = new RestartableDaemon(parts.port ?? 0);
   }
 
   /** The URL that software calls. It stays the same after the holder was stopped. */

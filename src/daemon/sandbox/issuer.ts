@@ -1,5 +1,5 @@
+import { join } from 'node:path';
 import { signingDirectoryOf } from '../../config/configuration.ts';
-import type { SetUp } from '../../lease/signing-files.ts';
 import { adminClient, dataOf, type LocalClient } from './server.ts';
 import type { SandboxParts, SandboxStore } from './store.ts';
 
@@ -36,48 +36,53 @@ export interface SandboxActivation {
 
 /** The store as the issuer of leases, with root keys of its own. */
 export class SandboxIssuer {
+  /** The issuer that a program has compiled in. */
+  readonly issuer: string;
+  /** The root keys that a program has compiled in. */
+  readonly roots: readonly [SandboxRootKey, SandboxRootKey];
+  /** The files of the public root keys, for the configuration of a holder. */
+  readonly rootFiles: readonly string[];
   readonly #store: SandboxStore;
   readonly #directory: string;
-  readonly #setUp: SetUp;
 
-  private constructor(store: SandboxStore, directory: string, setUp: SetUp) {
+  private constructor(
+    store: SandboxStore,
+    directory: string,
+    { issuer, roots, rootFiles }: Pick<SandboxIssuer, 'issuer' | 'roots' | 'rootFiles'>,
+  ) {
     this.#store = store;
     this.#directory = directory;
-    this.#setUp = setUp;
+    this.issuer = issuer;
+    this.roots = roots;
+    this.rootFiles = rootFiles;
   }
 
   /**
-   * Makes root keys and a signing key for a store that runs, or for an agent in front of it (`url`). The root keys go into
-   * `DIRECTORY-roots`.
+   * Makes root keys and a signing key for a store that runs, or for an agent in front of it (`url`), unless an earlier
+   * sandbox has made them. The root keys go into `DIRECTORY-roots`.
    */
   static async setUp(
     store: SandboxStore,
     { directory, time, url = store.url }: Pick<SandboxParts, 'directory' | 'time'> & { url?: string },
   ): Promise<SandboxIssuer> {
     const { setUp } = await import('../../lease/signing-files.ts');
-    const place = {
-      directory: signingDirectoryOf({ stateDir: directory, leases: { signingDir: null } }),
-      rootsDirectory: `${directory}-roots`,
-      issuer: url,
-    };
-    const made = await setUp(place, time.read().wall, { owner: null, restrict: () => undefined });
-    return new SandboxIssuer(store, directory, made);
-  }
-
-  /** The issuer that a program has compiled in. */
-  get issuer(): string {
-    return this.#setUp.statement.issuer;
-  }
-
-  /** The root keys that a program has compiled in. */
-  get roots(): readonly [SandboxRootKey, SandboxRootKey] {
-    const [first, second] = this.#setUp.roots;
-    return [first.jwk, second.jwk];
-  }
-
-  /** The files of the public root keys, for the configuration of a holder. */
-  get rootFiles(): readonly string[] {
-    return this.#setUp.roots.map(({ publicFile }) => publicFile);
+    const { readSigningDirectory } = await import('../../lease/signing-keys.ts');
+    const signing = signingDirectoryOf({ stateDir: directory, leases: { signingDir: null } });
+    const rootsDirectory = `${directory}-roots`;
+    if ((await readSigningDirectory(signing)).statement === null) {
+      const place = { directory: signing, rootsDirectory, issuer: url };
+      await setUp(place, time.read().wall, { owner: null, restrict: () => undefined });
+    }
+    const { statement, roots } = await readSigningDirectory(signing);
+    const [first, second] = roots;
+    if (statement === null || first === undefined || second === undefined)
+      throw new Error(`${signing} has no key statement with two root keys.`);
+    const rootFiles = [1, 2].map((number) => join(rootsDirectory, `root-${number}.pub.jwk`));
+    return new SandboxIssuer(store, directory, {
+      issuer: statement.issuer,
+      roots: [first, second],
+      rootFiles,
+    });
   }
 
   /** Changes the terms of the leases of the product. */

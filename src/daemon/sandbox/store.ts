@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { hash } from 'node:crypto';
@@ -49,14 +49,24 @@ export interface SandboxCredentials {
   readonly apiKey: string;
 }
 
+/** The credentials and the license key of every sandbox, unless others are given: those that README.md shows. */
+export const sampleCredentials: SandboxCredentials = {
+  productKey: 'RGsF',
+  productSecret: 'the-product-secret',
+  apiKey: 'api-key-of-the-sandbox',
+};
+export const sampleLicenseKey = 'WTKP4-66NL5-HMKQW-GFSCZ';
+
 /** What the store and the agent of a sandbox share. */
 export type SandboxParts = { directory: string; dialect: DialectName; time: AdvancingTime; log: Log };
 
 type StoreParts = SandboxParts & {
   /** Default: a free port. */
   port?: number;
-  /** Default: new credentials. */
-  credentials?: SandboxCredentials | null;
+  /** Default: `sampleCredentials`. */
+  credentials?: SandboxCredentials;
+  /** The directory has the store of an earlier sandbox, with these credentials. */
+  isKept?: boolean;
   /** The owner may change them at any time. */
   faults?: SandboxFaults;
   /** Further settings, as in a configuration file. */
@@ -74,11 +84,18 @@ export class SandboxStore {
   readonly #products: Set<string> = new Set();
   readonly #daemon: RestartableDaemon;
   readonly #holderSockets: Set<Socket> = new Set();
+  readonly #sample: SandboxCredentials;
+  /** Null before the first start. */
   #credentials: SandboxCredentials | null = null;
 
   constructor(parts: StoreParts) {
     this.#parts = parts;
     this.#daemon = new RestartableDaemon(parts.port ?? 0);
+    this.#sample = parts.credentials ?? sampleCredentials;
+    if (parts.isKept === true) {
+      this.#credentials = this.#sample;
+      this.#products.add(this.#sample.productKey);
+    }
     this.#faults = parts.faults ?? { ...noFaults };
   }
 
@@ -118,8 +135,8 @@ export class SandboxStore {
   }
 
   async #start(tcp: string): Promise<Daemon> {
-    const { directory, dialect, credentials = null, configuration } = this.#parts;
-    if (this.#credentials === null && credentials !== null) writeApiKey(directory, credentials.apiKey);
+    const { directory, dialect, configuration } = this.#parts;
+    if (this.#credentials === null) writeApiKey(directory, this.#sample.apiKey);
     const tree = { ...configuration, state_dir: directory, listen: { tcp, socket: false, dialect } };
     return await startServer(tree, this.#parts, (server) => {
       misbehave(server, this.#faults);
@@ -148,16 +165,11 @@ export class SandboxStore {
   }
 
   async #createProduct(): Promise<SandboxCredentials> {
-    const { credentials } = this.#parts;
-    const product = await this.#post('/admin/v1/products', {
-      name: 'Sample product',
-      product_key: credentials?.productKey,
-      secret: credentials?.productSecret,
-    });
-    const productKey = String(product['product_key']);
+    const { productKey, productSecret } = this.#sample;
+    const product = { name: 'Sample product', product_key: productKey, secret: productSecret };
+    await this.#post('/admin/v1/products', product);
     this.#products.add(productKey);
-    const apiKey = readFileSync(join(this.#parts.directory, stateFiles.apiKey), 'utf8').trim();
-    return { productKey, productSecret: String(product['secret']), apiKey };
+    return this.#sample;
   }
 
   /** Each response comes this much later. */

@@ -8,7 +8,13 @@ import { AdvancingTime } from './advancing-time.ts';
 import { SandboxAgent } from './agent.ts';
 import { SandboxHolder } from './holder.ts';
 import { SandboxIssuer } from './issuer.ts';
-import { SandboxStore, type SandboxLicense, type SandboxParts } from './store.ts';
+import {
+  sampleCredentials,
+  sampleLicenseKey,
+  SandboxStore,
+  type SandboxLicense,
+  type SandboxParts,
+} from './store.ts';
 
 export interface SandboxOptions {
   /** Default: one, `WTKP4-66NL5-HMKQW-GFSCZ`. */
@@ -43,7 +49,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const sandbox = new Sandbox(makeTemporaryDirectory('latchkey-testing-'), options, await sharedLog);
   try {
     await sandbox.store.comeBack();
-    await sandbox.store.sell(options.licenses ?? [{ licenseKey: 'WTKP4-66NL5-HMKQW-GFSCZ' }]);
+    await sandbox.store.sell(options.licenses ?? [{ licenseKey: sampleLicenseKey }]);
     await sandbox.agent.start();
     if (options.withHolder === true) await sandbox.issueLeases();
     return sandbox;
@@ -55,9 +61,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 
 /** A store, an agent in front of the store, and holders of leases. Their clocks can be put forward. */
 export class Sandbox implements AsyncDisposable {
-  readonly productKey: string = 'RGsF';
-  readonly productSecret: string = 'secret-of-the-sandbox';
-  readonly apiKey: string = 'api-key-of-the-sandbox';
+  readonly productKey: string = sampleCredentials.productKey;
+  readonly productSecret: string = sampleCredentials.productSecret;
+  readonly apiKey: string = sampleCredentials.apiKey;
   readonly store: SandboxStore;
   readonly agent: SandboxAgent;
   readonly #time = new AdvancingTime();
@@ -75,7 +81,7 @@ export class Sandbox implements AsyncDisposable {
     this.#directory = directory;
     const shared = { time: this.#time, dialect, log };
     this.#shared = shared;
-    this.store = new SandboxStore({ ...shared, directory: join(directory.path, 'store'), credentials: this });
+    this.store = new SandboxStore({ ...shared, directory: join(directory.path, 'store') });
     this.agent = new SandboxAgent({
       ...shared,
       directory: join(directory.path, 'agent'),
