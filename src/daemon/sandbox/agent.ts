@@ -102,12 +102,16 @@ export class SandboxAgent {
 
   /** Whether the store has every change, except for changes that wait for a decision. */
   async isSettled(): Promise<boolean> {
-    const { running } = this.#daemon;
-    if (running === null) return false;
-    const { outbox } = await running.status();
-    if (outbox === null) return true;
-    const { depth, held } = outbox;
-    return depth.pending + depth.in_flight + depth.uncertain === held;
+    if (this.#daemon.running === null) return false;
+    const { pending, in_flight, uncertain, held } = await this.outboxDepth();
+    return pending + in_flight + uncertain === held;
+  }
+
+  /** How many changes the store does not have, or may not have. */
+  async outboxDepth(): Promise<{ pending: number; in_flight: number; uncertain: number; held: number }> {
+    const outbox = (await this.#daemon.running?.status())?.outbox;
+    const { pending = 0, in_flight = 0, uncertain = 0 } = outbox?.depth ?? {};
+    return { pending, in_flight, uncertain, held: outbox?.held ?? 0 };
   }
 
   #admin(): LocalClient {

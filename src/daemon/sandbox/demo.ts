@@ -7,7 +7,7 @@ import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './advancing-time.ts';
 import { LocalClient, type LocalResponse } from './server.ts';
 import { SandboxAgent } from './agent.ts';
-import { SandboxStore } from './store.ts';
+import { sampleLicenseKey, SandboxStore } from './store.ts';
 
 /** How long a step may take, in ms. */
 const timeoutMs = 15_000;
@@ -66,9 +66,11 @@ async function closeDemo({ store, agent }: Pick<Demo, 'store' | 'agent'>): Promi
 async function play(demo: Demo, print: (line: string) => void): Promise<void> {
   const { store, agent } = demo;
   await store.comeBack();
-  const licenseKey = await store.sellOne();
+  const licenseKey = await store.sellOne({ licenseKey: sampleLicenseKey });
   print(`1. The store's API runs on ${store.url} and has sold a license key: ${licenseKey}`);
   await agent.start();
+  // Most stores have no `/sync/v1`: by the plain API, an agent can be left without the answer to a change.
+  await agent.choosePlain();
   print(`2. An agent runs in front of it on ${agent.url}`);
   await expectLicense(demo, licenseKey, { enabled: true, uses: 0 });
   print('3. The agent verified the key: valid, 0 uses');
@@ -84,9 +86,32 @@ async function play(demo: Demo, print: (line: string) => void): Promise<void> {
   await store.comeBack();
   await untilBothCount(demo, licenseKey, 8);
   print("7. The store's API is back; the outbox has drained, and both sides count 8");
-  await store.refund(licenseKey);
+  await refundAnother(demo);
+  print('8. Another key was sold, verified and refunded, and the agent refuses it');
+  await loseAnswer(demo, licenseKey, 9);
+  print(
+    '9. The store counted use 9, but its answer was lost: the agent does not know, and does not send it again',
+  );
+  await untilBothCount(demo, licenseKey, 9);
+  print('10. The agent waited, read the count, and found its use there: both sides count 9');
+}
+
+async function refundAnother(demo: Demo): Promise<void> {
+  const licenseKey = await demo.store.sellOne();
+  await expectLicense(demo, licenseKey, { enabled: true, uses: 0 });
+  await demo.store.refund(licenseKey);
   await until('the agent refuses the key', async () => !(await licenseOf(demo, licenseKey))['enabled']);
-  print('8. The purchase was refunded, and the agent refuses the key');
+}
+
+/** Makes the store count a use and leave it unanswered. Returns when the agent has noticed, and the store answers again. */
+async function loseAnswer(demo: Demo, licenseKey: string, uses: number): Promise<void> {
+  const { store, agent } = demo;
+  store.loseResponses(1);
+  await use(demo, licenseKey, 1);
+  await until('the agent has lost an answer', async () => (await agent.outboxDepth()).uncertain === 1);
+  const counted = (await store.license(licenseKey))?.uses;
+  if (counted !== uses) throw new Error(`the store counts ${counted} instead of ${uses}`);
+  store.loseResponses(0);
 }
 
 async function expectLicense(
