@@ -173,6 +173,27 @@ export function signingSecrets(
   return oldSecret !== null && (oldSecretUntil ?? 0) > now ? [secret, oldSecret] : [secret];
 }
 
+/** How many bytes a key of Standard Webhooks has. */
+const minKeyBytes = 24;
+const maxKeyBytes = 64;
+
+/**
+ * The keys by which a sender of Standard Webhooks may sign with a secret; none if the secret cannot be the sender's.
+ *
+ * The standard takes the bytes behind `whsec_`, in base64. Polar signs with the UTF-8 bytes of the whole secret, whatever
+ * the secret looks like (`whsec_…`, `polar_whs_…`), if the secret is from before 8 September 2026, and as the standard
+ * says if it is newer.
+ */
+export function signingKeysOf(secret: string): readonly Buffer[] {
+  const base64 = /^(?:whsec_)?([A-Za-z0-9+/_-]+)={0,2}$/.exec(secret)?.[1] ?? '';
+  const decoded = Buffer.from(base64, 'base64url');
+  const whole = Buffer.from(secret);
+  const isDecoded = decoded.length >= minKeyBytes && decoded.length <= maxKeyBytes;
+  if (secret.startsWith('whsec_')) return isDecoded ? [decoded, whole] : [];
+  if (whole.length < minKeyBytes) return [];
+  return isDecoded ? [decoded, whole] : [whole];
+}
+
 /** Whether an endpoint gets events of a type. */
 export function wants({ types }: Pick<WebhookEndpoint, 'types'>, type: EventType): boolean {
   return types === null || types.includes(type);

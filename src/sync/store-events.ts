@@ -11,6 +11,7 @@ import type {
   StoreEventStatus,
 } from '../service/store-event.ts';
 import type { Reader } from '../service/tables.ts';
+import { signingKeysOf } from '../domain/webhook.ts';
 import { signatureOf } from '../webhook/signature.ts';
 import type { HintedReads } from './hinted-reads.ts';
 
@@ -213,16 +214,21 @@ function signatureIn(event: object): string {
   return typeof signature === 'string' ? signature.toLowerCase() : '';
 }
 
-/** Whether an event has a signature of Standard Webhooks 1.0, and a timestamp of the last or next five minutes. */
+/**
+ * Whether an event has a signature of Standard Webhooks 1.0, and a timestamp of the last or next five minutes. Svix, from
+ * which the standard comes, sends the same headers under its own name.
+ */
 function isStandard(secret: string, body: Buffer, header: (name: string) => string, now: number): boolean {
-  const id = header('webhook-id');
-  const timestamp = header('webhook-timestamp');
+  const prefix = header('webhook-id') === '' ? 'svix' : 'webhook';
+  const id = header(`${prefix}-id`);
+  const timestamp = header(`${prefix}-timestamp`);
   if (id === '' || !/^[1-9]\d{0,11}$/.test(timestamp)) return false;
   if (Math.abs(now / 1000 - Number(timestamp)) > toleranceS) return false;
-  const expected = signatureOf({ id, timestampS: Number(timestamp), body }, secret);
+  const message = { id, timestampS: Number(timestamp), body };
+  const expected = signingKeysOf(secret).map((key) => signatureOf(message, key));
   // While a secret is rotated, there are two signatures.
-  const signatures = header('webhook-signature').split(' ').slice(0, 10);
-  return signatures.map((signature) => isSame(signature, expected)).includes(true);
+  const signatures = header(`${prefix}-signature`).split(' ').slice(0, 10);
+  return signatures.flatMap((sent) => expected.map((right) => isSame(sent, right))).includes(true);
 }
 
 function hmac(key: string, message: Buffer): Buffer {

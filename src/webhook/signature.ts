@@ -3,12 +3,11 @@ import { createHmac } from 'node:crypto';
 /** What is signed: the id of the event, the time of the attempt in whole seconds, and the body. */
 export type Message = { id: string; timestampS: number; body: string };
 
-/** The signature of a message by a secret (`whsec_` and base64; Standard Webhooks 1.0). */
+/** The signature of a message by a key (Standard Webhooks 1.0). */
 export function signatureOf(
   { id, timestampS, body }: Omit<Message, 'body'> & { body: string | Buffer },
-  secret: string,
+  key: Buffer,
 ): string {
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
 }
 
@@ -20,6 +19,11 @@ export function signedHeaders(
   return {
     'webhook-id': message.id,
     'webhook-timestamp': String(message.timestampS),
-    'webhook-signature': secrets.map((secret) => signatureOf(message, secret)).join(' '),
+    'webhook-signature': secrets.map((secret) => signatureOf(message, keyOf(secret))).join(' '),
   };
+}
+
+/** The key of a secret of this program. */
+function keyOf(secret: string): Buffer {
+  return Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
 }

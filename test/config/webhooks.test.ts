@@ -46,14 +46,14 @@ test.each([
     'webhooks.in.shop.secrets: unknown key; did you mean secret?',
   ],
   [
-    'a secret of Standard Webhooks that is no base64',
+    'a secret of Standard Webhooks that is a password',
     'shop: { from: standard, secret: password }',
-    'webhooks.in.shop.secret: must be whsec_ and 24 to 64 bytes in base64',
+    'webhooks.in.shop.secret: must be the whole secret that the sender shows: 24 to 64 bytes in base64 after whsec_',
   ],
   [
     'a secret of Standard Webhooks that is too short',
     'shop: { from: standard, secret: whsec_c2hvcnQ= }',
-    'webhooks.in.shop.secret: must be whsec_ and 24 to 64 bytes in base64',
+    'webhooks.in.shop.secret: must be the whole secret that the sender shows: 24 to 64 bytes in base64 after whsec_',
   ],
   [
     'a name that no URL should have',

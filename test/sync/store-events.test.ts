@@ -50,7 +50,11 @@ afterEach(() => {
   harness[Symbol.dispose]();
 });
 
-async function start(keys: readonly string[], learned: readonly string[] = keys): Promise<void> {
+async function start(
+  keys: readonly string[],
+  learned: readonly string[] = keys,
+  configured: ReadonlyMap<string, Sender> = senders,
+): Promise<void> {
   // Without probes, only events cause reads.
   harness = await startSyncHarness(keys, { probeMs: 24 * 60 * minute });
   clock = harness.time.clock();
@@ -64,7 +68,7 @@ async function start(keys: readonly string[], learned: readonly string[] = keys)
     clock,
     log: { debug: line, info: line, warn: line, error: line },
     reads,
-    senders: () => senders,
+    senders: () => configured,
     products: () => [{ id: 'press', productKey }],
     count: (name, result) => counted.push(`${name} ${result}`),
   });
@@ -82,6 +86,37 @@ function refundAtStore(licenseKey: string): void {
   const license = harness.vendor.licenses.get(licenseKey) as License;
   harness.vendor.licenses.set(licenseKey, { ...license, enabled: false });
 }
+
+type OtherForm = { secret: string; key: Buffer; prefix?: string };
+
+const bytes = Buffer.from('fbff3e7a1c0d5e9b8a7f6c5d4e3f2a1b0c9d8e7fa1b2c3d4', 'hex');
+const urlSafe = `whsec_${bytes.toString('base64url')}`;
+const otherForms: readonly [title: string, OtherForm][] = [
+  ['URL-safe base64', { secret: urlSafe, key: bytes }],
+  [
+    'base64 without padding',
+    {
+      secret: `whsec_${Buffer.concat([bytes, Buffer.from('1')])
+        .toString('base64')
+        .replace(/=+$/, '')}`,
+      key: Buffer.concat([bytes, Buffer.from('1')]),
+    },
+  ],
+  ['base64 without whsec_', { secret: bytes.toString('base64'), key: bytes }],
+  ['the bytes of the whole secret of Polar', { secret: urlSafe, key: Buffer.from(urlSafe) }],
+  [
+    'a secret of Polar that begins with polar_whs_',
+    { secret: 'polar_whs_q3JxM0ZbTn2dYc8vLkHs', key: Buffer.from('polar_whs_q3JxM0ZbTn2dYc8vLkHs') },
+  ],
+  [
+    'the headers of Svix',
+    {
+      secret: standardSecret,
+      key: Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64'),
+      prefix: 'svix',
+    },
+  ],
+];
 
 const refunds: readonly [title: string, name: string, sent: () => SentStoreEvent][] = [
   [
@@ -276,6 +311,22 @@ describe('an event without proof of its sender', () => {
     const both = { ...sent, headers: { ...sent.headers, 'webhook-signature': signatures } };
     expect(await receive('other', both)).toBe('accepted');
   });
+
+  test.each(otherForms)(
+    'an event of a sender of Standard Webhooks is accepted: %s',
+    async (_, { secret, key: signingKey, prefix = 'webhook' }) => {
+      await start([key], [key], new Map([['other', { from: 'standard', secret }]]));
+      const sent = standardEvent(
+        `whsec_${signingKey.toString('base64')}`,
+        { license_key: key },
+        { at: at() },
+      );
+      const headers = Object.fromEntries(
+        Object.entries(sent.headers).map(([name, value]) => [name.replace(/^webhook-/, `${prefix}-`), value]),
+      );
+      expect(await receive('other', { ...sent, headers })).toBe('accepted');
+    },
+  );
 
   test('a name that is not configured is counted without the name', async () => {
     await start([key]);

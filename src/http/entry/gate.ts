@@ -68,18 +68,22 @@ function checkTarget(message: IncomingMessage, head: Head, settings: ServerSetti
   if (!targetPattern.test(message.url ?? '')) throw malformed('The target must be a path.');
 }
 
+const eventsPath = '/hooks/v1/';
+
 /** Reads the parameters of the query; throws a problem if the request is ambiguous. */
 function readQuery(
   { method, url = '', headers }: IncomingMessage,
   head: Head,
   { parameters: maximum }: HttpLimits,
 ): RawParameters {
+  const mark = url.indexOf('?');
+  const query = mark === -1 ? '' : url.slice(mark + 1);
+  // Stores send an event again that gets another status than 200, so nothing about an event is refused here.
+  if (method === 'POST' && pathOf(url).startsWith(eventsPath)) return new Map(new URLSearchParams(query));
   if (head.contentType.length > 1) throw malformed('Content-Type is sent twice.');
   if (head.areCredentialsDifferent) throw malformed('A header carries two different credentials.');
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
   if (hasBody && (method === 'GET' || method === 'HEAD')) throw malformed(`A ${method} has no body here.`);
-  const mark = url.indexOf('?');
-  const query = mark === -1 ? '' : url.slice(mark + 1);
   return readPairs(query, { malformed: 'malformed_request', maximum });
 }
 

@@ -85,6 +85,17 @@ describe('POST /hooks/v1/:name', () => {
     expect(received).toHaveLength(1);
   });
 
+  test.each([
+    ['is not valid percent-encoding', '?secret=%zz'],
+    ['names a parameter twice', '?a=1&a=2'],
+    ['has no names', '?&&='],
+    ['has more parameters than other routes take', `?${'a=1&'.repeat(1_000)}`],
+  ])('answers 200 to an event whose query %s', async (_, query) => {
+    const response = await server.inject({ ...post, url: `/hooks/v1/shop${query}`, payload: 'a=1' });
+    expect([response.statusCode, response.body]).toEqual([200, '']);
+    expect(received).toHaveLength(1);
+  });
+
   test('writes no line to the log of requests, because anybody can send events', async () => {
     await server.inject({ ...post, payload: {} });
     expect(opened.lines).toEqual([]);
@@ -127,7 +138,9 @@ test('the public listener serves events behind its proxy, and keeps the connecti
   });
   const tcp = new URL(await listenTcp(listening, { host: '127.0.0.1', port: 0 }));
   const socket = connect(Number(tcp.port), '127.0.0.1');
-  const event = 'POST /hooks/v1/shop HTTP/1.1\r\nHost: hooks.example.com\r\nContent-Length: 2\r\n\r\n{}';
+  // Other routes refuse a second type and a second credential.
+  const twice = ['Content-Type: a/b', 'Content-Type: c/d', 'API-KEY: one', 'API-KEY: two'].join('\r\n');
+  const event = `POST /hooks/v1/shop HTTP/1.1\r\nHost: hooks.example.com\r\n${twice}\r\nContent-Length: 2\r\n\r\n{}`;
   let text = '';
   socket.setEncoding('latin1');
   socket.on('data', (chunk: string) => (text += chunk));
