@@ -1,3 +1,4 @@
+import type { ParameterFault } from './problem/problem.ts';
 import { isLongerThan, plainText } from './text.ts';
 
 /** The record behind a license key (specification 2.2). */
@@ -83,7 +84,10 @@ const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
 /** Matches a key in the generated format within a text. */
 export const containsGenerated: RegExp = /[A-HJ-NP-Za-hj-np-z2-9]{5}(?:-[A-HJ-NP-Za-hj-np-z2-9]{5}){3}/;
-export const maxLicenseKeyLength = 100;
+/** The limit for a license key that is issued, imported or leased. A key that is looked up may be longer. */
+export const maxLicenseKeyLength = 1_024;
+/** The same limit in UTF-8: PostgreSQL stores at most about 2,700 bytes in a row of an index. */
+export const maxLicenseKeyBytes = 2_048;
 
 /** The number of random bytes for one license key. */
 export const licenseKeyBytes = 20;
@@ -99,13 +103,10 @@ export function licenseKeyFrom(bytes: Uint8Array): string {
 
 /**
  * Normalizes a license key to its stored form: trims white space, and ignores the letter case of a key in the generated
- * format. Null if nothing, or more than 100 characters, is left.
+ * format. Null if nothing is left.
  */
 export function parseLicenseKey(text: string): string | null {
-  const trimmed = text.trim();
-  // Invisible characters may make a key too long.
-  if (isLongerThan(trimmed, maxLicenseKeyLength)) return storedForm(plainText(trimmed).trim());
-  return storedForm(trimmed);
+  return storedForm(text.trim());
 }
 
 /** The license key that was most likely issued, from a pasted key: see `plainText`. */
@@ -119,9 +120,23 @@ export function isPlainLicenseKey(licenseKey: string): boolean {
 }
 
 function storedForm(trimmed: string): string | null {
-  if (trimmed === '' || isLongerThan(trimmed, maxLicenseKeyLength)) return null;
+  if (trimmed === '') return null;
   return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
 }
+
+/** Whether a license key is too long to be issued. */
+export function isTooLongKey(licenseKey: string): boolean {
+  return isLongerThan(licenseKey, maxLicenseKeyLength) || utf8.encode(licenseKey).length > maxLicenseKeyBytes;
+}
+
+const utf8 = new TextEncoder();
+
+/** Why a license key is not issued, or not asked for at an issuer of leases. */
+export const tooLongKey: ParameterFault = {
+  parameter: 'license_key',
+  code: 'too_long',
+  detail: `license_key must have at most ${maxLicenseKeyLength} characters and ${maxLicenseKeyBytes} bytes.`,
+};
 
 /** Why a license key that is not plain is not issued. */
 export const malformedKey = {

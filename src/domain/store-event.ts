@@ -8,8 +8,6 @@ export type EventSubject = {
 
 /** How many values of each kind one event may name: a forged event must not cost many look-ups. */
 const maxValues = 100;
-/** Longer values are neither a license key, an e-mail address nor a product. */
-const maxLength = 400;
 
 /** Members of events, in lower case and without separators, with what they contain at the stores. */
 const meanings: ReadonlyMap<string, keyof EventSubject> = new Map([
@@ -41,8 +39,7 @@ export function subjectOf(event: unknown): EventSubject {
         left.push({ value: member, meaning: meanings.get(name.toLowerCase().replaceAll(/[_-]/g, '')) });
     } else if (meaning !== undefined && (typeof value === 'string' || typeof value === 'number')) {
       const text = String(value).trim();
-      if (text !== '' && text.length <= maxLength && found[meaning].size < maxValues)
-        found[meaning].add(text);
+      if (text !== '' && found[meaning].size < maxValues) found[meaning].add(text);
     }
   }
   return {

@@ -110,7 +110,7 @@ function serverOptions({ limits: { bodyBytes } }: ServerSettings): object {
     // The gate parses the query, more strictly than the router would.
     routerOptions: {
       querystringParser: () => ({}),
-      maxParamLength: 1_000,
+      maxParamLength: 16_384,
       ignoreTrailingSlash: true,
       ignoreDuplicateSlashes: true,
     },

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { actForLease, heldVerdict, nextAct, pendingUses, requestedUses } from '../domain/held-lease.ts';
 import type { HeldLease, LeaseAct } from '../domain/lease.ts';
-import { parsePlainLicenseKey } from '../domain/license.ts';
+import { isTooLongKey, parsePlainLicenseKey, tooLongKey } from '../domain/license.ts';
 import {
   done,
   failWith,
@@ -235,6 +235,7 @@ export class Holder implements LeaseHolder, HeldLicenses {
   /** Begins to hold the license key, if it is of a product that is served here. */
   async #hold({ licenseKey: sent, productKey }: Named): Promise<Result<HeldLease>> {
     const licenseKey = storedKey(sent);
+    if (isTooLongKey(licenseKey)) return failWithFaults([tooLongKey]);
     const { productKeys } = this.#parts.settings();
     const stored = this.#parts.reader.heldLeases.get(licenseKey);
     const [only, ...more] = productKeys;

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { maxAliases, type License } from '../domain/license.ts';
 import {
   isMissing,
@@ -13,7 +12,7 @@ import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { type KeyedMutex, isDiskFull, persist, raceWithAbort } from './waiting.ts';
-import { LookupQueue, type LookupLimits } from './lookup-queue.ts';
+import { keyCache, LookupQueue, type LookupLimits } from './lookup-queue.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
@@ -26,8 +25,6 @@ const witnesses = 10;
  * start one, far faster than `sync.rate` ends them. The refresh loop reads the other keys in turn.
  */
 const enoughUnderWay = 1_000;
-/** How many 404s are kept. `max` would allocate memory for all of them at once. */
-const cacheSize = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 type LicenseFetcherParts = {
   reader: Reader;
@@ -68,7 +65,7 @@ export class LicenseFetcher implements LicenseFetch {
   readonly #underWay = new Map<string, Promise<ReadOutcome>>();
   #disbelievedUntil = 0;
   /** Until when each 404 is kept. */
-  readonly #missing = new LRUCache<string, number>(cacheSize);
+  readonly #missing = keyCache<number>();
 
   constructor(parts: LicenseFetcherParts) {
     this.#parts = parts;

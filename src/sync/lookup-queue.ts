@@ -8,8 +8,16 @@ const burstSeconds = 10;
 /** Shorter than the usual 60 s proxy timeout: existing software treats a proxy's error page as a refusal. */
 const maxWaitMs = 30_000;
 const intervalMs = 100;
-/** The size of the caches. `max` would allocate memory for all entries at once. */
-const cacheSize = { maxSize: 10_000, sizeCalculation: () => 1 };
+/** The size of a cache in characters: about 10,000 license keys of usual length. */
+const cacheSize = 2_000_000;
+
+/** A cache by names that contain license keys. `max` would allocate memory for all entries at once. */
+export function keyCache<Value extends object | number | boolean>(): LRUCache<string, Value> {
+  return new LRUCache<string, Value>({
+    maxSize: cacheSize,
+    sizeCalculation: (_, name) => 100 + name.length,
+  });
+}
 
 /** The current configuration. */
 export type LookupLimits = {
@@ -51,11 +59,11 @@ export class LookupQueue {
   readonly #clock: Clock;
   readonly #limits: () => LookupLimits;
   readonly #lifetime: AbortSignal;
-  readonly #buckets = new LRUCache<string, Bucket>(cacheSize);
+  readonly #buckets = keyCache<Bucket>();
   /** When each key whose caller was refused or left was first requested. */
-  readonly #abandoned = new LRUCache<string, number>(cacheSize);
+  readonly #abandoned = keyCache<number>();
   /** Whether the next lookup of a credential is one of a repeated key, if there is one. */
-  readonly #isTurnOfRepeated = new LRUCache<string, boolean>(cacheSize);
+  readonly #isTurnOfRepeated = keyCache<boolean>();
   /** In the order of arrival. */
   #waiting: Waiter[] = [];
   #isRunning = false;

@@ -168,14 +168,17 @@ export function refusalOfNumber(body: JsonObject): Exclude<PushAnswer, { kind: '
   return last === undefined || epoch === undefined ? null : { kind: 'out_of_sequence', last, epoch };
 }
 
+/** A store may have license keys of any length. */
+const licenseKey = z.string();
+
 const changes = z.object({
   data: z.object({
     epoch: text,
     cursor: z.string().max(16_384),
     last_seq: z.int().min(0),
     confirmed_at: text,
-    changes: z.array(z.object({ license_key: text, revision: z.int(), license: z.unknown() })),
-    absent: z.array(text),
+    changes: z.array(z.object({ license_key: licenseKey, revision: z.int(), license: z.unknown() })),
+    absent: z.array(licenseKey),
     more: z.literal(true).optional(),
     reset: z.literal(true).optional(),
   }),

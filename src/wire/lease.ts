@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { maxDeviceNameLength, type Lease, type LeaseRequest, type Notice } from '../domain/lease.ts';
-import { maxLicenseKeyLength } from '../domain/license.ts';
+import { maxLicenseKeyBytes } from '../domain/license.ts';
 import { licenseObject, serializeLicense } from './license.ts';
 
 /*
@@ -107,7 +107,7 @@ export const requestClaims = z.strictObject({
   jti: nonce,
   act: z.enum(['take', 'renew', 'end']),
   product_key: z.string().min(1).max(200),
-  license_key: z.string().min(1).max(maxLicenseKeyLength),
+  license_key: z.string().min(1).max(maxLicenseKeyBytes),
   seq: z.int().min(1),
   challenge: z.string().max(100).optional(),
   nonce: nonce.optional(),

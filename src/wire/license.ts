@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import {
+  isTooLongKey,
+  maxLicenseKeyBytes,
   maxLicenseKeyLength,
   parseLicenseKey,
   type License,
@@ -136,27 +138,35 @@ export function serializeNamedLicense(license: License, productName: string | nu
   };
 }
 
-/** A license key in its stored form; null if it cannot be a valid key. White space alone counts as missing. */
-export function licenseKeyText(maximum?: number) {
-  return text(maximum)
-    .refine((input) => input.trim() !== '', 'required: is required')
-    .meta({ maxLength: maxLicenseKeyLength, pattern: String.raw`\S` })
-    .transform(parseLicenseKey);
-}
+const notBlank = text()
+  .refine((input) => input.trim() !== '', 'required: is required')
+  .meta({ pattern: String.raw`\S` });
+
+/**
+ * A license key in its stored form. White space alone counts as missing. Only the limits of a request limit its length: a
+ * store may have keys of any length.
+ */
+export const licenseKeyText = notBlank
+  .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength })
+  .transform((input) => parseLicenseKey(input) ?? input);
+
+/** A license key that is issued or imported. */
+export const newLicenseKey = notBlank
+  .refine(
+    (input) => !isTooLongKey(input),
+    `too_long: must have at most ${maxLicenseKeyLength} characters and ${maxLicenseKeyBytes} bytes`,
+  )
+  .meta({ maxLength: maxLicenseKeyLength })
+  .transform((input) => parseLicenseKey(input) ?? input);
 
 /** The parameter of every license operation (specification 4.4). */
 export const licenseParameters = parameters(
   {
-    license_key: licenseKeyText(),
+    license_key: licenseKeyText,
     product_key: identifier.optional().describe('Only for a holder of leases that has several products.'),
   },
   { id: 'LicenseKey' },
 );
-
-/** A license key to filter by. A text that cannot be a valid key becomes '', which no license has. */
-export const licenseKeyFilter = licenseKeyText()
-  .transform((key) => key ?? '')
-  .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength });
 
 /**
  * A product key, or a link that ends in the key. The link fits into the headers of a request even if each character
@@ -169,7 +179,7 @@ const productLink = text(500).transform((input) => {
 
 /** License operations of the first version of the API, in the query or the body. */
 export const firstVersionParameters = parameters(
-  { product_link: productLink, license_key: licenseKeyText() },
+  { product_link: productLink, license_key: licenseKeyText },
   { id: 'LicenseKeyOfProduct' },
 );
 
@@ -177,7 +187,7 @@ export const firstVersionParameters = parameters(
 export const licenseQuery = parameters({
   account_id: identifier.optional(),
   product_key: identifier.optional(),
-  license_key: licenseKeyFilter.optional(),
+  license_key: licenseKeyText.optional(),
   enabled: boolean.optional(),
   buyer_email: emailFilter.optional(),
   search: text(320)
@@ -228,16 +238,12 @@ const licenseKeys = texts
     `out_of_range: must have 1 to ${maximumKeys} license keys`,
   )
   .transform((input) => input.map(parseLicenseKey))
-  .refine(
-    (keys): keys is string[] => keys.every((key) => key !== null),
-    `malformed: must hold license keys of 1 to ${maxLicenseKeyLength} characters`,
-  )
+  .refine((keys): keys is string[] => keys.every((key) => key !== null), 'malformed: must hold license keys')
   .meta({
     override: {
       items: {
         type: 'string',
         minLength: 1,
-        maxLength: maxLicenseKeyLength,
         pattern: String.raw`\S`,
       },
       minItems: 1,

@@ -3,7 +3,7 @@ import { formatDatetime } from '../domain/time.ts';
 import { isHeld, operationKinds, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
 import { boolean, oneOf, instant, parameters } from './parameters.ts';
-import { licenseKeyFilter } from './license.ts';
+import { licenseKeyText } from './license.ts';
 import { pageShape } from './page.ts';
 
 const shape = z.object({
@@ -74,7 +74,7 @@ export const operationList = z
 /** `GET /admin/v1/outbox`; without a state, or with a license key, only unfinished operations. */
 export const operationQuery = parameters({
   state: oneOf(operationStates).optional(),
-  license_key: licenseKeyFilter.optional(),
+  license_key: licenseKeyText.optional(),
   explain: boolean.prefault(false).describe('Also explain each operation.'),
   ...pageShape('operations'),
 });

@@ -24,8 +24,8 @@ const sortKeys = {
 /** A list, by the name of its member in the response. */
 export type ListName = keyof typeof sortKeys;
 
-/** Longer than any cursor in a response: a key has at most 100 characters. */
-const maxCursorLength = 1_024;
+/** Longer than any cursor in a response, which has a whole license key. */
+const maxCursorLength = 6_000;
 const cursorPattern = /^[A-Za-z0-9_-]+$/;
 
 const offset = integer(0)

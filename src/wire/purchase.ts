@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maxInitialUses, maxLicenseKeyLength } from '../domain/license.ts';
+import { maxInitialUses } from '../domain/license.ts';
 import type { PurchaseWithLicense } from '../domain/catalogue.ts';
 import { formatDatetime } from '../domain/time.ts';
 import {
@@ -12,7 +12,7 @@ import {
   instant,
   parameters,
 } from './parameters.ts';
-import { licenseKeyText, licenseObject, serializeLicense, licenseKeyFilter } from './license.ts';
+import { licenseKeyText, licenseObject, newLicenseKey, serializeLicense } from './license.ts';
 import { pageShape } from './page.ts';
 
 export const purchaseObject = z
@@ -40,7 +40,7 @@ const wholeSecond = datetime.transform((input) => Math.floor(input / 1000) * 100
 export const purchaseQuery = parameters({
   account_id: identifier.optional(),
   product_key: identifier.optional(),
-  license_key: licenseKeyFilter.optional(),
+  license_key: licenseKeyText.optional(),
   buyer_email: emailFilter.optional(),
   since: datetime.optional(),
   until: wholeSecond.optional(),
@@ -52,7 +52,7 @@ export const purchaseParameters = parameters(
   {
     product_key: identifier,
     buyer_email: email,
-    license_key: licenseKeyText(maxLicenseKeyLength).optional(),
+    license_key: newLicenseKey.optional(),
     date: datetime.optional(),
     uses: integer(0, maxInitialUses).optional(),
     enabled: boolean.optional(),

@@ -65,7 +65,7 @@ export function serializeInfo(store: Pick<SyncInfoObject, 'instance' | 'epoch'>)
 }
 
 const common = { id: operationId, at: datetime };
-const licenseChange = { ...common, license_key: licenseKeyText() };
+const licenseChange = { ...common, license_key: licenseKeyText };
 const order = textMatching(
   orderPattern,
   maxOrderLength,
@@ -235,7 +235,7 @@ export function serializeKnown(operations: readonly KnownOperation[]): KnownObje
   };
 }
 
-const licenseKeys = z.array(licenseKeyText().refine((key): key is string => key !== null)).max(maxFollowed);
+const licenseKeys = z.array(licenseKeyText).max(maxFollowed);
 /** The longest cursor: PostgreSQL lists the running transactions in it. */
 const maxCursorLength = 16_384;
 

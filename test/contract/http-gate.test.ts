@@ -182,7 +182,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       'a path parameter of 2 KB',
       lines(`GET /api/v2/coupons/${'1'.repeat(2_000)} HTTP/1.1`, host, bearer),
       404,
-      'route_not_found',
+      'coupon_not_found',
     ],
   ])('%s is refused as documented', async (_, bytes, status, code) => {
     const answer = await send(bytes, status === 408 ? hasty : served);

@@ -98,6 +98,31 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(problem(await verify(imported.toUpperCase())).code).toBe('license_not_found');
     });
 
+    test('a key of 1,024 characters is issued, imported, verified, used, shown and listed', async () => {
+      const long = `${listener}-${'K'.repeat(1_024)}`.slice(0, 1_024);
+      expect(await issue({ license_key: long })).toBe(long);
+      expect(data(await verify(long))['license_key']).toBe(long);
+      expect(data(await change('usage', long))['uses']).toBe(1);
+      const shown = await http.get(`/admin/v1/licenses/${long}`, { headers: admin });
+      expect(data(shown)).toMatchObject({ license: { license_key: long, uses: 1 } });
+      const next = /<([^>]*)>/.exec(
+        String((await http.get('/admin/v1/licenses?limit=1', { headers: admin })).headers['link']),
+      )?.[1];
+      expect((await http.get(String(next), { headers: admin })).status).toBe(200);
+      const row = { license_key: `I${long.slice(1)}`, buyer_email: 'b@example.com' };
+      const json = { product_key: productKey, licenses: [row] };
+      const imported = await http.post('/admin/v1/licenses/import', { headers: admin, json });
+      expect(data(imported)).toMatchObject({ imported: 1, rejected: [] });
+      // Texts that repeat themselves are compressed in an index of PostgreSQL.
+      const letters = Array.from(
+        { length: 512 },
+        (_, index) => 0x20000 + ((index * 7_919 + listener.length) % 40_000),
+      );
+      const widest = String.fromCodePoint(...letters);
+      expect(await issue({ license_key: widest })).toBe(widest);
+      expect(data(await change('usage', widest))['uses']).toBe(1);
+    });
+
     test('a key is unique in the whole authority', async () => {
       const json = { product_key: productKey, buyer_email: 'b@example.com', license_key: licenseKey };
       const answer = await http.post('/admin/v1/purchases', { headers: admin, json });
@@ -154,8 +179,8 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     });
 
     test('an overlong key is not found, and an empty or missing key is invalid', async () => {
-      expect(problem(await verify('K'.repeat(101))).code).toBe('license_not_found');
-      expect(problem(await change('usage', 'K'.repeat(101))).code).toBe('license_not_found');
+      expect(problem(await verify('K'.repeat(2_000))).code).toBe('license_not_found');
+      expect(problem(await change('usage', 'K'.repeat(2_000))).code).toBe('license_not_found');
       for (const query of ['', '?license_key=', '?license_key=%20', '?other=1']) {
         const answer = await http.get(`/api/v2/license/verify${query}`, { headers: secret });
         expect([answer.status, problem(answer).faults]).toEqual([422, ['license_key:required']]);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   licenseAfter,
   countAfter,
+  isTooLongKey,
   licenseTransitions,
   type License,
   type LicenseTrigger,
@@ -116,15 +117,15 @@ describe('an imported license key', () => {
     expect(parseLicenseKey(' \t a b \n')).toBe('a b');
   });
 
-  it('has 100 characters at most', () => {
-    expect(parseLicenseKey('x'.repeat(100))).toBe('x'.repeat(100));
-    expect(parseLicenseKey('x'.repeat(101))).toBeNull();
-    expect(parseLicenseKey(` ${'x'.repeat(100)} `)).toBe('x'.repeat(100));
+  it('has 1,024 characters at most, and is looked up at any length', () => {
+    expect(isTooLongKey('x'.repeat(1_024))).toBe(false);
+    expect(isTooLongKey('x'.repeat(1_025))).toBe(true);
+    expect(parseLicenseKey(` ${'x'.repeat(8_000)} `)).toBe('x'.repeat(8_000));
   });
 
-  it('has as many characters as people count, where JavaScript counts some twice', () => {
-    expect(parseLicenseKey('😀'.repeat(100))).toBe('😀'.repeat(100));
-    expect(parseLicenseKey('😀'.repeat(101))).toBeNull();
+  it('has 2,048 bytes at most: a row of an index in PostgreSQL has no room for more', () => {
+    expect(isTooLongKey('😀'.repeat(512))).toBe(false);
+    expect(isTooLongKey('😀'.repeat(513))).toBe(true);
   });
 
   it.each(['', ' ', '\n\t'])('is none when nothing is left of it', (text) => {

@@ -31,13 +31,13 @@ test('an e-mail address is compared in the form in which addresses are stored', 
   expect(subjectOf({ email: 'jo\u0308rg@example.com' }).buyers).toEqual(['j\u00f6rg@example.com']);
 });
 
-test('an event with thousands of license keys yields at most 100, and long values are no license keys', () => {
+test('an event with thousands of license keys yields at most 100, also long ones', () => {
   const { licenseKeys } = subjectOf({
-    license_key: 'x'.repeat(401),
     items: Array.from({ length: 5_000 }, (_, index) => ({ license_key: `KEY-${index}` })),
+    license_key: 'x'.repeat(1_000),
   });
   expect(licenseKeys).toHaveLength(100);
-  expect(licenseKeys.every((key) => key.startsWith('KEY-'))).toBe(true);
+  expect(licenseKeys).toContain('x'.repeat(1_000));
 });
 
 test.each([

@@ -38,7 +38,7 @@ test('an import reads a catalogue from a file while keys are verified, reports e
     'KEY-000001,other@example.com,9,true,,',
     'BAD-MAIL,nobody,0,true,,',
     '',
-    `${'K'.repeat(101)},long@example.com,0,true,,`,
+    `${'K'.repeat(1_025)},long@example.com,0,true,,`,
     'TOO-FEW,few@example.com',
     'LAST,last@example.com,,,,',
   ];
@@ -64,7 +64,7 @@ test('an import reads a catalogue from a file while keys are verified, reports e
     err: [
       'line 10002: There already is another license with this key.',
       'line 10003: buyer_email must be an e-mail address.',
-      'line 10005: license_key must have at most 100 characters.',
+      'line 10005: license_key must have at most 1024 characters and 2048 bytes.',
       'line 10006: The row has 2 cells, and the header 6.',
       '',
     ].join('\n'),

@@ -66,6 +66,15 @@ describe('a verify at a holder', () => {
     expect(await device.verify('WRONG')).toBe('enabled 0 fresh');
   });
 
+  it('a key that is longer than any that is issued is refused, and not called unknown', async () => {
+    await using shop = await open();
+    const { device, issuer } = shop;
+    expect(await device.verify('K'.repeat(1_025))).toBe('parameters_invalid');
+    expect(issuer.received).toEqual([]);
+    expect(await device.verify('K'.repeat(1_024))).toBe('license_not_found');
+    expect(issuer.received).toHaveLength(1);
+  });
+
   it('unknown keys are asked for at a limited rate', async () => {
     await using shop = await open({}, { misses: 2 });
     const said = [];

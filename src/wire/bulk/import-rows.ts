@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CouponTerms } from '../../domain/checkout/coupon.ts';
-import { maxInitialUses, maxLicenseKeyLength } from '../../domain/license.ts';
+import { maxInitialUses } from '../../domain/license.ts';
 import type { RejectedRow, CouponRow, LicenseRow, PurchaseRow } from '../../service/authority/import.ts';
 import { maxDeviceNameLength } from '../../domain/lease.ts';
 import { parseDatetime } from '../../domain/time.ts';
@@ -20,7 +20,7 @@ import {
   type ValuesOf,
   without,
 } from '../parameters.ts';
-import { licenseKeyText } from '../license.ts';
+import { newLicenseKey } from '../license.ts';
 
 /** `account_id`: the account that gets the coupons. */
 export const couponImportQuery = parameters({
@@ -39,7 +39,7 @@ export const productImportQuery = parameters({
 });
 
 const licenseShape = {
-  license_key: undamaged(licenseKeyText(maxLicenseKeyLength)),
+  license_key: undamaged(newLicenseKey),
   product_key: undamaged(identifier).optional(),
   buyer_email: email,
   uses: integer(0, maxInitialUses).optional(),
@@ -144,7 +144,7 @@ const instantsCell = text(200)
 const activationCells = parameters(
   {
     activation_id: newIdentifier,
-    license_key: undamaged(licenseKeyText(maxLicenseKeyLength)),
+    license_key: undamaged(newLicenseKey),
     product_key: undamaged(identifier).optional(),
     device: textMatching(/^[\w-]{43}$/, 43, 'must be the thumbprint (RFC 7638) of the key of a device'),
     device_name: text(maxDeviceNameLength).optional(),

@@ -10,21 +10,21 @@ const productKey = identifier.optional().describe('Needed if the holder has seve
 
 /** `GET /agent/v1/lease`. */
 export const leaseQuery = parameters({
-  license_key: licenseKeyText(),
+  license_key: licenseKeyText,
   product_key: productKey,
   nonce: nonceText.optional(),
 });
 
 /** `POST /agent/v1/activations`. */
 export const activateParameters = parameters(
-  { license_key: licenseKeyText(), product_key: productKey, replaces: identifier.optional() },
+  { license_key: licenseKeyText, product_key: productKey, replaces: identifier.optional() },
   { id: 'Activation' },
 );
 
 /** `POST /agent/v1/lease/request`. */
 export const leaseRequestParameters = parameters(
   {
-    license_key: licenseKeyText(),
+    license_key: licenseKeyText,
     product_key: productKey,
     end: boolean.optional(),
     replaces: identifier.optional(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Activation } from '../../domain/lease.ts';
 import { hasSeat } from '../../domain/seat.ts';
 import { formatDatetime, parseDatetime } from '../../domain/time.ts';
-import { licenseKeyFilter } from '../license.ts';
+import { licenseKeyText } from '../license.ts';
 import { pageShape } from '../page.ts';
 import { boolean, identifier, instant, instantText, oneOf, parameters } from '../parameters.ts';
 import { maxDocumentBytes } from '../lease.ts';
@@ -40,7 +40,7 @@ export const activationList = z
   .meta({ id: 'ActivationList' });
 
 export const activationQuery = parameters({
-  license_key: licenseKeyFilter.optional(),
+  license_key: licenseKeyText.optional(),
   product_key: identifier.optional(),
   state: oneOf(states).optional(),
   copied: boolean.optional(),

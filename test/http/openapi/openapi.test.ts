@@ -228,7 +228,7 @@ test('the parameters of a list are described with their limits and defaults', ()
   expect(operationOf({ method: 'GET', path: '/api/v2/coupons' }).parameters).toMatchObject([
     { name: 'limit', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 } },
     { name: 'offset', in: 'query', schema: { type: 'integer', minimum: 0, maximum: 10_000, default: 0 } },
-    { name: 'cursor', in: 'query', schema: { type: 'string', minLength: 1, maxLength: 1_024 } },
+    { name: 'cursor', in: 'query', schema: { type: 'string', minLength: 1, maxLength: 6_000 } },
   ]);
 });
 

@@ -32,6 +32,8 @@ export const purchaseRoutes: readonly Route[] = [
     refusals: ['license_key_taken', 'product_archived'],
     access,
     authorityOnly,
+    // For the longest texts, percent-encoded.
+    bodyBytes: 32 * 1024,
     body: purchaseParameters,
     answers: { 201: enveloped(purchaseObject) },
     faults: (app, principal, { productKey }) => productFaults(app, principal, productKey),
