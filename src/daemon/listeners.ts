@@ -17,8 +17,8 @@ import { socketPrincipal } from '../service/access/credential.ts';
 import type { TlsSettings } from '../config/file/certificates.ts';
 import { Certificate } from './certificate.ts';
 import { groupNumber } from './system/process.ts';
-import { replaceFile } from '../store/sqlite/files/private-file.ts';
-import { identityOf, stateFiles } from '../store/sqlite/files/state-directory.ts';
+import { identityOf, replaceFile } from '../store/sqlite/files/private-file.ts';
+import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 import type { Log } from '../service/ports.ts';
 import { socketAddress } from '../wire/server/proof.ts';
 

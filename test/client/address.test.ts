@@ -10,7 +10,7 @@ import {
 } from '../../src/client/credential.ts';
 import { connect } from '../../src/client/index.ts';
 import { startSandbox } from '../../src/testing.ts';
-import { identityOf } from '../../src/store/sqlite/files/state-directory.ts';
+import { identityOf } from '../../src/store/sqlite/files/private-file.ts';
 import { isWindows } from '../support/platform.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 

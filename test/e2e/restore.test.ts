@@ -107,7 +107,7 @@ test('a restored agent sends only the changes that the previous agent had not se
   const restored = await operate(elsewhere.path, 'restore', file);
   expect([restored.code, restored.out]).toEqual([
     0,
-    expect.stringContaining('80 changes in it are not finished: each is read back from the upstream'),
+    expect.stringContaining('The backup has 80 unfinished changes: each is read back from the upstream'),
   ]);
   await using second = await agentIn(elsewhere.path, harness);
   await second.atRest();

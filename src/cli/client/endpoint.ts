@@ -5,8 +5,7 @@ import { z } from 'zod';
 import { formatReason } from '../../config/errors.ts';
 import { exitCode } from '../exit-code.ts';
 import { isLoopback } from '../../config/value/address.ts';
-import { openOwnFile } from '../../store/sqlite/files/private-file.ts';
-import { identityOf } from '../../store/sqlite/files/state-directory.ts';
+import { identityOf, openOwnFile } from '../../store/sqlite/files/private-file.ts';
 
 /** An address of the daemon. `certificate` (PEM): the only one that is trusted there; null for plain HTTP. */
 export type Endpoint =

@@ -1,13 +1,20 @@
 import { locateDaemon } from '../../config/load.ts';
-import { CommandError, defineCommand, positional } from '../command.ts';
+import { CommandError, defineCommand, type GlobalOptions, positional } from '../command.ts';
 import { configurationError, toLoadOptions } from '../configuration.ts';
-import { hintFor, startCommand } from '../hint.ts';
+import { hintFor, quoteForShell, startCommand } from '../hint.ts';
 import { counted } from '../../domain/text.ts';
 
 export const command = defineCommand({
   command: 'restore <file>',
   describe: 'Restore a backup, while no daemon runs',
-  builder: { file: positional('File made by latchkey backup', 'file') },
+  builder: {
+    file: positional('File made by latchkey backup', 'file'),
+    'drop-unsent': {
+      type: 'boolean',
+      default: false,
+      describe: 'Restore even if the present database has changes that were never sent',
+    },
+  },
   examples: [
     [
       'latchkey restore latchkey-2026-02-22.db',
@@ -26,19 +33,63 @@ export const command = defineCommand({
       ]);
     }
     const { restoreBackup } = await import('../../daemon/store/restore.ts');
-    const restored = await restoreBackup(args.file, stateDir);
+    const restored = await restoreBackup(args.file, stateDir, (unsent) =>
+      confirmLoss(args, stateDir, unsent),
+    );
     if (!restored.ok) throw new CommandError([`latchkey: ${restored.reason}`, 'Nothing was changed.']);
-    const { instance, role, unfinished, kept } = restored;
+    const { instance, role, unfinished, kept, unsent } = restored;
     const lines = [
       `${args.file} is restored into ${stateDir}, as a new instance: ${instance}`,
-      ...(kept === null ? [] : [`The previous database is kept as ${kept}`]),
+      ...(kept.length === 0
+        ? []
+        : [`The previous database is kept as ${kept.join(' and ')}`, ...formatLoss(unsent)]),
       unfinished === 0
-        ? 'No change in it waits for the upstream.'
-        : `${counted(unfinished, 'change in it is', 'changes in it are')} not finished: each is read back from the upstream before any is sent.`,
+        ? 'The backup has no unfinished changes.'
+        : `The backup has ${counted(unfinished, 'unfinished change')}: each is read back from the upstream before any is sent.`,
       role === 'agent' && !hasUpstream
         ? `Start it with its upstream and products in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`
         : `Start it: ${startCommand(args, stateDir)}`,
     ];
-    return await output.result({ state_dir: stateDir, instance, unfinished, kept }, lines.join('\n'));
+    return await output.result({ state_dir: stateDir, instance, unfinished, kept, unsent }, lines.join('\n'));
   },
 });
+
+type Unsent = Readonly<Record<string, number>>;
+
+/** For example `3 changes (2 pending, 1 uncertain)`; null if there are none. */
+function formatUnsent(unsent: Unsent): string | null {
+  const states = Object.entries(unsent).filter(([, count]) => count > 0);
+  if (states.length === 0) return null;
+  const total = states.reduce((sum, [, count]) => sum + count, 0);
+  return `${counted(total, 'change')} (${states.map(([state, count]) => `${count} ${state}`).join(', ')})`;
+}
+
+/** Asks whether changes may be given up that only the present database has. Throws if they may not. */
+async function confirmLoss(
+  args: GlobalOptions & { readonly file: string; readonly dropUnsent: boolean },
+  stateDir: string,
+  unsent: Unsent,
+): Promise<void> {
+  if (args.dropUnsent) return;
+  const what = `the database in ${stateDir} has ${formatUnsent(unsent)} that the backup does not have and the upstream has not accepted`;
+  if (process.stdin.isTTY && process.stderr.isTTY) {
+    const { confirm } = await import('@clack/prompts');
+    const message = `${what.replace(/^t/, 'T')}. They will never be sent. Restore the backup?`;
+    // Standard output is for the result.
+    const answer = await confirm({ output: process.stderr, message, initialValue: false });
+    if (answer === true) return;
+    throw new CommandError(['latchkey: cancelled', 'Nothing was changed.']);
+  }
+  throw new CommandError([
+    `latchkey: ${what}: after a restore they would never be sent`,
+    `To send them first: ${startCommand(args, stateDir)}`,
+    `To give them up: ${hintFor(args)(`restore ${quoteForShell(args.file)} --drop-unsent`)}`,
+    'Nothing was changed.',
+  ]);
+}
+
+function formatLoss(unsent: Unsent | null): readonly string[] {
+  if (unsent === null) return ['It could not be read: changes in it that were not sent yet are never sent.'];
+  const lost = formatUnsent(unsent);
+  return lost === null ? [] : [`${lost} in it were not sent, and will not be.`];
+}

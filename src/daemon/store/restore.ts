@@ -15,19 +15,33 @@ import { localWriter } from '../../store/sqlite/local-writer.ts';
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { secureStateDirectory } from '../system/windows-directory.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
+import { countMissing, type UnfinishedCounts } from '../../store/sqlite/files/contents.ts';
+import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/backup.ts';
 import { PersistentClock, sha256, systemRandom } from '../system/machine.ts';
 
-/** The restored store, and the path of the previous database (null: there was none), or why nothing was restored. */
+/** What a restored store has replaced. */
+type Replaced = {
+  /** Where the files of the previous database are now; empty: there was none. */
+  kept: readonly string[];
+  /** The operations that only the previous database has; null: it cannot be read. */
+  unsent: UnfinishedCounts | null;
+};
+
+/** The restored store and what it has replaced, or why nothing was restored. */
 export type Restoring =
-  ({ ok: true; role: RoleName | null; kept: string | null } & RestoredStore) | { ok: false; reason: string };
+  ({ ok: true; role: RoleName | null } & Replaced & RestoredStore) | { ok: false; reason: string };
 
 /**
  * Restores a backup into a state directory that no process uses, as a new instance that reads back all unfinished
  * operations. The backup becomes a new instance before it is moved into its place: a crash in between leaves no copy
- * with the identity of the original.
+ * with the identity of the original. `confirm` is asked if operations would never be sent; nothing is restored if it throws.
  */
-export async function restoreBackup(backup: string, stateDir: string): Promise<Restoring> {
+export async function restoreBackup(
+  backup: string,
+  stateDir: string,
+  confirm: (unsent: UnfinishedCounts) => Promise<void>,
+): Promise<Restoring> {
   try {
     // Before a state directory is created.
     checkBackup(backup);
@@ -37,8 +51,10 @@ export async function restoreBackup(backup: string, stateDir: string): Promise<R
     using draft = draftFrom(backup, stateDir);
     const role = storedRole(draft.path);
     refuseOtherRole(backup, role, stateDir);
+    const unsent = findUnsent(stateDir, draft.path);
+    if (unsent !== null && Object.values(unsent).some((count) => count > 0)) await confirm(unsent);
     const restored = await makeOwn(draft.path);
-    return { ok: true, role, kept: putInPlace(draft, stateDir), ...restored };
+    return { ok: true, role, unsent, kept: putInPlace(draft, stateDir), ...restored };
   } catch (error) {
     if (!isStoreRefusal(error)) throw error;
     return { ok: false, reason: error.message };
@@ -55,9 +71,21 @@ function refuseOtherRole(backup: string, role: RoleName | null, stateDir: string
   );
 }
 
+/** The operations that only the present database has; null if it cannot be read, which is a reason to restore a backup. */
+function findUnsent(stateDir: string, draft: string): UnfinishedCounts | null {
+  const path = databaseIn(stateDir);
+  try {
+    return countMissing(findDatabase(path) ? path : draft, draft);
+  } catch {
+    return null;
+  }
+}
+
 /** Null if there is no readable store: a damaged store is a reason to restore a backup. */
 function storedRole(databasePath: string): RoleName | null {
   try {
+    // SQLite would remove the log of an empty file.
+    if (!findDatabase(databasePath)) return null;
     using connection = openReading(databasePath);
     return roleOf(connection.reader);
   } catch {

@@ -121,7 +121,7 @@ test('a backup is put in the place of a database, which is kept beside it, each 
     return putInPlace(draft, directory);
   });
   const path = join(directory, 'latchkey.db');
-  expect(kept).toEqual([null, `${path}.replaced`, `${path}.replaced-2`]);
+  expect(kept).toEqual([[], [`${path}.replaced`], [`${path}.replaced-2`]]);
   for (const each of [path, `${path}.replaced`, `${path}.replaced-2`])
     expect(accountsIn(each)).toEqual([name(1)]);
   expect((statSync(path).mode & 0o777).toString(8)).toBe(ownerOnly);
@@ -139,7 +139,7 @@ test('what the replaced database still had in its log is kept with it', async ()
   cpSync(store.directory, crashed, { recursive: true });
   expect(readdirSync(crashed)).toContain('latchkey.db-wal');
   using draft = draftFrom(backup, crashed);
-  const kept = putInPlace(draft, crashed) ?? '';
+  const [kept = ''] = putInPlace(draft, crashed);
   expect(accountsIn(kept)).toEqual([name(1), name(2)]);
   expect(accountsIn(join(crashed, 'latchkey.db'))).toEqual([name(1)]);
 });

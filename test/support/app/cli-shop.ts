@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { identityOf } from '../../../src/store/sqlite/files/state-directory.ts';
+import { identityOf } from '../../../src/store/sqlite/files/private-file.ts';
 import { latchkey, type Outcome } from '../process/command-line.ts';
 import { adminToken, type TestApp } from './http-app.ts';
 import { serveApp } from './http-served.ts';

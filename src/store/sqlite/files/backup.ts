@@ -10,10 +10,9 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { StorageError } from '../../../service/ports.ts';
 import { storageFault, DatabaseRefused, StateDirectoryUnusable, isCorruption } from '../faults.ts';
-import { checkpoint, openReadOnly, syncFully } from '../connection.ts';
+import { openReadOnly } from '../connection.ts';
 import { beginsAsDatabase, findDatabase } from './database-file.ts';
 import { migrateCopy } from './migrations.ts';
 import { renameOver, syncDirectory } from './private-file.ts';
@@ -90,21 +89,20 @@ function damageOf(draft: string, directory: string): string | null {
 }
 
 /**
- * Replaces the database of a directory by a draft, which must be closed. Keeps the old database beside it and returns its
- * path; returns null if there was none.
+ * Replaces the database of a directory by a draft, which must be closed. Keeps the old database and its write-ahead log
+ * beside it, without reading them: they may be damaged. Returns the paths of the kept files.
  */
-export function putInPlace({ path: draft }: Draft, directory: string): string | null {
+export function putInPlace({ path: draft }: Draft, directory: string): readonly string[] {
   const path = databaseIn(directory);
-  const replaced = statSync(path, { throwIfNoEntry: false }) === undefined ? null : freeNameBeside(path);
-  if (replaced !== null) {
-    checkpointFile(path);
-    renameOver(path, replaced);
-    if (existsSync(`${path}-wal`)) renameOver(`${path}-wal`, `${replaced}-wal`);
-  }
-  for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file, { force: true });
+  const log = `${path}-wal`;
+  const files = [...(existsSync(path) ? [path] : []), ...(sizeOf(log) > 0 ? [log] : [])];
+  const beside = freeNameBeside(path);
+  const kept = files.map((file) => file.replace(path, beside));
+  for (const [index, file] of files.entries()) renameOver(file, kept[index] ?? '');
+  for (const file of [log, `${path}-shm`]) rmSync(file, { force: true });
   renameOver(draft, path);
   syncDirectory(directory);
-  return replaced;
+  return kept;
 }
 
 function copyPrivately(from: string, to: string): void {
@@ -121,18 +119,16 @@ export function findReplaced(directory: string): readonly string[] {
     .map((name) => join(directory, name));
 }
 
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
 /** A replaced database may be the only one with some changes, so it is never overwritten. */
 function freeNameBeside(path: string): string {
   for (let count = 1; ; count += 1) {
     const name = count === 1 ? `${path}.replaced` : `${path}.replaced-${count}`;
-    if (!existsSync(name)) return name;
+    if (!existsSync(name) && !existsSync(`${name}-wal`)) return name;
   }
-}
-
-function checkpointFile(path: string): void {
-  using database = new DatabaseSync(path);
-  syncFully(database);
-  checkpoint({ database });
 }
 
 /**

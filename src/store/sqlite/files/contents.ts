@@ -75,6 +75,19 @@ export function readContents(directory: string, now: number): Contents {
   };
 }
 
+/** Counts the operations of a database that are not final and that another database does not have. */
+export function countMissing(databasePath: string, otherPath: string): UnfinishedCounts {
+  using database = openReadOnly(databasePath);
+  using other = openReadOnly(otherPath);
+  const find = other.prepare('SELECT 1 FROM outbox WHERE id = ?');
+  const idsOf = database.prepare('SELECT id FROM outbox WHERE state = ?');
+  return countEach((state) => {
+    let count = 0;
+    for (const { id = null } of idsOf.iterate(state)) if (find.get(id) === undefined) count += 1;
+    return count;
+  });
+}
+
 function countIn(database: DatabaseSync, noun: Noun, now: number): number {
   // An older schema has no column `expires_at`, no redemptions and no leases.
   if (noun === 'tokens') {

@@ -11,6 +11,7 @@ import {
   writeFileSync,
   existsSync,
   mkdirSync,
+  statSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -118,6 +119,15 @@ export function makeDirectory(path: string, mode: number = 0o777): void {
     makeDirectory(dirname(path), mode);
     mkdirSync(path, { mode });
   }
+}
+
+/**
+ * Tells a directory from its copies: `listen.json` has this text, so that the one in a copy is not used. A directory that
+ * was moved on its file system keeps it. Throws the error of the system.
+ */
+export function identityOf(directory: string): string {
+  const { dev, ino } = statSync(directory, { bigint: true });
+  return `${dev}:${ino}`;
 }
 
 /** Makes a new file name survive a power cut. */

@@ -18,15 +18,6 @@ export function databaseIn(directory: string): string {
   return join(directory, stateFiles.database);
 }
 
-/**
- * Tells a directory from its copies: `listen.json` has this text, so that the one in a copy is not used. A directory that
- * was moved on its file system keeps it. Throws the error of the system.
- */
-export function identityOf(directory: string): string {
-  const { dev, ino } = statSync(directory, { bigint: true });
-  return `${dev}:${ino}`;
-}
-
 const root = 0;
 const writableByOthers = 0o022;
 
