@@ -222,7 +222,7 @@ const status: Status = {
   issuer: null,
   storage: 'ok',
   records: { fresh: 1, stale: 1, grace: 1, expired: 1, disabled: 1 },
-  clock: { now: 0, suspect: false, highWater: 0 },
+  clock: { now: 0, suspect: false, storeAheadMs: null, highWater: 0 },
   webhooks: null,
   agents: null,
   totals: { verifies: 0, uses: 0 },

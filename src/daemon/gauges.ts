@@ -57,7 +57,7 @@ export const processGauges: readonly GaugeDescription[] = [
   },
   {
     name: 'clock_suspect',
-    help: '1: the clock of this machine is wrong.',
+    help: '1: the clock of this machine may be wrong: it jumped, was set back, or differs from that of the store.',
     read: ({ status: { clock } }) => one(clock.suspect),
   },
   {

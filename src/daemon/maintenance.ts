@@ -48,7 +48,7 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
     checkStoreFile();
     const hasJumped = clock.sleptMs() > longSleepMs;
     // Record a jump of the clock at once: a later start must not fall behind it.
-    if (hasJumped || tick % ticksPerMark === 0) await markTime(parts);
+    if (clock.checkWall() || hasJumped || tick % ticksPerMark === 0) await markTime(parts);
     if (tick > 0 && (hasJumped || tick % ticksPerMark === 0)) await parts.checkListeners();
     if (hasJumped) {
       await pause(clock, random.fraction() * jitterMs, signal);
@@ -64,8 +64,20 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
   await markTime(parts);
 }
 
-async function markTime({ writer, clock, tokenUses, lastSuccessAt }: MaintenanceParts): Promise<void> {
-  await ignoreUnavailable(() => writer.write('markTime', { mark: clock.mark() }));
+/** Records the time. If the time went back, the stored dates go back with it. */
+export async function recordTime({
+  clock,
+  writer,
+}: Pick<MaintenanceParts, 'clock' | 'writer'>): Promise<void> {
+  await clock.record(async (mark, shifts) => {
+    if (shifts.length === 0) await writer.write('markTime', { mark });
+    else await writer.write('correctDates', { mark, shifts });
+  });
+}
+
+async function markTime(parts: MaintenanceParts): Promise<void> {
+  const { writer, tokenUses, lastSuccessAt } = parts;
+  await ignoreUnavailable(() => recordTime(parts));
   const at = lastSuccessAt();
   if (at !== null) await ignoreUnavailable(() => writer.write('storeLastSuccess', { at }));
   const uses = tokenUses.take();

@@ -32,3 +32,26 @@ export function plainText(text: string): string {
   if (printableAscii.test(text)) return text;
   return text.replace(invisible, '').normalize('NFKC').replace(invisible, '').replace(dashes, '-');
 }
+
+const minuteMs = 60_000;
+
+/** What is wrong with the clock. `storeAheadMs`: how far the clock of the store is ahead; null: not known. */
+export function describeClock(storeAheadMs: number | null): string {
+  if (storeAheadMs === null) return 'the clock of this machine has jumped or was set back';
+  return `this machine and the store differ by ${describeSpan(Math.abs(storeAheadMs))}; one of the two is wrong`;
+}
+
+/** A span in ms in the largest unit that has at least two. */
+function describeSpan(ms: number): string {
+  const minutes = Math.round(ms / minuteMs);
+  if (minutes < 2 * 60) return `${minutes} minutes`;
+  const hours = Math.round(minutes / 60);
+  return hours < 2 * 24 ? `${hours} hours` : `${Math.round(hours / 24)} days`;
+}
+
+/** What to do about `describeClock`. */
+export function clockAdvice(storeAheadMs: number | null): string {
+  return storeAheadMs === null
+    ? 'synchronize it by NTP'
+    : 'compare both with another clock; if this machine is wrong, synchronize it by NTP';
+}

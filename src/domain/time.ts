@@ -2,11 +2,12 @@ export const dayMs = 86_400_000;
 
 /** The error of the wall clock, in ms, from which it counts as suspect. */
 const toleranceMs = 10 * 60_000;
-/**
- * A longer jump forwards, in ms, must be confirmed. The upstream confirms a jump of the wall clock. The next `Date`
- * confirms a jump of the upstream's `Date`.
- */
+/** A longer jump of the wall clock forwards, in ms, must be confirmed. */
 export const unverifiedJumpMs: number = 30 * dayMs;
+
+/** So many dates of the store, over so long, must contradict the wall clock before the machine is suspect. */
+const disputeDates = 3;
+const disputeMs = 10 * 60_000;
 
 /** The clocks of the machine at one instant. */
 export type ClockReading = {
@@ -19,35 +20,73 @@ export type ClockReading = {
 /** Knowledge about the time that does not depend on the wall clock, as of `takenAt` (monotonic ms). */
 export type TimeState = {
   takenAt: number;
-  /** A time that has certainly been reached, in epoch ms. The store remembers it. */
+  /** The time that the machine itself, or a signed date, has reached, in epoch ms. The store remembers it. */
   base: number;
   /** The time after a jump that is not confirmed: verdicts use it, but the store does not remember it. Epoch ms, or null. */
   unverified: number | null;
+  /**
+   * A later time than `base`, in epoch ms, which the upstream's `Date` said while the wall clock was not credible; null:
+   * none. Later dates take it back.
+   */
+  claimed: number | null;
   /** How far the wall clock is ahead of the upstream's `Date`, in ms. */
   aheadMs: number;
   /** Whether the time was ever confirmed by a source other than the wall clock of this machine. */
   isConfirmed: boolean;
+  /** The longest jump of the wall clock forwards since a `Date` agreed with it, in ms. */
+  jumpedMs: number;
+  /** The same jump, if a response without a `Date` was dated after it. */
+  undatedMs: number;
   /** The upstream's last `Date` since the start plus the time since then, in epoch ms; null: none yet. */
   upstream: number | null;
-  /** The last `Date`, minus the monotonic time of its arrival, if it was too far ahead to be accepted; otherwise null. */
+  /** The last signed date, minus the monotonic time of its arrival, if it was too far ahead to be accepted; otherwise null. */
   unverifiedDate: number | null;
+  /** What the upstream's latest dates say against the wall clock; null: they agree, or there are none. */
+  dispute: Dispute | null;
 };
 
-/** The time in the store, in epoch ms. */
-export type TimeMark = { at: number; isConfirmed: boolean };
+/** `offset`: the last `Date` minus the monotonic time of its arrival. `since`, `last`: of the first and the last date. */
+type Dispute = { offset: number; count: number; since: number; last: number };
+
+/**
+ * The time in the store, in epoch ms. `claimedMs`: the part of `at` that only the upstream's `Date` has claimed.
+ * `undatedMs`: as in `TimeState`.
+ */
+export type TimeMark = { at: number; isConfirmed: boolean; claimedMs?: number; undatedMs?: number };
+
+/**
+ * A correction of stored dates after the time went back: those after `after` (epoch ms; null: all) lie `byMs` earlier, so
+ * that no license seems to be confirmed in the future.
+ */
+export type DateShift = { after: number | null; byMs: number };
+
+/** The time after a date of the upstream or a look at the wall clock, and the stored dates that go back with it. */
+export type CorrectedTime = { state: TimeState; shifts: readonly DateShift[] };
 
 /** `mark`: the mark in the store; null in a new store. */
 export function startTimeState(mark: TimeMark | null, reading: ClockReading): TimeState {
+  const { at = reading.wall, isConfirmed = false, claimedMs = 0, undatedMs = 0 } = mark ?? {};
   const start: TimeState = {
     takenAt: reading.monotonic,
-    base: mark?.at ?? reading.wall,
+    base: at - claimedMs,
     unverified: null,
+    claimed: claimedMs > 0 ? at : null,
     aheadMs: 0,
-    isConfirmed: mark?.isConfirmed ?? false,
+    isConfirmed,
+    jumpedMs: 0,
+    undatedMs,
     upstream: null,
     unverifiedDate: null,
+    dispute: null,
   };
   return advanceTime(start, reading);
+}
+
+/** The mark to store. A jump that is not confirmed is left out. */
+export function markOf(state: TimeState): TimeMark {
+  const at = Math.round(Math.max(state.base, state.claimed ?? 0));
+  const claimedMs = Math.max(0, at - Math.round(state.base));
+  return { at, isConfirmed: state.isConfirmed, claimedMs, undatedMs: Math.round(state.undatedMs) };
 }
 
 /**
@@ -58,30 +97,34 @@ export function startTimeState(mark: TimeMark | null, reading: ClockReading): Ti
 export function advanceTime(keeping: TimeState, { wall, monotonic }: ClockReading): TimeState {
   const passed = monotonic - keeping.takenAt;
   const reached = keeping.base + passed;
+  const claimed = keeping.claimed === null ? null : keeping.claimed + passed;
   const shown = Math.max(wall - keeping.aheadMs, reached, (keeping.unverified ?? 0) + passed);
-  const isVerified = shown - reached <= unverifiedJumpMs;
+  const isVerified = shown - Math.max(reached, claimed ?? 0) <= unverifiedJumpMs;
+  const base = isVerified ? shown : reached;
   return {
     ...keeping,
     takenAt: monotonic,
-    base: isVerified ? shown : reached,
+    base,
     unverified: isVerified ? null : shown,
+    claimed: claimed !== null && claimed > base ? claimed : null,
     // The wall clock was ahead and has been corrected.
     aheadMs: wall <= reached ? 0 : keeping.aheadMs,
+    jumpedMs: base - reached > toleranceMs ? Math.max(keeping.jumpedMs, base - reached) : keeping.jumpedMs,
     upstream: keeping.upstream === null ? null : keeping.upstream + passed,
   };
 }
 
 /** The time for verdicts, as of the last `advanceTime`. */
-export function timeOf({ base, unverified }: TimeState): number {
-  return unverified ?? base;
+export function timeOf({ base, unverified, claimed }: TimeState): number {
+  return unverified ?? claimed ?? base;
 }
 
 /**
- * Learns from the `Date` of a valid upstream response: this time has been reached, and a wall clock far ahead of it is
- * wrong. Only a `Date` can take the time back: it undoes a jump that was not confirmed, and, if it is the very first
- * one, everything that the wall clock has shown before.
+ * Learns from a signed date of the issuer of leases: this time has been reached, and a wall clock far ahead of it is
+ * wrong. It undoes a jump that was not confirmed, and, if it is the very first one, everything that the wall clock has
+ * shown before.
  *
- * A single `Date` that is more than 30 days ahead changes nothing, because nothing could undo it. A second `Date` that
+ * A single date that is more than 30 days ahead changes nothing, because nothing could undo it. A second date that
  * agrees with the first one is accepted.
  */
 export function learnDate(keeping: TimeState, date: number, { wall, monotonic }: ClockReading): TimeState {
@@ -95,7 +138,7 @@ export function learnDate(keeping: TimeState, date: number, { wall, monotonic }:
   const base = keeping.isConfirmed ? Math.max(date, keeping.base + monotonic - keeping.takenAt) : date;
   const aheadMs = wall - base;
   return {
-    takenAt: monotonic,
+    ...kept,
     base,
     unverified: null,
     aheadMs: aheadMs > toleranceMs ? aheadMs : 0,
@@ -106,16 +149,95 @@ export function learnDate(keeping: TimeState, date: number, { wall, monotonic }:
 }
 
 /**
+ * Hears the `Date` of a valid upstream response. Nobody signs it, so no date moves the time further than the machine's own
+ * clock allows (src/sync/README.md, The clock).
+ */
+export function hearDate(keeping: TimeState, date: number, reading: ClockReading): CorrectedTime {
+  const kept: TimeState = { ...advanceTime(keeping, reading), isConfirmed: true, upstream: date };
+  const { wall } = reading;
+  if (Math.abs(date - wall) <= toleranceMs) return agreeOn(kept, wall);
+  const disputing = { ...kept, dispute: disputeAfter(kept.dispute, date, reading) };
+  if (kept.unverified !== null) {
+    // The wall clock jumped, and the upstream does not confirm it.
+    const aheadMs = wall - kept.base;
+    const state = { ...disputing, unverified: null, aheadMs: aheadMs > toleranceMs ? aheadMs : 0 };
+    return claim(state, date);
+  }
+  // A wall clock that is set to another credible time does not end what the same date has claimed before.
+  const isClaimed = kept.claimed !== null && Math.abs(date - kept.claimed) <= toleranceMs;
+  return claim(disputing, isClaimed || !isCredible(kept, reading) ? date : null);
+}
+
+/** Whether the wall clock contradicts nothing else that this machine knows: it has neither jumped nor been set back. */
+function isCredible({ base, unverified, aheadMs }: TimeState, { wall }: ClockReading): boolean {
+  return unverified === null && aheadMs === 0 && wall >= base - toleranceMs;
+}
+
+/** The machine and the upstream show the same time, so it is right, and jumps before it are over. */
+function agreeOn(kept: TimeState, wall: number): CorrectedTime {
+  const agreed = { ...kept, aheadMs: 0, unverified: null, dispute: null, jumpedMs: 0, undatedMs: 0 };
+  const { state, shifts } = claim({ ...agreed, base: Math.max(kept.base, wall) }, null);
+  if (kept.base <= wall + toleranceMs) return { state, shifts };
+  return { state: { ...state, base: wall }, shifts: [...shifts, { after: null, byMs: kept.base - wall }] };
+}
+
+/** Makes `date` the claimed time; null: none. */
+function claim(kept: TimeState, date: number | null): CorrectedTime {
+  const before = kept.claimed ?? kept.base;
+  const time = Math.max(kept.base, date ?? 0);
+  // The dates of responses differ by the time that they travel.
+  if (date !== null && time < before && before - time <= toleranceMs) return { state: kept, shifts: [] };
+  const state = { ...kept, claimed: time > kept.base + toleranceMs ? time : null };
+  const byMs = before - timeOf(state);
+  return { state, shifts: byMs > 0 ? [{ after: timeOf(state), byMs }] : [] };
+}
+
+function disputeAfter(before: Dispute | null, date: number, { monotonic }: ClockReading): Dispute {
+  const offset = date - monotonic;
+  const isSame = before !== null && Math.abs(offset - before.offset) <= toleranceMs;
+  const { since, count } = isSame ? before : { since: monotonic, count: 0 };
+  return { offset, since, count: count + 1, last: monotonic };
+}
+
+/**
+ * How far the upstream is ahead of the wall clock, in ms, negative if it is behind; null unless several dates over time
+ * differ from the wall clock. Either of them may be wrong.
+ */
+export function storeDifference({ dispute }: TimeState, { wall, monotonic }: ClockReading): number | null {
+  if (dispute === null || dispute.count < disputeDates || dispute.last - dispute.since < disputeMs)
+    return null;
+  const differenceMs = dispute.offset + monotonic - wall;
+  return Math.abs(differenceMs) > toleranceMs ? differenceMs : null;
+}
+
+/**
+ * Looks whether the wall clock is right again after a jump that only the wall clock has shown, but by which a response was
+ * dated. Then the time and all stored dates go back with the wall clock: every age stays, so that a clock that is set back
+ * gains nothing.
+ */
+export function checkWall(keeping: TimeState, reading: ClockReading): CorrectedTime {
+  const kept = advanceTime(keeping, reading);
+  const { base, unverified, claimed, undatedMs } = kept;
+  const backMs = base - reading.wall;
+  const isBack = backMs > toleranceMs && backMs <= undatedMs + toleranceMs;
+  if (!isBack || unverified !== null || claimed !== null) return { state: kept, shifts: [] };
+  const state = { ...kept, base: reading.wall, aheadMs: 0, undatedMs: 0 };
+  return { state, shifts: [{ after: null, byMs: backMs }] };
+}
+
+/**
  * Confirms the current time, including a jump, because a response without a `Date` is dated by this time. If a later
  * `Date` took the time back, the verdict would be in the future.
  */
 export function acceptTime(keeping: TimeState): TimeState {
-  return { ...keeping, base: timeOf(keeping), unverified: null, isConfirmed: true };
+  const base = keeping.unverified ?? keeping.base;
+  const undatedMs = Math.max(keeping.undatedMs, keeping.jumpedMs, base - keeping.base);
+  return { ...keeping, base, unverified: null, isConfirmed: true, undatedMs, jumpedMs: 0 };
 }
 
-/** The time that no later response takes back; null while the wall clock is the only source. */
-export function confirmedTimeOf({ base, isConfirmed }: TimeState): number | null {
-  return isConfirmed ? base : null;
+/** The time by which responses are dated; null while the wall clock is the only source. */
+export function confirmedTimeOf({ base, claimed, isConfirmed }: TimeState): number | null {
+  return isConfirmed ? (claimed ?? base) : null;
 }
 
 /**
@@ -135,11 +257,10 @@ export function removalTime(
 }
 
 /** Whether the wall clock is, or may be, wrong by more than 10 minutes. */
-export function isSuspect(
-  { base, unverified, aheadMs, unverifiedDate }: TimeState,
-  { wall }: ClockReading,
-): boolean {
-  return unverified !== null || aheadMs > 0 || unverifiedDate !== null || wall < base - toleranceMs;
+export function isSuspect(state: TimeState, reading: ClockReading): boolean {
+  const { base, unverified, aheadMs, unverifiedDate } = state;
+  const hasJumped = unverified !== null || aheadMs > 0 || reading.wall < base - toleranceMs;
+  return hasJumped || unverifiedDate !== null || storeDifference(state, reading) !== null;
 }
 
 const rfc3339 = /^(\d{4}-\d{2}-(\d{2}))[Tt ]((\d{2}):\d{2}:\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;

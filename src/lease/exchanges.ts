@@ -12,7 +12,7 @@ import { readReply, type Reply } from '../wire/holder/issuer-reply.ts';
 
 /** The clock of the process. It learns from what the issuer has signed. */
 export interface LearningClock extends Clock {
-  learn(date: number | null): boolean;
+  learn(date: number): boolean;
   mark(): TimeMark;
 }
 

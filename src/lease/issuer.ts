@@ -125,7 +125,7 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
   async #signer(): Promise<Result<Signer>> {
     const signer = await this.#current();
     return signer.ok && this.#parts.isClockSuspect()
-      ? failWith('clock_suspect', 'This issuer signs nothing until its clock is right.')
+      ? failWith('clock_suspect', 'This issuer signs nothing until its clock and that of the store agree.')
       : signer;
   }
 

@@ -143,7 +143,8 @@ export type Status = {
   storage: StorageState;
   /** Null: not read from the database since the start. */
   records: RecordCounts | null;
-  clock: { now: number; suspect: boolean; highWater: number };
+  /** `storeAheadMs`: how far the clock of the upstream is ahead; null unless several dates differ from this machine's. */
+  clock: { now: number; suspect: boolean; storeAheadMs: number | null; highWater: number };
   /** Null: there is no webhook endpoint, or it was not read from the database. */
   webhooks: WebhookStatus | null;
   /** Null: nothing here answers agents, or they were not read from the database. */

@@ -37,6 +37,7 @@ export { answerAgentLeaseRequest } from './lease/agent-request.ts';
 export { importActivations } from './lease/import.ts';
 export { answerLeaseRequest } from './lease/request.ts';
 export { markTime } from './lifecycle/current-run.ts';
+export { correctDates } from './lifecycle/corrected-dates.ts';
 export { pruneSeries, recordSeries } from './series.ts';
 export { restore, startAgent, startAuthority, startHolder } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon-creation.ts';

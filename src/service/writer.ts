@@ -83,6 +83,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'startAgent',
   'startHolder',
   'markTime',
+  'correctDates',
   'pruneIdempotency',
   'pruneOperations',
   'pruneHistory',

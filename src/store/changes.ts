@@ -94,6 +94,7 @@ const effects: {
     shiftWaits: nothing,
     addAlias: anything,
     restartWaits: anything,
+    shiftDates: anything,
     moveAliases: anything,
   },
   tokens: {

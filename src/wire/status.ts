@@ -154,7 +154,19 @@ export const statusObject = z
       .describe('Events of stores since the start; null if `webhooks.in` is empty.'),
     storage: storageState,
     records: recordsObject.nullable().describe('Null until the database has answered for the first time.'),
-    clock: z.object({ now: instant, suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
+    clock: z
+      .object({
+        now: instant,
+        suspect: z.boolean().describe('Whether the clock of this machine may be wrong by over 10 minutes.'),
+        store_ahead_s: z
+          .int()
+          .nullable()
+          .describe(
+            'How far the clock of the upstream is ahead, negative if it is behind; null unless several responses differ from the clock of this machine.',
+          ),
+        high_water: instant,
+      })
+      .meta({ id: 'Clock' }),
     agents: z
       .object({ known: count, waiting: count.describe('Requests that wait for a change at this process.') })
       .meta({ id: 'AgentsStatus' })
@@ -185,6 +197,7 @@ export function serializeStatus(status: Status): StatusObject {
     clock: {
       now: formatDatetime(status.clock.now),
       suspect: status.clock.suspect,
+      store_ahead_s: status.clock.storeAheadMs === null ? null : Math.round(status.clock.storeAheadMs / 1000),
       high_water: formatDatetime(status.clock.highWater),
     },
     webhooks: status.webhooks && serializeWebhooks(status.webhooks),

@@ -77,6 +77,7 @@ const status = {
   clock: {
     now: '2024-02-22T13:24:05+00:00',
     suspect: false,
+    store_ahead_s: null,
     high_water: '2024-02-22T11:23:05+00:00',
   },
   webhooks: null,
@@ -141,11 +142,15 @@ test('status of an idle agent is short', async () => {
 test('status counts waiting, sent and undecided changes, and reports a wrong clock', async () => {
   await using daemon = await startFakeDaemon();
   const outbox = { ...status.outbox, pending: 0, in_flight: 3, dead: 4, held: 0, conflicted: 0 };
-  daemon.answer({ body: { ...status, outbox, clock: { ...status.clock, suspect: true } } });
+  daemon.answer({
+    body: { ...status, outbox, clock: { ...status.clock, suspect: true, store_ahead_s: -7200 } },
+  });
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
   expect(out).toMatch(/^outbox +3 in flight, 1 uncertain, oldest 1m 1s$/m);
   expect(out).toMatch(/^attention +4 dead: see latchkey/m);
-  expect(out).toMatch(/^clock +SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP$/m);
+  expect(out).toMatch(
+    /^clock +SUSPECT: this machine and the store differ by 2 hours; one of the two is wrong; /m,
+  );
 });
 
 test('status shows until when the store asked for a pause', async () => {
@@ -201,9 +206,16 @@ test.skipIf(isWindows).each<[what: string, changes: object, lines: readonly RegE
     [/^fail {2}the database is read-only: changes are ref/],
   ],
   [
-    'a clock that is not trusted',
+    'a clock that was set back',
     { clock: { ...status.clock, suspect: true } },
-    [/^fail {2}the daemon does not trust the clock {2}→ {2}synchronize it by NTP$/],
+    [/^fail {2}the clock of this machine has jumped or was set back {2}→ {2}synchronize it by NTP$/],
+  ],
+  [
+    'a clock that differs from that of the store',
+    { clock: { ...status.clock, suspect: true, store_ahead_s: 1_728_000 } },
+    [
+      /^fail {2}this machine and the store differ by 20 days; one of the two is wrong {2}→ {2}compare both with/,
+    ],
   ],
   [
     'what waits for a person',

@@ -54,7 +54,12 @@ const status = {
   issuer: null,
   storage: 'ok',
   records: { fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 0 },
-  clock: { now: '2026-03-01T12:00:00+00:00', suspect: false, high_water: '2026-03-01T12:00:00+00:00' },
+  clock: {
+    now: '2026-03-01T12:00:00+00:00',
+    suspect: false,
+    store_ahead_s: null,
+    high_water: '2026-03-01T12:00:00+00:00',
+  },
   webhooks: null,
   agents: null,
   totals: { verifies: 0, uses: 0 },

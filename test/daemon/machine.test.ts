@@ -55,7 +55,7 @@ test('The next process starts at the time that the store recorded.', () => {
   expect(second.now()).toBe(mark.at);
 });
 
-test('A time of the upstream far ahead counts after its second response, and must be recorded at once.', () => {
+test('A signed date far ahead counts after the second one, and must be recorded at once.', () => {
   const machine = { ...start };
   const clock = clockOf(machine);
   const far = start.wall + 40 * 86_400_000;
@@ -64,15 +64,46 @@ test('A time of the upstream far ahead counts after its second response, and mus
   machine.wall += 1_000;
   machine.monotonic += 1_000;
   expect(clock.learn(far + 1_000)).toBe(true);
-  expect(clock.mark()).toEqual({ at: far + 1_000, isConfirmed: true });
+  expect(clock.mark()).toMatchObject({ at: far + 1_000, isConfirmed: true });
   expect(clock.learn(far + 2_000)).toBe(false);
 });
 
 test('A response of the upstream without a Date confirms the current time.', () => {
   const clock = clockOf(start);
-  expect(clock.mark()).toEqual({ at: start.wall, isConfirmed: false });
-  expect(clock.learn(null)).toBe(false);
-  expect(clock.mark()).toEqual({ at: start.wall, isConfirmed: true });
+  expect(clock.mark()).toMatchObject({ at: start.wall, isConfirmed: false });
+  expect(clock.hear(null)).toBe(false);
+  expect(clock.mark()).toMatchObject({ at: start.wall, isConfirmed: true });
+});
+
+test('A Date far ahead of a clock that was set back must be recorded at once, with what a later one takes back.', async () => {
+  const machine = { ...start };
+  const clock = clockOf(machine, { at: start.wall + 3_600_000, isConfirmed: true });
+  const said = start.wall + 40 * 86_400_000;
+  expect(clock.hear(said)).toBe(true);
+  expect(clock.now()).toBe(said);
+  expect(clock.hear(start.wall + 7_200_000)).toBe(true);
+  const recorded: unknown[] = [];
+  await clock.record((...each) => Promise.resolve(recorded.push(each)));
+  await clock.record((...each) => Promise.resolve(recorded.push(each)));
+  const mark = { at: start.wall + 7_200_000, isConfirmed: true, claimedMs: 3_600_000, undatedMs: 0 };
+  const shift = { after: start.wall + 7_200_000, byMs: said - start.wall - 7_200_000 };
+  expect(recorded).toEqual([
+    [mark, [shift]],
+    [mark, []],
+  ]);
+});
+
+test('Corrections of stored dates that could not be recorded are recorded later.', async () => {
+  const machine = { ...start };
+  const clock = clockOf(machine, { at: start.wall + 3_600_000, isConfirmed: true });
+  expect(clock.hear(start.wall)).toBe(true);
+  await expect(clock.record(() => Promise.reject(new Error('the disk is full')))).rejects.toThrow('full');
+  expect(clock.checkWall()).toBe(true);
+  await clock.record((mark, shifts) => {
+    expect([mark.at, shifts]).toEqual([start.wall, [{ after: null, byMs: 3_600_000 }]]);
+    return Promise.resolve();
+  });
+  expect(clock.checkWall()).toBe(false);
 });
 
 test("A wait longer than the limit of Node's timers does not end at once.", async () => {

@@ -1,12 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import {
   acceptTime,
+  checkWall,
   confirmedTimeOf,
   isSuspect,
   advanceTime,
+  hearDate,
   learnDate,
+  markOf,
   removalTime,
   startTimeState,
+  storeDifference,
   timeOf,
   type ClockReading,
   type TimeState,
@@ -163,7 +167,7 @@ it('a Date that is behind takes nothing back of the time that has passed meanwhi
   expect(timeOf(learnDate(confirmed, noon + minute, after(60 * minute)))).toBe(noon + 60 * minute);
 });
 
-describe('a Date that is more than 30 days ahead', () => {
+describe('a signed date that is more than 30 days ahead', () => {
   const far = 31 * day;
   const [first, second] = [after(minute), after(2 * minute)];
   const doubting = learnDate(learnDate(started, noon, after(0)), first.wall + far, first);
@@ -218,6 +222,134 @@ describe('the time that no later answer takes back', () => {
     const doubting = learnDate(ahead, noon + day + far, after(minute, day));
     expect(confirmedTimeOf(doubting)).toBe(noon + minute + day);
     expect(timeOf(learnDate(doubting, noon, after(minute, day)))).toBe(noon + minute + day);
+  });
+});
+
+describe('a Date that nobody has signed', () => {
+  /** A machine that has heard these dates, each as [minutes since its start, error of the Date, error of the wall clock]. */
+  function heard(from: TimeState, ...dates: (readonly [number, number, number?])[]): TimeState {
+    return dates.reduce(
+      (state, [at, error, turned = 0]) =>
+        hearDate(state, noon + at * minute + error, after(at * minute, turned)).state,
+      from,
+    );
+  }
+  const restarted = startTimeState({ at: noon + 2 * day, isConfirmed: true }, after(0));
+
+  it.each([
+    ['20 days ahead', 20 * day],
+    ['in the year 2999', 970 * 365 * day],
+    ['20 days behind', -20 * day],
+    ['in the year 1970', -56 * 365 * day],
+  ])('moves nothing while the wall clock contradicts it: %s', (_, error) => {
+    const once = heard(started, [1, error]);
+    expect([timeOf(once), confirmedTimeOf(once), isSuspect(once, after(minute))]).toEqual([
+      noon + minute,
+      noon + minute,
+      false,
+    ]);
+    const often = heard(started, [0, error], [9, error], [11, error]);
+    expect([timeOf(often), often.base, markOf(often)]).toEqual([
+      noon + 11 * minute,
+      noon + 11 * minute,
+      { at: noon + 11 * minute, isConfirmed: true, claimedMs: 0, undatedMs: 0 },
+    ]);
+  });
+
+  it.each([
+    ['two dates over an hour', [0, 60], null],
+    ['three dates within ten minutes', [0, 5, 9], null],
+    ['three dates over ten minutes', [0, 5, 10], 20 * day],
+  ])('accuses the machine after several over time only: %s', (_, minutes, differenceMs) => {
+    const state = heard(started, ...minutes.map((at) => [at, 20 * day] as const));
+    const reading = after((minutes.at(-1) ?? 0) * minute);
+    expect(storeDifference(state, reading)).toBe(differenceMs);
+    expect(isSuspect(state, reading)).toBe(differenceMs !== null);
+  });
+
+  it('accuses nobody while the dates differ from each other', () => {
+    const state = heard(started, ...[0, 5, 10, 15, 20].map((at) => [at, at * day + day] as const));
+    expect(storeDifference(state, after(20 * minute))).toBeNull();
+  });
+
+  it('accuses nobody any more after the next date that agrees, or once the wall clock agrees with the last', () => {
+    const accused = heard(started, [0, day], [5, day], [10, day]);
+    expect(storeDifference(heard(accused, [11, 0]), after(11 * minute))).toBeNull();
+    expect(storeDifference(accused, after(11 * minute, day))).toBeNull();
+  });
+
+  it('moves the time of a machine whose clock is behind what was reached, until later dates take it back', () => {
+    const moved = heard(restarted, [1, 20 * day]);
+    expect([timeOf(moved), confirmedTimeOf(moved)]).toEqual([
+      noon + 20 * day + minute,
+      noon + 20 * day + minute,
+    ]);
+    const back = hearDate(moved, noon + 3 * day, after(2 * minute));
+    expect(timeOf(back.state)).toBe(noon + 3 * day);
+    expect(back.shifts).toEqual([{ after: noon + 3 * day, byMs: 17 * day + 2 * minute }]);
+    expect(timeOf(heard(back.state, [3, 0]))).toBe(noon + 3 * minute);
+  });
+
+  it('is taken back after a restart, too', () => {
+    const next = startTimeState(markOf(heard(restarted, [1, 20 * day])), after(2 * minute));
+    expect(timeOf(next)).toBe(noon + 20 * day + minute);
+    expect(timeOf(heard(next, [3, 3 * day]))).toBe(noon + 3 * day + 3 * minute);
+  });
+
+  it('is not taken back by a wall clock that is set to another time, while the dates stay', () => {
+    const moved = heard(restarted, [1, 20 * day]);
+    const set = advanceTime(moved, after(2 * minute, 3 * day));
+    expect(timeOf(set)).toBe(noon + 20 * day + 2 * minute);
+    expect(timeOf(heard(set, [3, 20 * day, 3 * day]))).toBe(noon + 20 * day + 3 * minute);
+    expect(timeOf(heard(set, [3, 3 * day, 3 * day]))).toBe(noon + 3 * day + 3 * minute);
+  });
+
+  it('takes back an unconfirmed jump, and confirms it as soon as it agrees with the wall clock', () => {
+    const jumped = advanceTime(started, after(minute, 31 * day));
+    const denied = heard(jumped, [2, 0, 31 * day]);
+    expect([timeOf(denied), isSuspect(denied, after(2 * minute, 31 * day))]).toEqual([
+      noon + 2 * minute,
+      true,
+    ]);
+    const confirmed = heard(denied, [3, 31 * day, 31 * day]);
+    expect([timeOf(confirmed), confirmed.base, isSuspect(confirmed, after(3 * minute, 31 * day))]).toEqual([
+      noon + 31 * day + 3 * minute,
+      noon + 31 * day + 3 * minute,
+      false,
+    ]);
+  });
+
+  it('that agrees with a wall clock behind the time reached takes the time back, and every age stays', () => {
+    const { state, shifts } = hearDate(restarted, noon + minute, after(minute));
+    expect([timeOf(state), isSuspect(state, after(minute))]).toEqual([noon + minute, false]);
+    expect(shifts).toEqual([{ after: null, byMs: 2 * day }]);
+  });
+});
+
+describe('a jump of the wall clock, after which a response had no Date', () => {
+  const jumped = (by: number) => acceptTime(advanceTime(started, after(minute, by)));
+
+  it.each([40 * day, 2 * day])('is over when the wall clock is right again, and every age stays', (by) => {
+    const { state, shifts } = checkWall(jumped(by), after(2 * minute));
+    expect([timeOf(state), isSuspect(state, after(2 * minute))]).toEqual([noon + 2 * minute, false]);
+    expect(shifts).toEqual([{ after: null, byMs: by }]);
+  });
+
+  it('is over after a restart, too', () => {
+    const next = startTimeState(markOf(jumped(40 * day)), after(day));
+    expect(timeOf(checkWall(next, after(day)).state)).toBe(noon + day);
+  });
+
+  it('is not over for a wall clock that is set back further', () => {
+    const reading = after(2 * minute, -day);
+    expect(checkWall(jumped(40 * day), reading).shifts).toEqual([]);
+  });
+
+  it('stays if no response was dated by it, or if a Date has confirmed it', () => {
+    const undated = advanceTime(started, after(minute, 2 * day));
+    expect(checkWall(undated, after(2 * minute)).shifts).toEqual([]);
+    const { state } = hearDate(jumped(2 * day), noon + 2 * day + minute, after(minute, 2 * day));
+    expect(checkWall(state, after(2 * minute)).shifts).toEqual([]);
   });
 });
 

@@ -6,10 +6,12 @@ import {
   dataOf,
   eventually,
   hasty,
+  productKey,
   startHarness,
   type Agent,
   type AgentHarness,
 } from '../support/harness/agent-harness.ts';
+import { operate } from '../support/app/people.ts';
 import { every } from '../support/harness/plain-upstream.ts';
 
 /** The path on Debian and its descendants (apt-get install libfaketime). */
@@ -109,25 +111,65 @@ test.skipIf(library === undefined)(
   },
 );
 
-test('an agent stores a time that the upstream has confirmed before it dates anything by it', async () => {
-  await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
-  const agent = await harness.startAgent();
-  await agent.learn(['KEY']);
-  const inSixtyDays = new Date(Date.now() + 60 * 24 * 3_600_000);
-  const headers = { 'content-type': 'application/json', date: inSixtyDays.toUTCString() };
+const dayMs = 86_400_000;
+
+/** The store answers about this key with a wrong `Date`. */
+function misdate({ upstream }: AgentHarness, licenseKey: string, date: Date): void {
+  const headers = { 'content-type': 'application/json', date: date.toUTCString() };
   const license = {
-    license_key: 'KEY',
+    license_key: licenseKey,
     enabled: true,
-    uses: 1,
-    product_link: 'p',
+    uses: 0,
+    product_link: productKey,
     buyer_email: 'a@example.com',
+    date: '2026-01-01T00:00:00Z',
   };
-  const body = JSON.stringify({ data: { ...license, date: '2026-01-01T00:00:00Z' } });
+  const body = JSON.stringify({ data: license });
   const saysSo = { kind: 'replaced', counted: true, status: 200, headers, body } as const;
-  harness.upstream.fault = every(saysSo, ({ kind }) => kind === 'usage');
-  for (const _ of [1, 2]) await agent.change('usage', 'KEY', { prefer: 'wait=30' });
-  await agent.kill();
-  const successor = await harness.startAgent();
-  const { high_water: reached } = (await successor.status()).clock;
-  expect(Date.parse(reached)).toBeGreaterThan(inSixtyDays.getTime() - 1_000);
+  upstream.fault = every(saysSo, ({ licenseKey: key }) => key === licenseKey);
+}
+
+test.each([
+  ['20 days ahead', new Date(Date.now() + 20 * dayMs)],
+  ['in 2999', new Date('2999-01-01T00:00:00Z')],
+  ['in 1970', new Date(0)],
+])('wrong dates of the store expire no license and stop no issuer: %s', async (_, date) => {
+  const listen = { tcp: '127.0.0.1:0' };
+  await using harness = await startHarness({
+    licenses: ['KEY', 'OTHER'],
+    configuration: { ...quiet, listen },
+  });
+  let agent = await harness.startAgent();
+  const roots = join(harness.directory, 'roots');
+  const issuer = 'http://127.0.0.1:8790';
+  expect(
+    await operate(harness.directory, 'lease', 'setup', '--issuer', issuer, '--roots', roots),
+  ).toMatchObject({ code: 0 });
+  await agent.learn(['KEY']);
+  misdate(harness, 'OTHER', date);
+  for (const _once of [1, 2]) {
+    await agent.learn(['OTHER']);
+    await agent.change('usage', 'OTHER', { prefer: 'wait=30' });
+  }
+  const examine = async (): Promise<void> => {
+    const { clock } = await agent.status();
+    expect([clock.suspect, clock.store_ahead_s]).toEqual([false, null]);
+    expect(Math.abs(Date.parse(clock.now) - Date.now())).toBeLessThan(60_000);
+    expect(Date.parse(clock.high_water)).toBeLessThan(Date.now() + 60_000);
+    expect(await standing(agent, 'KEY')).toBe('fresh, enabled');
+    // A request that is not signed is refused for that, not because of the clock.
+    const headers = { 'content-type': 'application/jwt' };
+    const asked = await fetch(`${agent.process.tcp}/lease/v1`, {
+      method: 'POST',
+      headers,
+      body: 'no request',
+    });
+    expect(await asked.json()).toMatchObject({ code: 'lease_request_invalid' });
+  };
+  await harness.proxy.become({ kind: 'refuse' });
+  await examine();
+  agent.process.signal('SIGTERM');
+  await agent.process.ended;
+  agent = await harness.startAgent();
+  await examine();
 });

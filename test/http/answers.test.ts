@@ -387,6 +387,7 @@ test('statusz reports the upstream and the outbox of an agent', async () => {
     clock: {
       now: '2026-02-22T11:24:00+00:00',
       suspect: false,
+      store_ahead_s: null,
       high_water: '2026-02-22T11:23:05+00:00',
     },
     webhooks: null,

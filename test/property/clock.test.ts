@@ -1,11 +1,17 @@
-import { array, assert, constantFrom, integer, nat, oneof, property, record } from 'fast-check';
+import { array, assert, constantFrom, integer, nat, oneof, option, property, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  acceptTime,
   advanceTime,
+  checkWall,
+  hearDate,
+  isSuspect,
   learnDate,
+  markOf,
   startTimeState,
   timeOf,
   type ClockReading,
+  type CorrectedTime,
   type TimeState,
 } from '../../src/domain/time.ts';
 import { freshnessAt } from '../../src/domain/agent/license-snapshot.ts';
@@ -23,13 +29,44 @@ const turn = (most: number) =>
   record({ input: constantFrom('turn' as const), byMs: integer({ min: -400 * day, max: most }) });
 const restart = record({ input: constantFrom('restart' as const), offMs: nat(3 * day) });
 
+/** A response of the store; `error`: of its `Date`, in ms; null: it has none. */
+type Response = { input: 'response'; error: number | null };
+
+const response = record({
+  input: constantFrom('response' as const),
+  error: option(oneof(constantFrom(0), integer({ min: -400 * day, max: 400 * day })), { freq: 5 }),
+});
+
 /** A machine, a process that reads the clock after each input, and the stored time. */
 class Machine {
   keeping: TimeState;
-  #reading: ClockReading = { wall: Date.UTC(2026, 0, 1), monotonic: 0 };
+  /** The time that really is. */
+  truth: number = Date.UTC(2026, 0, 1);
+  /** When the store confirmed a key; a correction of the stored dates moves it. */
+  confirmedAt: number = this.truth;
+  #reading: ClockReading = { wall: this.truth, monotonic: 0 };
 
   constructor() {
     this.keeping = startTimeState(null, this.#reading);
+  }
+
+  get isSuspect(): boolean {
+    return isSuspect(this.keeping, this.#reading);
+  }
+
+  get age(): number {
+    return this.now - this.confirmedAt;
+  }
+
+  /** Hears a response as the daemon does; it confirms no key. */
+  hear({ error }: Pick<Response, 'error'>): void {
+    if (error === null) this.keeping = acceptTime(this.keeping);
+    else this.#correct(hearDate(this.keeping, this.truth + error, this.#reading));
+    this.checkWall();
+  }
+
+  checkWall(): void {
+    this.#correct(checkWall(this.keeping, this.#reading));
   }
 
   get now(): number {
@@ -42,18 +79,22 @@ class Machine {
     else {
       const passed = input.input === 'pass' ? input.ms : input.offMs;
       this.#reading = { wall: wall + passed, monotonic: monotonic + passed };
+      this.truth += passed;
     }
     if (input.input === 'restart') {
       this.#reading = { ...this.#reading, monotonic: 0 };
-      this.keeping = startTimeState(
-        { at: this.keeping.base, isConfirmed: this.keeping.isConfirmed },
-        this.#reading,
-      );
+      this.keeping = startTimeState(markOf(this.keeping), this.#reading);
     } else this.keeping = advanceTime(this.keeping, this.#reading);
   }
 
   learn(date: number): void {
     this.keeping = learnDate(this.keeping, date, this.#reading);
+  }
+
+  #correct({ state, shifts }: CorrectedTime): void {
+    this.keeping = state;
+    for (const { after, byMs } of shifts)
+      if (after === null || this.confirmedAt > after) this.confirmedAt -= byMs;
   }
 
   turnTo(wall: number): void {
@@ -117,7 +158,7 @@ describe('a verdict without a new response', () => {
   });
 });
 
-describe('a response of the upstream', () => {
+describe('a signed date', () => {
   it('a response is never older than the dates of it and the next response, and takes back no confirmed time', () => {
     const inputs = array(oneof(pass, turn(4000 * day), restart), { maxLength: 20 });
     assert(
@@ -144,6 +185,54 @@ describe('a response of the upstream', () => {
         machine.suffer({ input: 'pass', ms: day });
         expect(machine.now).toBe(truth + day);
         expect(machine.keeping).toMatchObject({ aheadMs: 0, unverified: null });
+      }),
+    );
+  });
+});
+
+describe('the dates of the store, which nobody signs', () => {
+  it('no date moves the time of a machine whose clock is right', () => {
+    assert(
+      property(array(oneof(pass, restart, response), { maxLength: 40 }), (all) => {
+        const machine = new Machine();
+        for (const input of all) {
+          if (input.input === 'response') machine.hear(input);
+          else machine.suffer(input);
+          expect(machine.now).toBe(machine.truth);
+          expect(machine.age).toBe(machine.truth - Date.UTC(2026, 0, 1));
+        }
+      }),
+    );
+  });
+
+  it('one date that agrees with the clock of the machine ends what wrong dates and clocks have left', () => {
+    assert(
+      property(array(oneof(pass, restart, response, turn(400 * day)), { maxLength: 40 }), (all) => {
+        const machine = new Machine();
+        for (const input of all) {
+          if (input.input === 'response') machine.hear(input);
+          else machine.suffer(input);
+        }
+        machine.turnTo(machine.truth);
+        machine.hear({ error: 0 });
+        // The clocks agree within ten minutes.
+        expect(Math.abs(machine.now - machine.truth)).toBeLessThanOrEqual(600_000);
+        expect(machine.isSuspect).toBe(false);
+        expect(markOf(machine.keeping)).toMatchObject({ at: machine.now, claimedMs: 0, undatedMs: 0 });
+      }),
+    );
+  });
+
+  it('no date makes a key younger than it is on the same machine without a date', () => {
+    assert(
+      property(array(oneof(pass, restart, response, turn(26 * day)), { maxLength: 40 }), (all) => {
+        const [machine, undated] = [new Machine(), new Machine()];
+        for (const input of all) {
+          if (input.input === 'response') machine.hear(input);
+          else for (const each of [machine, undated]) each.suffer(input);
+          machine.checkWall();
+          expect(machine.age).toBeGreaterThanOrEqual(undated.age);
+        }
       }),
     );
   });

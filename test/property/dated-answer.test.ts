@@ -1,5 +1,6 @@
 import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option, record } from 'fast-check';
 import { expect, it } from 'vitest';
+import { recordTime } from '../../src/daemon/maintenance.ts';
 import { PersistentClock } from '../../src/daemon/system/machine.ts';
 import type { ClockReading } from '../../src/domain/time.ts';
 import { isFailure } from '../../src/service/access/records.ts';
@@ -74,6 +75,7 @@ class Desk implements Disposable {
   #truth = Date.UTC(2026, 0, 1);
   #reading: ClockReading = { wall: this.#truth, monotonic: 0 };
   readonly #random = new SeededRandom(1);
+  #recording: Promise<void> = Promise.resolve();
 
   constructor() {
     this.clock = this.#newClock(null);
@@ -99,7 +101,8 @@ class Desk implements Disposable {
         break;
       case 'turn':
         this.#reading = { wall: wall + input.byMs, monotonic };
-        this.clock.now();
+        // As the daemon does (daemon/maintenance.ts).
+        if (this.clock.checkWall()) await recordTime(this);
         break;
       case 'crash':
         this.#reading = { wall, monotonic: 0 };
@@ -138,6 +141,7 @@ class Desk implements Disposable {
     const upstream = this.#upstream(exchange);
     if (input === 'list') {
       const outcome = await upstream.listCoupons({ limit: 100, offset: 0 }, signal);
+      await this.#recording;
       if (outcome.outcome !== 'applied') return;
       const { coupons } = outcome.value;
       const { confirmedAt } = outcome;
@@ -145,6 +149,7 @@ class Desk implements Disposable {
       return;
     }
     const outcome = await upstream.verify('p', 'KEY-1', signal);
+    await this.#recording;
     const read = { licenseKey: 'KEY-1', productId: 'p', outcome, sentAt: this.clock.monotonic() };
     await this.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy });
   }
@@ -162,7 +167,7 @@ class Desk implements Disposable {
         ...asSpecified,
         // As the daemon does (daemon/role/agent.ts).
         onDate: (said) => {
-          if (this.clock.learn(said)) void this.writer.write('markTime', { mark: this.clock.mark() });
+          if (this.clock.hear(said)) this.#recording = recordTime(this);
         },
       },
       this.clock,

@@ -86,7 +86,7 @@ describe('a delivered change', () => {
     await agent.record('usage');
     agent.pass(2 * minute);
     await agent.answer(await agent.send('counter'), agent.says(6));
-    expect(await storedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
+    expect(await storedTime(agent.store)).toMatchObject({ at: agent.now, isConfirmed: true });
   });
 
   it('a delivered change of a key that was missing once shows that the key exists', async () => {

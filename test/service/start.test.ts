@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { storedTime } from '../../src/service/lifecycle/current-run.ts';
 import { isEssential } from '../../src/service/writer.ts';
 import { logKey, type StartAgent, roleOf } from '../../src/service/lifecycle/start.ts';
@@ -12,6 +13,7 @@ import {
   Harness,
   valueOf,
 } from '../support/harness/service-harness.ts';
+import { buildCoupon } from '../support/builders/coupon-builders.ts';
 
 function start(harness: Harness, changes: Partial<StartAgent> = {}) {
   const command = { adminTokenDigest: 'd', place: 'here', reconcileAfterMs: minute, ...changes };
@@ -153,7 +155,7 @@ describe('the stored time', () => {
       [claimed(4000), claimed(4000)],
     ] as const) {
       await harness.writer.write('markTime', { mark });
-      expect(await storedTime(harness.store)).toEqual(expected);
+      expect(await storedTime(harness.store)).toMatchObject(expected);
     }
   });
 
@@ -176,12 +178,35 @@ describe('the stored time', () => {
     expect((await storedTime(agent.store))?.at).toBe(dated.confirmedAt);
   });
 
-  it('a response sets the stored time back if only the machine had claimed that time', async () => {
+  it('a response confirms the stored time, and an older response does not set it back', async () => {
     await using agent = new AgentHarness();
     await agent.start();
-    await agent.writer.write('markTime', { mark: { at: agent.now + day, isConfirmed: false } });
-    await agent.read(agent.says(5));
-    expect(await storedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
+    const at = agent.now;
+    await agent.writer.write('markTime', { mark: { at, isConfirmed: false } });
+    await agent.read({ ...agent.says(5), confirmedAt: at - day });
+    expect(await storedTime(agent.store)).toMatchObject({ at, isConfirmed: true });
+  });
+
+  it('after the time went back, what was dated by it is dated earlier, and each age stays', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    const { confirmedAt } = agent.snapshot;
+    const coupon = buildCoupon();
+    await agent.writer.write('mirrorCoupons', {
+      coupons: [coupon],
+      confirmedAt: confirmedAt + day,
+      extent: 'list',
+    });
+    const mark = { at: confirmedAt, isConfirmed: true, claimedMs: 0, undatedMs: 0 };
+    await agent.writer.write('correctDates', { mark, shifts: [{ after: confirmedAt, byMs: day }] });
+    const dates = (): unknown[] => [
+      agent.snapshot.confirmedAt,
+      agent.store.mirror.byCode('SPRING')?.confirmedAt,
+      mirroredSince(agent.store),
+    ];
+    expect(dates()).toEqual([confirmedAt, confirmedAt, confirmedAt]);
+    expect(await storedTime(agent.store)).toEqual(mark);
+    await agent.writer.write('correctDates', { mark, shifts: [{ after: null, byMs: day }] });
+    expect(dates()).toEqual(Array.from({ length: 3 }, () => confirmedAt - day));
   });
 
   it.each([

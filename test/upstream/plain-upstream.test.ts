@@ -28,7 +28,7 @@ test('a response that shows that the clock is ahead is confirmed at its own date
       apiKey: () => null,
       secretOf: () => 'secret',
       ...asSpecified,
-      onDate: (date) => clock.learn(date),
+      onDate: (date) => clock.hear(date),
     },
     clock,
   );

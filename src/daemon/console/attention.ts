@@ -1,5 +1,5 @@
 import { dayMs, formatDatetime } from '../../domain/time.ts';
-import { counted } from '../../domain/text.ts';
+import { clockAdvice, counted, describeClock } from '../../domain/text.ts';
 import type { OperationState } from '../../domain/outbox/operation.ts';
 import { keyEndsSoonMs } from '../../lease/signing-keys.ts';
 import type { Attention, Status, StorageState } from '../../service/status.ts';
@@ -78,8 +78,10 @@ function lostSocket(path: string): Attention {
 
 function clockAttention({ clock }: Status): Attention[] {
   if (!clock.suspect) return [];
-  const text = 'The daemon does not trust the clock of this machine.';
-  return [fail('clock_suspect', { text, advice: 'Synchronize the clock by NTP.' })];
+  const { storeAheadMs } = clock;
+  const text = sentence(capitalized(describeClock(storeAheadMs)));
+  const advice = sentence(capitalized(clockAdvice(storeAheadMs)));
+  return [fail('clock_suspect', { text, advice })];
 }
 
 const ending = {
@@ -130,6 +132,10 @@ function leaseAttention({ leases, records, clock }: Status): Attention[] {
     found.push(report('issuer_unavailable', { text, ...doctor }));
   }
   return found;
+}
+
+function capitalized(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 /** Errors of others may end without a full stop. */

@@ -1,5 +1,5 @@
 import { fail, type Finding, ok, warn } from '../../config/finding.ts';
-import { counted } from '../../domain/text.ts';
+import { clockAdvice, counted, describeClock } from '../../domain/text.ts';
 import type { StatusObject, StoreEventsObject } from '../../wire/status.ts';
 import type { UpstreamObject } from '../../wire/server/upstream.ts';
 import { examinePushes } from './pushes.ts';
@@ -24,6 +24,11 @@ function adviceFor(reasons: readonly string[], hint: Hint): string {
     : 'wait, or check its log';
 }
 
+function examineClock({ suspect, store_ahead_s: aheadS }: StatusObject['clock']): Finding[] {
+  const aheadMs = aheadS === null ? null : aheadS * 1000;
+  return suspect ? [fail(describeClock(aheadMs), clockAdvice(aheadMs))] : [];
+}
+
 /** What the status of a running daemon says. */
 export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
   const { listeners, upstream, outbox, clock, storage, store_events: events } = status;
@@ -41,7 +46,7 @@ export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
         'create its directory again, or restart the daemon; see its log',
       ),
     ),
-    ...(clock.suspect ? [fail('the daemon does not trust the clock', 'synchronize it by NTP')] : []),
+    ...examineClock(clock),
     ...(waiting > 0
       ? [
           warn(

@@ -15,7 +15,7 @@ import type { ConnectionSettings } from '../../upstream/connections.ts';
 import { dialects, type Dialect } from '../../upstream/wire.ts';
 import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
-import { counted } from '../../domain/text.ts';
+import { clockAdvice, counted, describeClock } from '../../domain/text.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
 import { type DialectName, dialectNames } from '../../domain/header-names.ts';
@@ -23,7 +23,7 @@ import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { systemRandom } from '../system/machine.ts';
 import { examineHostName } from './host-name.ts';
 
-/** From this difference on, the clock is wrong, in ms. From `noticeableMs` on, the doctor mentions it. */
+/** From this difference on, one of the clocks is wrong, in ms. From `noticeableMs` on, the doctor mentions it. */
 const suspectMs = 10 * 60_000;
 const noticeableMs = 30_000;
 
@@ -164,10 +164,10 @@ function examineClock(exchange: Exchange): Finding[] {
     return [warn('the upstream sends no Date header', 'check the clock of this machine yourself')];
   const aheadMs = Date.now() - sentAt;
   if (Math.abs(aheadMs) < noticeableMs) return [ok('the clock agrees with that of the upstream')];
+  if (Math.abs(aheadMs) > suspectMs) return [fail(describeClock(-aheadMs), clockAdvice(-aheadMs))];
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   const what = `the clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the upstream`;
-  const advice = 'synchronize the clock by NTP, for instance: timedatectl set-ntp true';
-  return [Math.abs(aheadMs) > suspectMs ? fail(what, advice) : warn(what, advice)];
+  return [warn(what, 'synchronize the clock by NTP, for instance: timedatectl set-ntp true')];
 }
 
 /** The findings, and the dialect of the upstream; null if the dialect is unknown. */

@@ -19,6 +19,7 @@ import { networkTransport } from '../../upstream/exchange.ts';
 import { plainUpstreamOver, type PlainUpstreamSettings } from '../../upstream/plain-upstream.ts';
 import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';
 import { SyncEndpoint } from '../../upstream/sync-endpoint.ts';
+import { recordTime } from '../maintenance.ts';
 import { isSameDigest, systemRandom } from '../system/machine.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
@@ -191,7 +192,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): Connecte
     },
     onDate: (date) => {
       // If this write fails, maintenance records the time within a minute.
-      if (clock.learn(date)) writer.write('markTime', { mark: clock.mark() }).catch(() => undefined);
+      if (clock.hear(date)) recordTime({ clock, writer }).catch(() => undefined);
     },
   };
   const transport = networkTransport(settings);

@@ -4,14 +4,20 @@ import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import {
   acceptTime,
   unverifiedJumpMs,
+  checkWall,
   confirmedTimeOf,
+  hearDate,
   isSuspect,
   advanceTime,
   learnDate,
+  markOf,
   removalTime,
   startTimeState,
+  storeDifference,
   timeOf,
   type ClockReading,
+  type CorrectedTime,
+  type DateShift,
   type TimeState,
   type TimeMark,
 } from '../../domain/time.ts';
@@ -21,6 +27,9 @@ import type { Clock, Digest, Random, SameDigest } from '../../service/ports.ts';
 /** Node's timers overflow beyond this many ms. */
 export const maxTimerMs: number = 2 ** 31 - 1;
 
+/** A smaller step of the time, in ms, need not be recorded at once. */
+const noticeableMs = 60_000;
+
 /** The clocks and the sleep of a machine. */
 export interface TimeSource {
   read(): ClockReading;
@@ -28,12 +37,13 @@ export interface TimeSource {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The clock of this process. The wall clock can only move it forwards (src/sync/README.md, The clock). */
+/** The clock of this process. The wall clock alone can only move it forwards (src/sync/README.md, The clock). */
 export class PersistentClock implements Clock {
   readonly #source: TimeSource;
   readonly #elapsedOffset: number;
   #state: TimeState;
   #lastReading: ClockReading;
+  #shifts: readonly DateShift[] = [];
 
   /** `mark`: the latest time in the store; null for a new store. */
   constructor(mark: TimeMark | null, source: TimeSource = machineTime) {
@@ -49,7 +59,7 @@ export class PersistentClock implements Clock {
     return Math.round(timeOf(this.#state));
   }
 
-  /** Epoch ms that no later response of the upstream takes back; null before the first response. */
+  /** The time by which responses are dated, in epoch ms; null before the first response. */
   confirmed(): number | null {
     this.now();
     const confirmed = confirmedTimeOf(this.#state);
@@ -73,26 +83,64 @@ export class PersistentClock implements Clock {
   }
 
   /**
-   * Learns from the `Date` of a response of the upstream, in epoch ms; null: it has none. Returns true if the time
-   * jumped by over 30 days: then the store must record the time before anything gets that date.
+   * Learns from a signed date of the issuer, in epoch ms. Returns true if the time jumped by over 30 days: then the store
+   * must record the time before anything gets that date.
    */
-  learn(date: number | null): boolean {
+  learn(date: number): boolean {
     this.now();
     const before = this.#state;
-    this.#state = date === null ? acceptTime(before) : learnDate(before, date, this.#source.read());
+    this.#state = learnDate(before, date, this.#source.read());
     return this.#state.base - before.base > unverifiedJumpMs;
+  }
+
+  /**
+   * Hears the `Date` of a response of the upstream, in epoch ms; null: it has none. Returns true if the store must record
+   * the time before anything is dated by it.
+   */
+  hear(date: number | null): boolean {
+    this.now();
+    const before = this.#state;
+    if (date === null) {
+      this.#state = acceptTime(before);
+      return this.#state.undatedMs > before.undatedMs;
+    }
+    this.#correct(hearDate(before, date, this.#source.read()));
+    return this.#shifts.length > 0 || markOf(this.#state).at - markOf(before).at > noticeableMs;
+  }
+
+  /** Looks whether the wall clock is right again. Returns true if the store must record it. */
+  checkWall(): boolean {
+    this.#correct(checkWall(this.#state, this.#source.read()));
+    return this.#shifts.length > 0;
+  }
+
+  /** Whether the wall clock has jumped so far that its time is neither confirmed nor stored. */
+  get isUnverified(): boolean {
+    return this.#state.unverified !== null;
+  }
+
+  /** Records the time. `store` stores the mark, and corrects the stored dates after the time went back. */
+  async record(store: (mark: TimeMark, shifts: readonly DateShift[]) => Promise<unknown>): Promise<void> {
+    const shifts = this.#shifts;
+    this.#shifts = [];
+    try {
+      await store(this.mark(), shifts);
+    } catch (error) {
+      this.#shifts = [...shifts, ...this.#shifts];
+      throw error;
+    }
   }
 
   /** The time that the store records. */
   mark(): TimeMark {
     this.now();
-    const { base, isConfirmed } = this.#state;
-    return { at: Math.round(base), isConfirmed };
+    return markOf(this.#state);
   }
 
   /** Epoch ms that have certainly passed. */
   verified(): number {
-    return this.mark().at;
+    this.now();
+    return Math.round(this.#state.base);
   }
 
   /** Epoch ms for decisions on removing rows. `isAgent`: the time of the upstream counts as well. */
@@ -101,8 +149,19 @@ export class PersistentClock implements Clock {
     return Math.round(removalTime(this.#state, this.#source.read(), { isAgent, lived: this.monotonic() }));
   }
 
-  status(): { suspect: boolean; highWater: number } {
-    return { suspect: isSuspect(this.#state, this.#source.read()), highWater: this.mark().at };
+  /** `storeAheadMs`: how far the upstream's clock is ahead, if several dates differ from that of this machine. */
+  status(): { suspect: boolean; storeAheadMs: number | null; highWater: number } {
+    const reading = this.#source.read();
+    return {
+      suspect: isSuspect(this.#state, reading),
+      storeAheadMs: storeDifference(this.#state, reading),
+      highWater: this.mark().at,
+    };
+  }
+
+  #correct({ state, shifts }: CorrectedTime): void {
+    this.#state = state;
+    if (shifts.length > 0) this.#shifts = [...this.#shifts, ...shifts];
   }
 }
 

@@ -145,5 +145,5 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   leases_not_set_up:
     'The signing directory has no key statement, or no private key that the statement names.',
   clock_suspect:
-    'The clock has jumped or disagrees with the upstream. A lease that was signed with a wrong clock would be valid for too long.',
+    'The clock has jumped, was set back, or differs from that of the store by over 10 minutes in several responses. A lease that was signed with a wrong clock would be valid for too long.',
 };

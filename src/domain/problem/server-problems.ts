@@ -23,7 +23,8 @@ export const serverProblems = {
   clock_suspect: {
     status: 503,
     title: 'The clock of this machine may be wrong',
-    remedy: 'Set the clock of the machine that issues leases; it signs nothing until then.',
+    remedy:
+      'Run latchkey doctor on the machine that issues leases: it says which clocks differ. The issuer signs nothing until they agree.',
   },
   upstream_unreachable: {
     status: 503,

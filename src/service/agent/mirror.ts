@@ -1,6 +1,7 @@
 import type { Coupon } from '../../domain/checkout/coupon.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
+import type { DateShift } from '../../domain/time.ts';
 import { confirmTime } from '../lifecycle/current-run.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
@@ -95,6 +96,13 @@ const unconfirmed = 0;
 export function questionCoupons({ mirror, settings }: Transaction): void {
   mirror.ageShown(unconfirmed);
   if ((settings.get(mirroredAt) ?? '') !== '') settings.set(mirroredAt, String(unconfirmed));
+}
+
+/** The dates of the coupons go back with the time. */
+export function shiftMirroredDates({ mirror, settings }: Transaction, shift: DateShift): void {
+  mirror.shiftDates(shift);
+  const at = Number(settings.get(mirroredAt) || 0);
+  if (at > (shift.after ?? 0)) settings.set(mirroredAt, String(at - shift.byMs));
 }
 
 /** If the former instance had another code under this id, this is another coupon. */

@@ -1,3 +1,4 @@
+import type { DateShift } from '../../domain/time.ts';
 import type { LicenseSnapshot, LocalState } from '../../domain/agent/license-snapshot.ts';
 import type { PreloadKey, PreloadProgress } from '../../domain/agent/preload.ts';
 import type { Coupon, CouponFilter } from '../../domain/checkout/coupon.ts';
@@ -34,6 +35,7 @@ export interface MirrorTable extends MirrorReads {
   removeAliases(): void;
   /** Removes all coupons that the upstream has shown. */
   removeShown(): void;
+  shiftDates(shift: DateShift): void;
   /** Sets `confirmedAt` of all coupons that the upstream has shown. */
   ageShown(confirmedAt: number): void;
 }
@@ -90,6 +92,8 @@ export interface SnapshotTable extends SnapshotReads {
   restartWaits(at: number): void;
   /** Moves the times of refreshes and first 404s after a restart by which `Clock.monotonic` went back. */
   shiftWaits(byMs: number): void;
+  /** Moves the dates at which the upstream confirmed licenses, and callers asked for them. */
+  shiftDates(shift: DateShift): void;
 }
 
 /** What an upstream that speaks `/sync/v1` last said about the followed keys of a product. */
@@ -105,6 +109,7 @@ export interface FollowReads {
 }
 export interface FollowTable extends FollowReads {
   put(productId: string, state: FollowState): void;
+  shiftDates(shift: DateShift): void;
   removeAll(): void;
 }
 

@@ -33,13 +33,20 @@ export function beginRun(transaction: Transaction): number {
 
 const highWater = 'high_water';
 const unconfirmed = 'high_water_unconfirmed';
+const claimed = 'high_water_claimed';
+const undated = 'high_water_undated';
 export const elapsedMark = 'steady_mark';
 
 /** The latest time that this store has seen; null for a new store. */
 export async function storedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
   const mark = await settings.get(highWater);
   if (mark === null) return null;
-  return { at: Number(mark), isConfirmed: (await settings.get(unconfirmed)) !== '1' };
+  return {
+    at: Number(mark),
+    isConfirmed: (await settings.get(unconfirmed)) !== '1',
+    claimedMs: Number((await settings.get(claimed)) ?? 0),
+    undatedMs: Number((await settings.get(undated)) ?? 0),
+  };
 }
 
 /** Stores the time, so that setting the clock back does not extend anything, even after a restart. */
@@ -51,12 +58,21 @@ export async function markTime(
   const { settings } = transaction;
   const before = await storedTime(transaction);
   // The first time from the upstream may be before the unconfirmed time of the machine.
-  if (before === null || mark.at > before.at || (mark.isConfirmed && !before.isConfirmed)) {
-    await settings.set(highWater, String(mark.at));
-    await settings.set(unconfirmed, mark.isConfirmed ? '0' : '1');
-  }
+  if (before === null || mark.at > before.at || (mark.isConfirmed && !before.isConfirmed))
+    await storeMark(transaction, mark);
   await settings.set(elapsedMark, String(monotonic));
   return done(null);
+}
+
+/** Stores a mark, also one that is before the mark in the store. */
+export async function storeMark(
+  { settings }: AuthorityTransaction,
+  { at, isConfirmed, claimedMs = 0, undatedMs = 0 }: TimeMark,
+): Promise<void> {
+  await settings.set(highWater, String(at));
+  await settings.set(unconfirmed, isConfirmed ? '0' : '1');
+  await settings.set(claimed, String(claimedMs));
+  await settings.set(undated, String(undatedMs));
 }
 
 const markEveryMs = 60_000;
@@ -69,6 +85,6 @@ export function confirmTime({ settings }: Transaction, confirmedAt: number): voi
   const mark = Number(settings.get(highWater) ?? confirmedAt);
   const isConfirmed = settings.get(unconfirmed) === '0';
   if (isConfirmed && confirmedAt <= mark + markEveryMs) return;
-  settings.set(highWater, String(confirmedAt));
+  settings.set(highWater, String(Math.max(mark, confirmedAt)));
   settings.set(unconfirmed, '0');
 }

@@ -7,7 +7,10 @@ import { authorityStatus } from '../../support/app/http-app.ts';
 
 const now = Date.UTC(2026, 5, 1);
 const day = 86_400_000;
-const well: Status = { ...authorityStatus, clock: { now, suspect: false, highWater: now } };
+const well: Status = {
+  ...authorityStatus,
+  clock: { now, suspect: false, storeAheadMs: null, highWater: now },
+};
 
 const upstream: UpstreamStatus = {
   state: 'up',

@@ -26,6 +26,7 @@ import { persist } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { dialects } from '../../../src/upstream/wire.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
+import { recordTime } from '../../../src/daemon/maintenance.ts';
 import { SyncEndpoint } from '../../../src/upstream/sync-endpoint.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import { asSpecified } from '../../support/harness/upstream-harness.ts';
@@ -179,7 +180,8 @@ export class SimulatedAgent implements Sender {
   }
 
   async markTime(): Promise<void> {
-    await this.writer.write('markTime', { mark: this.#parts.clock.mark() });
+    this.#parts.clock.checkWall();
+    await recordTime({ clock: this.#parts.clock, writer: this.writer });
   }
 
   #transport(): Transport {
@@ -198,7 +200,7 @@ export class SimulatedAgent implements Sender {
       onDate: (date) => {
         if (this.isDead) return;
         // As the daemon does (daemon/role/agent.ts).
-        if (clock.learn(date)) this.markTime().catch(() => undefined);
+        if (clock.hear(date)) recordTime({ clock, writer: this.writer }).catch(() => undefined);
         onDate();
       },
     };

@@ -239,7 +239,7 @@ export class World implements Disposable {
 
   async #startAnother(isRestored = false): Promise<void> {
     // A process that is stopped while the clock shows what nobody believes cannot know better afterwards.
-    if (this.#clock.isUnbelieved) this.history.ranks.clear();
+    if (this.#clock.isUnverified) this.history.ranks.clear();
     this.#clock = this.#clock.restarted(await this.machine.storedTime());
     this.agent = this.#process();
     if (isRestored) await this.unharmed(() => this.agent.writer.write('restore', {}));

@@ -212,6 +212,7 @@ export const authorityStatus: Status = {
   clock: {
     now: Date.parse('2026-02-22T11:24:00Z'),
     suspect: false,
+    storeAheadMs: null,
     highWater: Date.parse('2026-02-22T11:23:05Z'),
   },
   webhooks: null,

@@ -75,7 +75,7 @@ export interface Statusz {
   > & { oldest_age_s: number | null };
   readonly records: Record<'fresh' | 'stale' | 'grace' | 'expired' | 'disabled', number>;
   readonly totals: { verifies: number; uses: number };
-  readonly clock: { suspect: boolean; high_water: string };
+  readonly clock: { now: string; suspect: boolean; store_ahead_s: number | null; high_water: string };
 }
 
 /** An agent process and a client for it. Dispose kills the process, as a power cut does. */

@@ -1,16 +1,5 @@
-import {
-  acceptTime,
-  unverifiedJumpMs,
-  confirmedTimeOf,
-  advanceTime,
-  learnDate,
-  startTimeState,
-  timeOf,
-  type TimeMark,
-  type ClockReading,
-  type TimeState,
-} from '../../../src/domain/time.ts';
-import type { Clock } from '../../../src/service/ports.ts';
+import { PersistentClock, type TimeSource } from '../../../src/daemon/system/machine.ts';
+import type { ClockReading, TimeMark } from '../../../src/domain/time.ts';
 
 type Sleeper = {
   owner: VirtualClock;
@@ -184,79 +173,53 @@ function pop(heap: Sleeper[]): void {
 
 const defaultStart = Date.UTC(2026, 0, 1);
 
-/** The clock of one process: virtual time, read by the same rules as the daemon's clock. */
-export class VirtualClock implements Clock {
+/** The clock of one process: the clock of the daemon on virtual time. */
+export class VirtualClock extends PersistentClock {
   readonly #time: VirtualTime;
-  readonly #upSince: number;
-  readonly #elapsedOffset: number;
-  #wallOffset: number;
-  #keeping: TimeState;
-  #isStopped = false;
+  readonly #machine: VirtualMachine;
+  /** Whether the store has what the last response has shown about the time. */
+  isRecorded = true;
 
   /** Use `VirtualTime.clock` or `restarted`. `upSince`: the start of the process in ms of virtual time. */
   constructor(time: VirtualTime, start: { wall: number; mark: TimeMark | null; upSince: number }) {
+    const machine = new VirtualMachine(time, start);
+    super(start.mark, machine);
     this.#time = time;
-    this.#upSince = start.upSince;
-    this.#wallOffset = start.wall - time.monotonic;
-    const reading = this.reading();
-    this.#keeping = startTimeState(start.mark, reading);
-    this.#elapsedOffset = timeOf(this.#keeping) - reading.monotonic;
-  }
-
-  now(): number {
-    this.#keeping = advanceTime(this.#keeping, this.reading());
-    return timeOf(this.#keeping);
-  }
-
-  /** Like `PersistentClock.confirmed`. */
-  confirmed(): number | null {
-    this.now();
-    return confirmedTimeOf(this.#keeping);
-  }
-
-  monotonic(): number {
-    return this.#elapsedOffset + this.reading().monotonic;
-  }
-
-  async sleep(ms: number, signal: AbortSignal): Promise<void> {
-    if (this.#isStopped) await new Promise<never>(() => undefined);
-    await this.#time.sleep(this, ms, signal);
+    this.#machine = machine;
+    machine.clock = this;
   }
 
   /** The readings of the machine's clocks. */
   reading(): ClockReading {
-    const { monotonic } = this.#time;
-    return { wall: this.#wallOffset + monotonic, monotonic: monotonic - this.#upSince };
-  }
-
-  /** Whether the clock shows an unverified time, which is not stored. */
-  get isUnbelieved(): boolean {
-    return this.#keeping.unverified !== null;
+    return this.#machine.read();
   }
 
   /** Changes the wall clock, forwards or (with a negative number) backwards. */
   jumpWall(byMs: number): void {
-    this.#wallOffset += byMs;
+    this.#machine.wallOffset += byMs;
   }
 
-  /** Learns from the `Date` of an upstream response, like `PersistentClock.learn`. */
-  learn(date: number | null): boolean {
-    this.now();
-    const before = this.#keeping;
-    this.#keeping = date === null ? acceptTime(before) : learnDate(before, date, this.reading());
-    return this.#keeping.base - before.base > unverifiedJumpMs;
+  override checkWall(): boolean {
+    return this.#noted(super.checkWall());
   }
 
-  /** Advances the base; returns the mark to store. */
-  mark(): TimeMark {
-    this.now();
-    const { base, isConfirmed } = this.#keeping;
-    return { at: base, isConfirmed };
+  override hear(date: number | null): boolean {
+    return this.#noted(super.hear(date));
+  }
+
+  override async record(...[store]: Parameters<PersistentClock['record']>): Promise<void> {
+    await super.record(store);
+    this.isRecorded = true;
+  }
+
+  #noted(mustRecord: boolean): boolean {
+    if (mustRecord) this.isRecorded = false;
+    return mustRecord;
   }
 
   /** Ends the process: the sleepers of this clock never wake. */
   stop(): void {
-    this.#isStopped = true;
+    this.#machine.isStopped = true;
     this.#time.forget(this);
   }
 
@@ -264,5 +227,29 @@ export class VirtualClock implements Clock {
   restarted(mark: TimeMark | null): VirtualClock {
     this.stop();
     return new VirtualClock(this.#time, { wall: this.reading().wall, mark, upSince: this.#time.monotonic });
+  }
+}
+
+class VirtualMachine implements TimeSource {
+  readonly #time: VirtualTime;
+  readonly #upSince: number;
+  wallOffset: number;
+  isStopped = false;
+  clock: VirtualClock | null = null;
+
+  constructor(time: VirtualTime, { wall, upSince }: { wall: number; upSince: number }) {
+    this.#time = time;
+    this.#upSince = upSince;
+    this.wallOffset = wall - time.monotonic;
+  }
+
+  read(): ClockReading {
+    const { monotonic } = this.#time;
+    return { wall: this.wallOffset + monotonic, monotonic: monotonic - this.#upSince };
+  }
+
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.isStopped || this.clock === null) await new Promise<never>(() => undefined);
+    else await this.#time.sleep(this.clock, ms, signal);
   }
 }

@@ -1,4 +1,4 @@
-import { counted } from '../../../domain/text.ts';
+import { clockAdvice, counted, describeClock } from '../../../domain/text.ts';
 import { dayMs } from '../../../domain/time.ts';
 import type { View } from '../../client/request.ts';
 import { brief, type Cell, formatAge, formatFields, instant, type Tone, toned } from '../../format.ts';
@@ -41,10 +41,14 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     ...(status.issuer && issuerFields(status.issuer)),
     webhooks: status.webhooks && formatWebhooks(status.webhooks, hint),
     agents: status.agents && formatAgents(status.agents, hint),
-    clock: clock.suspect
-      ? toned('SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP', 'bad')
-      : null,
+    clock: formatClock(clock),
   };
+}
+
+function formatClock({ suspect, store_ahead_s: aheadS }: StatusObject['clock']): Cell {
+  if (!suspect) return null;
+  const aheadMs = aheadS === null ? null : aheadS * 1000;
+  return toned(`SUSPECT: ${describeClock(aheadMs)}; ${clockAdvice(aheadMs)}`, 'bad');
 }
 
 function formatAgents({ known, waiting }: NonNullable<StatusObject['agents']>, hint: Hint): Cell {

@@ -205,6 +205,11 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
   const shiftWaits =
     prepare.change(`UPDATE license_snapshot SET refresh_at = refresh_at + :byMs, missing_since = missing_since + :byMs
      WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`);
+  const [shiftConfirmed, shiftAsked] = (['confirmed_at', 'requested_at'] as const).map((column) =>
+    prepare.change(
+      `UPDATE license_snapshot SET ${column} = ${column} - :byMs WHERE :after IS NULL OR ${column} > :after`,
+    ),
+  );
   const setFollowed = prepare.change(
     'UPDATE license_snapshot SET followed = :followed WHERE license_key = :licenseKey',
   );
@@ -226,6 +231,10 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
     remove: (licenseKey) => remove({ licenseKey }),
     restartWaits: (at) => restartWaits({ at }),
     shiftWaits: (byMs) => shiftWaits({ byMs }),
+    shiftDates(shift) {
+      shiftConfirmed?.(shift);
+      shiftAsked?.(shift);
+    },
   };
 }
 

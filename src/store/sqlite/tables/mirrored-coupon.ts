@@ -58,8 +58,12 @@ export function mirrorTable(prepare: Prepare): MirrorTable {
   const ageShown = prepare.change(
     'UPDATE mirrored_coupon SET confirmed_at = :confirmedAt WHERE id > 0 AND confirmed_at > :confirmedAt',
   );
+  // A date of 0 says that the upstream must be asked first.
+  const shiftDates = prepare.change(`UPDATE mirrored_coupon SET confirmed_at = max(0, confirmed_at - :byMs)
+     WHERE confirmed_at > coalesce(:after, 0)`);
   return {
     ...mirrorReads(prepare),
+    shiftDates: (shift) => void shiftDates(shift),
     put({ coupon, confirmedAt }) {
       const { id, code } = coupon;
       put({ id, foldedCode: foldCouponCode(code), ...termsColumns(coupon), confirmedAt });

@@ -90,8 +90,12 @@ export function followTable(prepare: Prepare): FollowTable {
      ON CONFLICT (product_key) DO UPDATE SET epoch = excluded.epoch, cursor = excluded.cursor,
        confirmed_at = excluded.confirmed_at`);
   const removeAll = prepare.change('DELETE FROM follow');
+  const shiftDates = prepare.change(
+    'UPDATE follow SET confirmed_at = max(0, confirmed_at - :byMs) WHERE :after IS NULL OR confirmed_at > :after',
+  );
   return {
     ...followReads(prepare),
+    shiftDates: (shift) => void shiftDates(shift),
     put: (productId, state) => void put({ productId, ...state }),
     removeAll: () => void removeAll({}),
   };
