@@ -43,8 +43,9 @@ type Entries = ReadonlyMap<string, Entry>;
 /**
  * Stores the last verdicts in a small file, so that a program keeps running for a grace period while the agent is down.
  * Only `refused` revokes a key. `disabled` revokes it at once. `not_found` revokes a valid key only if the agent gives
- * the same answer a day later, because a store that loses its catalogue for an hour gives this answer, too. A file that
- * cannot be read or written counts as empty, and causes no error.
+ * the same answer a day later, because a store that loses its catalogue for an hour gives this answer, too. A change of the
+ * verdict is written at once, and the license and confirmation of the same verdict at most once an hour. A file that cannot
+ * be read or written counts as empty, and causes no error.
  *
  * This does not protect against the user, who can write any verdict into the file.
  *

@@ -26,7 +26,7 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   const refusal = refusalFormFor(app, request);
   const { status, body } = refusal.present(problem, request.id);
   logResponse(app, request, { status, code: problem.code });
-  reply.code(status).headers(refusalHeaders(problem));
+  reply.code(status).headers(refusalHeaders(problem, waitSeconds(problem, status, request)));
   const hangUp = hangUpFor(request);
   if (hidesVerdict(status) && hangUp !== undefined) {
     reply.hijack();
@@ -46,13 +46,27 @@ export function refusalFormFor({ dialect }: Pick<App, 'dialect'>, request: Fasti
 }
 
 /** The headers of a problem. */
-export function refusalHeaders({ code, retryAfterS }: Problem): Record<string, string> {
+function refusalHeaders({ code }: Problem, retryAfterS: number | null): Record<string, string> {
   const challenged = challenge(code);
   return {
     ...(challenged !== null && { 'WWW-Authenticate': challenged }),
-    ...(retryAfterS !== undefined && { 'Retry-After': String(retryAfterS) }),
+    ...(retryAfterS !== null && { 'Retry-After': String(retryAfterS) }),
     ...(code === 'draining' && { Connection: 'close' }),
   };
+}
+
+/**
+ * When to try again, in seconds: with 503 always. But a 503 about one license key must not hold back everything else that an
+ * agent sends here: an agent has its own backoff.
+ */
+function waitSeconds(problem: Problem, status: number, request: FastifyRequest): number | null {
+  if (problem.retryAfterS !== undefined) return problem.retryAfterS;
+  return status === 503 && !isAgent(request) ? 1 : null;
+}
+
+/** Another agent sends `Latchkey-Instance`. */
+function isAgent({ headers }: FastifyRequest): boolean {
+  return headers[instanceHeader.toLowerCase()] !== undefined;
 }
 
 /** Routes under `/api` have the dialect of a store. All other routes are Latchkey's own. */
@@ -72,9 +86,8 @@ export function hidesVerdict(status: number): boolean {
 
 /** Closes the connection instead of a refusal without a verdict; undefined: send the refusal. */
 export function hangUpFor(request: FastifyRequest): FastifyContextConfig['hangUp'] {
-  // Another agent sends `Latchkey-Instance` and understands problems, also `loop_detected`.
-  const isUnderstood = acceptsProblem(request) || request.headers[instanceHeader.toLowerCase()] !== undefined;
-  return isUnderstood ? undefined : request.routeOptions.config.hangUp;
+  // Another agent understands problems, also `loop_detected`.
+  return acceptsProblem(request) || isAgent(request) ? undefined : request.routeOptions.config.hangUp;
 }
 
 /** Sends the problem of an error. */

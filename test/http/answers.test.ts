@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { App, Readiness } from '../../src/http/app.ts';
 import { dialects } from '../../src/http/dialects.ts';
+import { problems, type ProblemCode } from '../../src/domain/problem/problem-table.ts';
 import { done, failWith } from '../../src/domain/problem/problem.ts';
 import type { LicenseChangeRequest, LicenseService, Provenance } from '../../src/service/services.ts';
 import { StorageError } from '../../src/service/ports.ts';
@@ -258,6 +259,32 @@ test.each(['starting', 'draining'] as const)(
     expect(answer.headers.connection).toBe(state === 'draining' ? 'close' : 'keep-alive');
   },
 );
+
+const unavailable = (Object.keys(problems) as ProblemCode[]).filter((code) => problems[code].status === 503);
+
+test.each(unavailable)('a 503 %s says when to try again, except to another agent', async (code) => {
+  const licenseService: LicenseService = {
+    ...licenseServiceOf(stale),
+    verify: () => Promise.resolve(failWith(code, '')),
+  };
+  await using opened = await openApp({ licenseService });
+  const url = '/api/v2/license/verify?license_key=KEY';
+  const ask = async (headers: Record<string, string>) => {
+    const answer = await serverOf(opened.app).inject({ url, headers: { ...admin, ...headers } });
+    return [answer.statusCode, answer.headers['retry-after']];
+  };
+  expect(await ask({})).toEqual([503, '1']);
+  expect(await ask({ 'latchkey-instance': 'agent-1' })).toEqual([503, undefined]);
+});
+
+test('a 503 that names a time keeps it', async () => {
+  const failed = failWith('upstream_unreachable', '', { retryAfterS: 7 });
+  const licenseService = { ...licenseServiceOf(stale), verify: () => Promise.resolve(failed) };
+  await using opened = await openApp({ licenseService });
+  const headers = { ...admin, 'latchkey-instance': 'agent-1' };
+  const url = '/api/v2/license/verify?license_key=KEY';
+  expect((await serverOf(opened.app).inject({ url, headers })).headers['retry-after']).toBe('7');
+});
 
 test('a process whose storage failed is neither live nor ready', async () => {
   await using opened = await openApp({
