@@ -60,6 +60,25 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
       .map(({ state }) => state);
   }
 
+  test('what needs a person has the same layout in each notice, and its actions are below its text', async () => {
+    await page.open('', 'Overview');
+    await page.settled();
+    for (const width of [1200, 900, 400]) {
+      await page.page.setViewportSize({ width, height: 900 });
+      const layouts = await page.page.evaluate<{ isBelow: boolean; shift: number }[]>(
+        `[...document.querySelectorAll('.attention .notice')].map((notice) => {
+          const [text, ways] = ['.attention-text', '.attention-ways'].map((part) => notice.querySelector(part).getBoundingClientRect());
+          return { isBelow: ways.top >= text.bottom, shift: ways.left - text.left };
+        })`,
+      );
+      expect(layouts).toHaveLength(2);
+      expect(new Set(layouts.map((each) => JSON.stringify(each)))).toEqual(
+        new Set(['{"isBelow":true,"shift":0}']),
+      );
+    }
+    await page.page.setViewportSize({ width: 1280, height: 720 });
+  });
+
   test('the menu leads to each page by keyboard alone, and axe-core finds nothing serious in any', async () => {
     await page.open('', 'Overview');
     for (const [link, title] of [

@@ -16,9 +16,9 @@ function measure(path: string): { width: number; height: number; bytes: number }
   return { width: picture.readUInt32BE(16), height: picture.readUInt32BE(20), bytes: picture.length };
 }
 
-describe('the pictures of the console in README.md', () => {
+describe('the pictures in README.md', () => {
   test.skipIf(!isBrowserInstalled)(
-    `the script makes a light and a dark picture from the demo data${missing}`,
+    `the script makes a light and a dark picture of the console and one of the terminal from the demo data${missing}`,
     async () => {
       await using directory = temporaryDirectory();
       const script = join(root, 'src/packaging/screenshots.ts');
@@ -33,14 +33,18 @@ describe('the pictures of the console in README.md', () => {
         return readFileSync(path);
       });
       expect(light?.equals(dark ?? Buffer.alloc(0))).toBe(false);
+      const terminal = measure(join(directory.path, 'terminal.png'));
+      // Without the output of its two commands it would be lower.
+      expect(terminal.height).toBeGreaterThan(400);
+      expect(terminal.bytes).toBeLessThanOrEqual(maxBytes);
     },
   );
 
-  test('README.md shows both pictures, and neither is large', () => {
+  test('README.md shows the pictures, and none is large', () => {
     const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    for (const scheme of ['light', 'dark']) {
-      expect(readme).toContain(`examples/console-${scheme}.png`);
-      expect(measure(join(root, `examples/console-${scheme}.png`)).bytes).toBeLessThanOrEqual(maxBytes);
+    for (const name of ['console-light.png', 'console-dark.png', 'terminal.png']) {
+      expect(readme).toContain(`examples/${name}`);
+      expect(measure(join(root, 'examples', name)).bytes).toBeLessThanOrEqual(maxBytes);
     }
   });
 });
