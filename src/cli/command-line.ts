@@ -145,24 +145,10 @@ function optionsOf(argv: readonly string[]): readonly string[] {
   return end === -1 ? argv : argv.slice(0, end);
 }
 
-/** The help of a command, a group or the program, in lines of at most so many columns. */
-export async function formatHelp(
-  { words, entry }: Called,
-  commands: readonly Entry[],
-  columns: number,
-): Promise<string> {
-  const described =
-    entry === null
-      ? await Promise.all(commands.map(describeEntry))
-      : [inGroups(words, await describeEntry(entry))];
-  const parser = (await createParser(words, described)).wrap(columns);
-  if (entry === null) {
-    parser
-      .usage(`$0 <command>\n\n${programSummary}`)
-      .options(toYargs('Options:', programOptions))
-      .epilogue(programEpilogue);
-  }
-  return await parser.getHelp();
+/** The help of a command or a group, in lines of at most so many columns. */
+export async function formatHelp(words: readonly string[], entry: Entry, columns: number): Promise<string> {
+  const parser = await createParser(words, [inGroups(words, await describeEntry(entry))]);
+  return await parser.wrap(columns).getHelp();
 }
 
 /** A command, or a group with its commands, as yargs registers it. */
@@ -183,7 +169,7 @@ function inGroups(words: readonly string[], described: Described): Described {
 
 export const programSummary = 'Verifies license keys and counts their uses beside your software.';
 export const programEpilogue =
-  'Start with: latchkey init, or latchkey demo. Put an argument that begins with a dash after --, as in: latchkey verify -- -KEY-';
+  'latchkey help COMMAND explains a command. Put an argument that begins with a dash after --, as in: latchkey verify -- -KEY-';
 
 async function createParser(
   argv: readonly string[],

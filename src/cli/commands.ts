@@ -176,6 +176,51 @@ export const commands: readonly Entry[] = [
   { name: 'version', load: () => import('./commands/version.ts') },
 ];
 
+/** Commands that belong together, on one line of `latchkey --help`. */
+export interface CommandLine {
+  readonly names: readonly string[];
+  readonly describe: string;
+}
+
+/** `latchkey --help`: what people want to do, and the commands for that. Every command is on one line. */
+export const commandAreas: Readonly<Record<string, readonly CommandLine[]>> = {
+  Run: [
+    line('demo sandbox', 'See what it does; run a temporary store to try it'),
+    line('init config', 'Create a configuration step by step; check it'),
+    line('serve reload stop', 'Run the daemon, reload its configuration, end it'),
+    line('service certificate', 'Run it as a system service; make a certificate'),
+  ],
+  'Use license keys': [
+    line('verify use unuse', 'Check a license key; record or undo a use'),
+    line('enable disable', 'Enable or disable a license key'),
+    line('activate deactivate', 'Take a seat for this device, or give it back'),
+    line('preload', 'Fetch license keys in advance, to answer offline'),
+  ],
+  Sell: [
+    line('product collection', 'Add and change products and collections'),
+    line('license purchase', 'Issue license keys; find and refund purchases'),
+    line('coupon', 'Create, quote and redeem coupons'),
+    line('account token webhook', 'Let programs in; send events to other systems'),
+  ],
+  Lease: [
+    line('lease signing-key', 'Set up and sign leases; the keys that sign them'),
+    line('activation', 'List, end and block the devices that have seats'),
+  ],
+  'Look after': [
+    line('status console doctor', 'Show the state, also in a browser; find problems'),
+    line('outbox sync', 'Resolve changes waiting for the store; pause, resume'),
+    line('agent audit', 'List the agents of an authority; see who did what'),
+    line('backup restore', 'Copy the state into a file, and restore it'),
+    line('state store', 'Show what the state has; move it to a database'),
+    line('explain help man', 'Explain a code or a command; the manual page'),
+    line('version completion', 'Show the version; complete commands in the shell'),
+  ],
+};
+
+function line(names: string, describe: string): CommandLine {
+  return { names: names.split(' '), describe };
+}
+
 function group(
   name: string,
   describe: string,

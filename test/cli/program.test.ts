@@ -11,8 +11,18 @@ import { temporaryDirectory } from '../support/temporary.ts';
 test('without arguments latchkey prints its help and exits with 2', async () => {
   const { code, out } = await latchkey();
   expect(code).toBe(2);
-  const text = out.replaceAll(/\s+/g, ' ');
-  for (const { name } of commands) expect(text).toMatch(new RegExp(` latchkey ${name} .*[A-Z]`));
+  expect(out).toBe((await latchkey('--help')).out);
+});
+
+test('the help of the program names every command once, in groups, and fits on a screen', async () => {
+  const { out } = await latchkey('--help');
+  const lines = out.trimEnd().split('\n');
+  expect(lines.length).toBeLessThanOrEqual(41);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  const titles = lines.filter((line) => /^\w.*:$/.test(line));
+  expect(titles).toEqual(['Run:', 'Use license keys:', 'Sell:', 'Lease:', 'Look after:', 'Options:']);
+  const words = lines.flatMap((line) => /^ {2}([a-z][a-z, -]*?) {2,}\S/.exec(line)?.[1]?.split(', ') ?? []);
+  expect(words.toSorted()).toEqual(commands.map(({ name }) => name).toSorted());
 });
 
 test('-h, --help and the command help print the same help', async () => {

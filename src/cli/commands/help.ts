@@ -1,8 +1,8 @@
 import { defineCommand, positionalGroup } from '../command.ts';
 import { type Called, findCommand, formatHelp } from '../command-line.ts';
-import { commands } from '../commands.ts';
+import { commandAreas, commands } from '../commands.ts';
 import type { Output } from '../output.ts';
-import { readPage } from '../reference.ts';
+import { type Page, readPage } from '../reference.ts';
 
 /** Longer lines are hard to read. */
 const maxColumns = 100;
@@ -29,5 +29,50 @@ export const command = defineCommand({
 
 export async function printHelp(called: Called, output: Output): Promise<number> {
   const columns = Math.min(maxColumns, process.stdout.columns ?? defaultColumns);
-  return await output.result(await readPage(called, commands), await formatHelp(called, commands, columns));
+  const page = await readPage(called, commands);
+  const { words, entry } = called;
+  const text = entry === null ? formatProgram(page, columns) : await formatHelp(words, entry, columns);
+  return await output.result(page, text);
+}
+
+/** The help of the program, which fits on a screen. */
+function formatProgram({ usage, summary, options, general, epilogue }: Page, columns: number): string {
+  const areas = Object.entries(commandAreas).flatMap(([title, lines]) => [
+    `${title}:`,
+    ...lines.flatMap(({ names, describe }) => twoColumns(names.join(', '), describe, columns)),
+  ]);
+  const switches = [...general, ...options].flatMap(({ term, meaning }) =>
+    twoColumns(term, meaning, columns),
+  );
+  return [
+    usage,
+    '',
+    summary,
+    '',
+    ...areas,
+    '',
+    'Options:',
+    ...switches,
+    '',
+    ...fill(epilogue ?? '', columns),
+  ].join('\n');
+}
+
+const firstColumn = 27;
+
+function twoColumns(left: string, right: string, columns: number): readonly string[] {
+  const [first = '', ...others] = fill(right, columns - firstColumn);
+  return [`  ${left}`.padEnd(firstColumn) + first, ...others.map((line) => ' '.repeat(firstColumn) + line)];
+}
+
+/** Breaks text into lines of at most so many columns. */
+function fill(text: string, columns: number): readonly string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.pop() ?? '';
+    if (line === '') lines.push(word);
+    else if (line.length + 1 + word.length <= columns) lines.push(`${line} ${word}`);
+    else lines.push(line, word);
+  }
+  return lines;
 }
