@@ -9,7 +9,7 @@ export {
 } from './access/records.ts';
 export { issueToken, revokeToken } from './access/token.ts';
 export { forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
-export { touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';
+export { hastenRefresh, touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';
 export {
   addAccount,
   rollApiKey,

@@ -1,6 +1,7 @@
 import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
 import type { Clock } from '../service/ports.ts';
-import { isUnsent, type LicenseFetcher } from './license-fetcher.ts';
+import { isSuccess } from '../domain/outbox/outcome.ts';
+import type { LicenseFetcher } from './license-fetcher.ts';
 import type { SyncOptions } from './sync.ts';
 import { Wake } from './waiting.ts';
 
@@ -8,9 +9,9 @@ import { Wake } from './waiting.ts';
 const delaysMs = [0, 30_000, 300_000] as const;
 /** How long after the start of a read of a key a hint about the same key may read again, in ms. */
 const gapMs = 10_000;
-/** How long to wait after a read that could not be sent, in ms. */
+/** How long to wait after a read that brought no answer, in ms. */
 const retryMs = 30_000;
-/** How long a read is retried that cannot be sent, in ms. The refresh loop reads the key in any case. */
+/** How long a read is retried that brings no answer, in ms. The refresh loop reads the key in any case. */
 const patienceMs = 3_600_000;
 /** How many license keys may wait at the same time. */
 const maxWaiting = 10_000;
@@ -38,13 +39,16 @@ type Hint = {
 type HintedReadsParts = {
   clock: Clock;
   fetcher: Pick<LicenseFetcher, 'fetch'>;
+  /** Makes the next refresh of a license key due at once. */
+  hastenRefresh: (licenseKey: string) => Promise<unknown>;
   /** How many reads a second hints may cause. */
   rate: () => Rate;
 };
 
 /**
  * Reads license keys because somebody outside hints that they have changed. Hints may be forged or repeated, so they have
- * a rate of their own, and a license key has at most one entry. A restart forgets the reads that wait.
+ * a rate of their own, and a license key has at most one entry. A restart forgets the reads that wait; a key whose read
+ * brought no answer is then refreshed.
  */
 export class HintedReads {
   readonly #parts: HintedReadsParts;
@@ -117,14 +121,17 @@ export class HintedReads {
   }
 
   async #read(hint: Hint): Promise<void> {
-    const { clock, fetcher } = this.#parts;
+    const { clock, fetcher, hastenRefresh } = this.#parts;
     const { productId, licenseKey } = hint;
     const outcome = await fetcher.fetch(productId, licenseKey, 'refresh', 'webhooks');
+    const isAnswered = isSuccess(outcome);
+    // On a full disk the hint lasts as long as this process.
+    if (!isAnswered) await hastenRefresh(licenseKey).catch(() => undefined);
     const now = clock.monotonic();
     const name = `${productId}\n${licenseKey}`;
     // Another event about the same key may have come in the meantime.
     const current = this.#hints.get(name) ?? hint;
-    if (isUnsent(outcome) && now - current.hintedAt < patienceMs)
+    if (!isAnswered && now - current.hintedAt < patienceMs)
       current.due = [now + retryMs, ...current.due.filter((at) => at > now + retryMs)];
     if (current.due.length === 0) this.#hints.delete(name);
     this.#wake.up();

@@ -21,6 +21,8 @@ type Started = {
   reads: HintedReads;
   /** The reads, with the ms since the start. */
   log: string[];
+  /** The keys whose refresh was made due. */
+  hastened: string[];
   ending: AbortController;
   done: Promise<void>;
   /** The next responses; then `applied`. */
@@ -30,6 +32,7 @@ type Started = {
 function start(perSecond = 1): Started {
   const time = new VirtualTime();
   const log: string[] = [];
+  const hastened: string[] = [];
   const responses: Outcome<License>[] = [];
   const ending = new AbortController();
   const clock = time.clock();
@@ -42,9 +45,10 @@ function start(perSecond = 1): Started {
         return responses.shift() ?? applied;
       },
     },
+    hastenRefresh: async (licenseKey) => hastened.push(licenseKey),
     rate: () => ({ perSecond, burst: 5 * perSecond }),
   });
-  return { time, reads, log, ending, done: reads.run(ending.signal), responses };
+  return { time, reads, log, hastened, ending, done: reads.run(ending.signal), responses };
 }
 
 test('a hint reads a license key at once, after 30 seconds and after 5 minutes, with the priority of a refresh', async () => {
@@ -84,16 +88,31 @@ test('hints about 10,000 keys keep their rate, and the next is refused', async (
   expect(log.length).toBeLessThanOrEqual(65);
 });
 
-test('a read that could not be sent is repeated every 30 seconds for an hour', async () => {
+const unanswered: readonly [title: string, outcome: Outcome<License>][] = [
+  ['could not be sent', notApplied('unreachable', 'away')],
+  ['was answered 503', { outcome: 'ambiguous', status: 503, detail: 'HTTP 503', retryAfterMs: null }],
+  ['was answered 429', { ...notApplied('throttled', 'HTTP 429'), status: 429 }],
+  ['was answered by a cache', { ...applied, isCached: true }],
+];
+
+test.each(unanswered)('a read that %s is repeated every 30 seconds for an hour', async (_, outcome) => {
   const { time, reads, log, responses } = start();
-  const away = notApplied('unreachable', 'away');
-  responses.push(...Array.from({ length: 200 }, () => away));
+  responses.push(...Array.from({ length: 200 }, () => outcome));
   reads.add(product, 'A');
   await time.advance(180 * minute);
   const last = Number.parseInt(log.at(-1) ?? '', 10);
+  expect(log.length).toBeGreaterThan(100);
   expect(last).toBeGreaterThan(59 * minute);
   expect(last).toBeLessThan(61 * minute);
   expect(reads.waiting).toBe(0);
+});
+
+test('only a read without an answer makes the refresh of its key due', async () => {
+  const { time, reads, hastened, responses } = start();
+  responses.push(notApplied('unreachable', 'away'));
+  reads.add(product, 'A');
+  await time.advance(10 * minute);
+  expect(hastened).toEqual(['A']);
 });
 
 test('the read of a key is made up for when the upstream can be reached again', async () => {

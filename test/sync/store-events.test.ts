@@ -59,7 +59,12 @@ async function start(
   harness = await startSyncHarness(keys, { probeMs: 24 * 60 * minute });
   clock = harness.time.clock();
   for (const each of learned) await harness.verify(each);
-  reads = new HintedReads({ clock, fetcher: harness.sync.fetcher, rate: () => hintRate(rate) });
+  reads = new HintedReads({
+    clock,
+    fetcher: harness.sync.fetcher,
+    hastenRefresh: (licenseKey) => harness.writer.write('hastenRefresh', { licenseKey }),
+    rate: () => hintRate(rate),
+  });
   void reads.run(ending.signal);
   const line = (fields: object, message: string): void =>
     void lines.push(`${JSON.stringify(fields)} ${message}`);
@@ -192,6 +197,25 @@ describe('the event of a store', () => {
     expect(harness.vendor.asked.filter((asked) => asked === `verify ${key}`).length).toBeGreaterThanOrEqual(
       3,
     );
+  });
+
+  test('an event whose read the store answered with 503 is made up for after a restart', async () => {
+    await start([key]);
+    refundAtStore(key);
+    harness.vendor.instead = () => ({
+      outcome: 'ambiguous',
+      status: 503,
+      detail: 'HTTP 503',
+      retryAfterMs: null,
+    });
+    await receive('payhip', payhipRefund(payhipKey, { licenseKey: key }));
+    await harness.time.advance(second);
+    expect(harness.store.snapshots.get(key)?.license.enabled).toBe(true);
+    ending.abort();
+    await harness.restart();
+    harness.vendor.instead = () => null;
+    await harness.time.advance(second);
+    expect(harness.store.snapshots.get(key)?.license.enabled).toBe(false);
   });
 
   test('an event about a license key that is not known here causes no request', async () => {

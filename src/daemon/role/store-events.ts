@@ -47,12 +47,17 @@ export class LazyStoreEvents implements StoreEvents {
   }
 }
 
-async function load({ current, reader, clock, log, sync, meter }: Parts): Promise<Loaded> {
+async function load({ current, reader, writer, clock, log, sync, meter }: Parts): Promise<Loaded> {
   const [{ ReceivedStoreEvents: Events }, { HintedReads, hintRate }] = await Promise.all([
     import('../../sync/store-events.ts'),
     import('../../sync/hinted-reads.ts'),
   ]);
-  const reads = new HintedReads({ clock, fetcher: sync.fetcher, rate: () => hintRate(current.sync()) });
+  const reads = new HintedReads({
+    clock,
+    fetcher: sync.fetcher,
+    hastenRefresh: (licenseKey) => writer.write('hastenRefresh', { licenseKey }),
+    rate: () => hintRate(current.sync()),
+  });
   const events = new Events({
     reader,
     clock,

@@ -13,6 +13,20 @@ export function touchSnapshot(
   return done(null);
 }
 
+/**
+ * Makes the next refresh of a license key due at once, also after a restart: a read that was asked for did not bring an
+ * answer.
+ */
+export function hastenRefresh(
+  { snapshots }: Transaction,
+  { licenseKey }: { licenseKey: string },
+  { monotonic }: Context,
+): Result<null> {
+  const snapshot = snapshots.get(licenseKey);
+  if (snapshot !== null) snapshots.put({ ...snapshot, refreshAt: monotonic });
+  return done(null);
+}
+
 /** Queues license keys to be fetched, so that they can be answered offline. The progress restarts if none is left. */
 export function queuePreload(
   { preload }: Transaction,
