@@ -55,3 +55,12 @@ export function clockAdvice(storeAheadMs: number | null): string {
     ? 'synchronize it by NTP'
     : 'compare both with another clock; if this machine is wrong, synchronize it by NTP';
 }
+
+/** How much of the text of another program a message repeats. */
+const maxMessageLength = 200;
+
+/** The text of another program as one line without control characters. */
+export function toOneLine(text: string): string {
+  const line = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
+  return line.slice(0, maxMessageLength).toWellFormed();
+}

@@ -104,6 +104,8 @@ export const eventsKeptMs = 30 * dayMs;
 export const claimMs = 30_000;
 /** The longest wait of an endpoint: a longer `Retry-After` counts as this long. */
 export const maxWaitMs: number = dayMs / 24;
+/** The wait after the first failure in a row. */
+const firstWaitMs = 100;
 /** `lease.expiring` comes this long before the end of a lease that was not renewed. */
 export const expiringMs = 3 * dayMs;
 
@@ -137,10 +139,9 @@ export function afterAttempt(
   const failures = endpoint.failures + 1;
   const failingSince = Math.min(endpoint.failingSince ?? now, now);
   const isLast = status === gone || now - failingSince >= pauseAfterMs;
-  const waitMs = Math.max(
-    backoffMs(defaultBackoffPolicy, failures, fraction),
-    Math.min(retryAfterMs ?? 0, maxWaitMs),
-  );
+  // A receiver that fails now and then gets the event again at once: a second for each failure would delay all others.
+  const backoff = failures === 1 ? firstWaitMs : backoffMs(defaultBackoffPolicy, failures - 1, fraction);
+  const waitMs = Math.max(backoff, Math.min(retryAfterMs ?? 0, maxWaitMs));
   return {
     ...free,
     state: isLast ? 'paused' : 'active',

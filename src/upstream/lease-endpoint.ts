@@ -1,3 +1,4 @@
+import { describeFailure } from '../domain/connection-failure.ts';
 import type { ConnectionSettings } from './connections.ts';
 import type { IssuerReply } from '../service/ports.ts';
 import { type Exchange, headerOf, networkTransport, tooLarge } from './exchange.ts';
@@ -55,8 +56,7 @@ export function leaseEndpoint(settings: LeaseEndpointSettings): LeaseEndpoint {
 function replyOf(exchange: Exchange): IssuerReply {
   if (exchange.type === 'failed') {
     const { error } = exchange;
-    const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-    return { kind: 'failed', detail: `${error.message || 'the connection failed'}${cause}`, error };
+    return { kind: 'failed', detail: describeFailure(error), error };
   }
   const { status, headers, text } = exchange;
   if (status >= 300 && status < 400) {

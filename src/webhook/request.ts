@@ -1,6 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { Client } from 'undici';
+import { describeFailure } from '../domain/connection-failure.ts';
 import type { Attempt } from '../domain/webhook.ts';
 import type { Destination } from './address.ts';
 
@@ -58,7 +59,9 @@ export async function post({
     await response.body.dump({ limit: maxAnswerBytes, signal }).catch(() => undefined);
     return resultOf(response.statusCode, response.headers['retry-after']);
   } catch (error) {
-    return { status: null, error: reasonOf(signal.aborted ? signal.reason : error), retryAfterMs: null };
+    const failure: unknown = signal.aborted ? signal.reason : error;
+    const reason = failure instanceof Error ? describeFailure(failure) : 'failed';
+    return { status: null, error: reason, retryAfterMs: null };
   } finally {
     await client.destroy();
   }
@@ -70,14 +73,4 @@ function resultOf(status: number, retryAfter: string | string[] | undefined): Om
   const isRedirect = status >= 300 && status < 400;
   const error = isRedirect ? `answered ${status}: redirects are not followed` : `answered ${status}`;
   return { status, error, retryAfterMs: seconds > 0 ? seconds * 1000 : null };
-}
-
-const maxReasonLength = 200;
-
-/** A short reason. Node says the reasons of several addresses in one error without a message. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'failed';
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const cause = error instanceof AggregateError ? '' : error.message;
-  return (cause === '' ? code : cause).slice(0, maxReasonLength) || 'failed';
 }

@@ -129,7 +129,19 @@ export class Sender implements WebhookSender {
       if (!recorded.ok || recorded.value === null) return;
       this.#log(recorded.value.endpoint, event, attempt);
       ({ next } = recorded.value);
+      if (next === null) this.#wakeAt(recorded.value.endpoint.nextAt, signal);
     }
+  }
+
+  /** Wakes the loop for an endpoint that waits for less than a round. */
+  #wakeAt(nextAt: number | null, signal: AbortSignal): void {
+    const { clock } = this.#parts;
+    const waitMs = nextAt === null ? 0 : nextAt - clock.now();
+    if (waitMs > 0 && waitMs < pollMs)
+      void clock.sleep(waitMs, signal).then(
+        () => this.wake(),
+        () => undefined,
+      );
   }
 
   async #attempt(

@@ -59,14 +59,14 @@ test('a delivered event moves the position of the endpoint and ends its failures
   });
 });
 
-test('each failure in a row doubles the wait, up to the longest wait of the outbox', () => {
+test('the first wait is a tenth of a second, and each further failure in a row doubles the wait, up to the longest wait of the outbox', () => {
   let failing = endpoint;
   const waits: number[] = [];
   for (let count = 0; count < 14; count += 1) {
     failing = after(failed(), failing);
     waits.push((failing.nextAt ?? 0) - at);
   }
-  expect(waits.slice(0, 4)).toEqual([500, 1_000, 2_000, 4_000]);
+  expect(waits.slice(0, 4)).toEqual([100, 500, 1_000, 2_000]);
   expect(new Set(waits.slice(-2)).size).toBe(1);
   expect(failing).toMatchObject({ position: 10, failures: 14, failingSince: at, lastError: 'answered 500' });
 });

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
@@ -191,6 +193,31 @@ test('an event that a receiver refuses is repeated under its id, before the even
   expect(harness.stored(endpointId)).toMatchObject({ failures: 0, lastError: null, failingSince: null });
 });
 
+test('a receiver that fails now and then gets the event again after a tenth of a second', async () => {
+  await using receiver = await openReceiver();
+  await using harness = await SenderHarness.open();
+  await harness.add(receiver.url);
+  await harness.sell('ONE');
+  await harness.sell('TWO');
+  receiver.answer = (response) => response.writeHead(receiver.received.length === 1 ? 503 : 204).end();
+  harness.start();
+  await harness.recorded(1);
+  await setImmediate();
+  harness.pass(second / 10);
+  expect(await harness.recorded(3)).toEqual(['answered 503', 'delivered', 'delivered']);
+});
+
+test('an answer that is not HTTP is reported without the words of a library', async () => {
+  const server = createServer((socket) => socket.end('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  await using harness = await SenderHarness.open();
+  await harness.add(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await harness.sell('ONE');
+  harness.start();
+  expect(await harness.recorded(1)).toEqual(['the response is not valid HTTP']);
+  server.close();
+});
+
 test('a receiver that answers 500 for a day gets every event afterwards, in order', async () => {
   await using receiver = await openReceiver();
   await using harness = await SenderHarness.open();
@@ -351,6 +378,22 @@ test('a process that ends lets an attempt go on for two seconds, and the next pr
   expect(await harness.recorded(1)).toEqual(['delivered']);
   const [first, again] = receiver.received;
   expect(again?.headers['webhook-id']).toBe(first?.headers['webhook-id']);
+});
+
+test('a process that ends after a delivery leaves the next event to another process', async () => {
+  await using receiver = await openReceiver();
+  await using harness = await SenderHarness.open();
+  const { endpointId } = await harness.add(receiver.url);
+  await harness.sell('ONE');
+  await harness.sell('TWO');
+  const ending = new AbortController();
+  receiver.answer = (response) => {
+    ending.abort();
+    response.writeHead(204).end();
+  };
+  await harness.sender.run(ending.signal);
+  expect(keysOf(receiver)).toEqual(['ONE']);
+  expect(harness.stored(endpointId)).toMatchObject({ claim: null, claimedUntil: null });
 });
 
 test('a process that ends while it claims an event lets the attempt go on for two seconds only', async () => {

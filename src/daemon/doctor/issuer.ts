@@ -12,7 +12,7 @@ import { readStatement } from '../../lease/documents.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { type CertificateFault, certificateFaultOf } from '../../upstream/classification.ts';
+import { type CertificateFault, certificateFaultOf } from '../../domain/connection-failure.ts';
 import { keysObject, type PublicJwk } from '../../wire/lease.ts';
 import { connectToIssuer, proxyToIssuer } from '../role/holder.ts';
 import { examineHostName } from './host-name.ts';

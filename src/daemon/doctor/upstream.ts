@@ -4,13 +4,8 @@ import type { Configuration, UpstreamSettings } from '../../config/configuration
 import { formatDestination, isPlainToOthers } from '../../config/value/address.ts';
 import { formatDatetime } from '../../domain/time.ts';
 import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
-import {
-  classify,
-  isOwnResponse,
-  sentAtOf,
-  certificateFaultOf,
-  type CertificateFault,
-} from '../../upstream/classification.ts';
+import { certificateFaultOf, type CertificateFault } from '../../domain/connection-failure.ts';
+import { classify, isOwnResponse, sentAtOf } from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
 import { dialects, type Dialect } from '../../upstream/wire.ts';
 import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
