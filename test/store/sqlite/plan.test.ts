@@ -62,6 +62,8 @@ const walks: readonly RegExp[] = [
   /^UPDATE license_snapshot SET refresh_at = min\(refresh_at, :at\)/,
   // Once, at the first start after the machine has started.
   /^UPDATE license_snapshot SET refresh_at = refresh_at \+ :byMs/,
+  // Once, when the time goes back after a wrong clock.
+  /^UPDATE (license_snapshot|mirrored_coupon|follow) SET (confirmed|requested)_at = .*_at - :byMs/,
   // Once, when the upstream has another history.
   /^UPDATE license_snapshot SET followed = 0 WHERE followed = 1 AND /,
   /^UPDATE outbox SET push_seq = NULL WHERE push_seq IS NOT NULL$/,
