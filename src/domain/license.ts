@@ -114,8 +114,8 @@ export function parsePlainLicenseKey(text: string): string | null {
   return storedForm(plainText(text).trim());
 }
 
-/** Whether a license key may be issued. Keys that look alike count as the same key. */
-export function isPlainLicenseKey(licenseKey: string): boolean {
+/** Whether a license key is spelled plainly. Keys that look alike count as the same key. */
+function isPlainLicenseKey(licenseKey: string): boolean {
   return plainText(licenseKey) === licenseKey;
 }
 
@@ -139,11 +139,39 @@ export const tooLongKey: ParameterFault = {
 };
 
 /** Why a license key that is not plain is not issued. */
-export const malformedKey = {
+const malformedKey = {
   parameter: 'license_key',
   code: 'malformed',
   detail: 'license_key must not contain invisible characters, full-width letters or typographic dashes.',
 } as const;
+
+const severalKeys = {
+  parameter: 'license_key',
+  code: 'malformed',
+  detail: 'license_key has several keys: give each of them a row of its own.',
+} as const;
+
+const partOfKeys = /^[\w.+/=~-]{4,}$/;
+/** A part of keys with only spaces between them: some stores also write one key in groups with spaces. */
+const keyWithDashes = /^(?=.{8})[\w.+/=~]+(?:-[\w.+/=~]+)+$/;
+
+/** Whether a text is a list of license keys, as a store writes the keys of one order into one cell. */
+function isListOfKeys(text: string): boolean {
+  const [parts, spaced] = [/[,;|\r\n\t]/, / /].map((separator) =>
+    text
+      .split(separator)
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  ) as [string[], string[]];
+  if (parts.length > 1) return /[\r\n]/.test(text) || parts.every((part) => partOfKeys.test(part));
+  return spaced.length > 1 && spaced.every((part) => keyWithDashes.test(part));
+}
+
+/** Why a license key cannot be issued; null if it can. */
+export function issuedKeyFault(licenseKey: string): typeof malformedKey | typeof severalKeys | null {
+  if (!isPlainLicenseKey(licenseKey)) return malformedKey;
+  return isListOfKeys(licenseKey) ? severalKeys : null;
+}
 
 /** Whether a text contains a key in the generated format, and so must not be logged. */
 export function containsLicenseKey(text: string): boolean {

@@ -9,11 +9,11 @@ test('if a file cannot be read to its end, the rows before are imported and both
   const file = join(daemon.stateDir, 'licenses.csv');
   const rows = ['license_key,buyer_email,note', 'A,a@example.com,', `B,b@example.com,${'x'.repeat(70_000)}`];
   await writeFile(file, rows.join('\n'));
-  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, ignored: [], rejected: [] } } });
   const outcome = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
   expect(outcome).toEqual({
     code: 1,
-    out: '1 imported, 0 unchanged, 0 rejected\n',
+    out: '1 imported, 0 unchanged, 0 rejected\nIgnored columns: note\n',
     err: `latchkey: cannot read ${file}: After line 2, a quote is not closed, or a row has more than 65536 characters.\n`,
   });
   expect(daemon.received).toMatchObject([
@@ -46,7 +46,14 @@ test.for(['license', 'purchase', 'coupon'])(
       out: told.out.replace('imported', 'would be imported'),
     });
     const { out } = await run('--json');
-    expect(JSON.parse(out)).toEqual({ imported: 0, unchanged: 0, rejected: [] });
+    expect(JSON.parse(out)).toEqual({
+      imported: 0,
+      unchanged: 0,
+      without_key: 0,
+      end_later: 0,
+      ignored: [],
+      rejected: [],
+    });
   },
 );
 
@@ -63,7 +70,7 @@ test.each<[noun: string, scope: [option: string, parameter: string], row: Record
   [
     'purchase',
     ['--product', 'product_key'],
-    { ...sale, purchase_id: 'p1', date: '2026-01-01', refunded_at: '2026-02-01' },
+    { ...sale, purchase_id: 'p1', date: '2026-01-01', refunded: 'true', refunded_at: '2026-02-01' },
   ],
   [
     'coupon',
@@ -89,10 +96,10 @@ test.each<[noun: string, scope: [option: string, parameter: string], row: Record
     await using daemon = await startFakeDaemon();
     const file = join(daemon.stateDir, 'rows.csv');
     await writeFile(file, `theirs,${Object.keys(row).join(',')}\nx,${Object.values(row).join(',')}\n`);
-    daemon.answer({ body: { data: { imported: 0, unchanged: 1, rejected: [] } } });
+    daemon.answer({ body: { data: { imported: 0, unchanged: 1, ignored: [], rejected: [] } } });
     const run = (...more: string[]) =>
       latchkey(noun, 'import', file, ...more, '--state-dir', daemon.stateDir);
-    expect((await run()).out).toBe('0 imported, 1 unchanged, 0 rejected\n');
+    expect((await run()).out).toBe('0 imported, 1 unchanged, 0 rejected\nIgnored columns: theirs\n');
     await run(option, 'SCOPE', '--dry-run');
     const path = `POST /admin/v1/${noun}s/import`;
     expect(daemon.received.map(({ line }) => line)).toEqual([
@@ -113,7 +120,7 @@ test('an import stops after too many rejected rows', async () => {
     code: 'malformed',
     detail: 'No.',
   }));
-  daemon.answer({ body: { data: { imported: 0, unchanged: 0, rejected } } });
+  daemon.answer({ body: { data: { imported: 0, unchanged: 0, ignored: [], rejected } } });
   const { code, out, err } = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
   expect(code).toBe(1);
   // Requests that were sent meanwhile count, too.
@@ -126,7 +133,7 @@ test('coupons without an id are imported last, so that they take no id of anothe
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'coupons.csv');
   const rejected = [{ row: 1, code: 'coupon_code_taken', detail: 'It is taken.' }];
-  daemon.answer({ body: { data: { imported: 0, unchanged: 0, rejected } } });
+  daemon.answer({ body: { data: { imported: 0, unchanged: 0, ignored: [], rejected } } });
   const run = () => latchkey('coupon', 'import', file, '--state-dir', daemon.stateDir);
   await writeFile(file, 'code,coupon_type,id\nA,multi,\nB,multi,7\n');
   expect((await run()).err).toBe('line 2: It is taken.\nline 3: It is taken.\n');
@@ -165,17 +172,17 @@ test('a row with several errors counts as one rejected row', async () => {
   const rejected = ['license_key', 'buyer_email'].map((name) => {
     return { row: 2, code: 'required', detail: `${name} is required.` };
   });
-  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected } } });
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, ignored: [], rejected } } });
   expect(await latchkey('license', 'import', file, '--state-dir', daemon.stateDir)).toEqual({
     code: 1,
-    out: '1 imported, 0 unchanged, 1 rejected\n',
+    out: '1 imported, 0 unchanged, 1 rejected\nIgnored columns: note\n',
     err: 'line 3: license_key is required.\nline 3: buyer_email is required.\n',
   });
 });
 
 test('a column name in wrong letter case is an error, unless --map names it', async () => {
   await using daemon = await startFakeDaemon();
-  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, ignored: [], rejected: [] } } });
   const file = join(daemon.stateDir, 'licenses.csv');
   const run = (...words: string[]) =>
     latchkey('license', 'import', file, '--state-dir', daemon.stateDir, ...words);
@@ -193,7 +200,7 @@ test('a column name in wrong letter case is an error, unless --map names it', as
 
   // Beside the one that is known it is a column of theirs.
   await writeFile(file, 'license_key,buyer_email,enabled,Enabled\nA,a@example.com,false,x\n');
-  expect((await run()).code).toBe(0);
+  expect((await run('--ignore', 'Enabled')).code).toBe(0);
 });
 
 test('--map accepts column names with commas and =, and ignores another column with our name', async () => {
@@ -202,7 +209,7 @@ test('--map accepts column names with commas and =, and ignores another column w
   await writeFile(file, '"Key, a=b",license_key,Mail\nA,X,a@example.com\n');
   const run = (map: string) =>
     latchkey('license', 'import', file, '--state-dir', daemon.stateDir, '--map', map);
-  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, ignored: [], rejected: [] } } });
   expect((await run('license_key=Key, a=b')).err).toBe(
     `latchkey: cannot read ${file}: The header does not name buyer_email. It has Key, a=b, license_key, Mail. Map the columns: --map buyer_email=THEIRS.\n`,
   );
@@ -238,7 +245,7 @@ test('an unreadable CSV row is sent as null, so that the audit log counts it', a
     { row: 3, code: 'malformed', detail: 'The row is not an object.' },
     { row: 4, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' },
   ];
-  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected } } });
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, ignored: [], rejected } } });
   const outcome = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
   expect(outcome).toEqual({
     code: 1,

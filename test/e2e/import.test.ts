@@ -46,7 +46,7 @@ test('an import reads a catalogue from a file while keys are verified, reports e
 
   const tried = await operate(here.path, 'license', 'import', file, ...map, '--dry-run');
   // A duplicate of a key far above is found only when the first row has been imported.
-  expect(tried.out).toBe('10002 would be imported, 0 unchanged, 3 rejected\n');
+  expect(tried.out).toBe('10002 would be imported, 0 unchanged, 3 rejected\nIgnored columns: Note\n');
   const importing = operate(here.path, 'license', 'import', file, ...map);
   await using client = httpClient({ tcp: store.tcp });
   const verify = (key: string) =>
@@ -60,7 +60,7 @@ test('an import reads a catalogue from a file while keys are verified, reports e
   expect([...statuses].every((status) => status === 200 || status === 404)).toBe(true);
   expect(await importing).toEqual({
     code: 1,
-    out: '10001 imported, 0 unchanged, 4 rejected\n',
+    out: '10001 imported, 0 unchanged, 4 rejected\nIgnored columns: Note\n',
     err: [
       'line 10002: There already is another license with this key.',
       'line 10003: buyer_email must be an e-mail address.',

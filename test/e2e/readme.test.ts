@@ -137,7 +137,16 @@ test("a central API run by the commands of the README and the seller’s guide s
   const [apiKey, secret] = ['the-key-of-the-shop', 'the-secret-of-rgsf'];
   writeFileSync(join(folder.path, 'shop.key'), `${apiKey}\n`);
   writeFileSync(join(folder.path, 'rgsf.secret'), `${secret}\n`);
-  writeFileSync(join(folder.path, 'licenses.csv'), 'Key,Mail\nOLD-KEY-0,buyer@example.com\n');
+  for (const [file, lines] of Object.entries({
+    'licenses.csv': ['Key,Mail', 'OLD-KEY-0,buyer@example.com'],
+    'keys.csv': [
+      'license_key,buyer_email,status,expires_at',
+      'OLD-KEY-2,buyer@example.com,trial,',
+      'OLD-KEY-3,buyer@example.com,revoked,2020-01-01',
+    ],
+    'sales.csv': ['Purchase ID,Purchase Email,Product ID,License Key', 'S1,buyer@example.com,RGsF,OLD-KEY-4'],
+  }))
+    writeFileSync(join(folder.path, file), lines.join('\n'));
   const known: Record<string, string> = {};
   const answers: unknown[] = [];
   // A coupon is changed only after it was created.

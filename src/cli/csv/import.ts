@@ -1,11 +1,5 @@
-import {
-  readCsv,
-  type CsvRow,
-  type ToColumns,
-  CsvUnreadable,
-  findMiswritten,
-  separatorFault,
-} from '../../wire/bulk/csv.ts';
+import { readCsv, type CsvRow } from '../../wire/bulk/csv.ts';
+import { counted } from '../../domain/text.ts';
 import { request } from '../client/request.ts';
 import {
   type Command,
@@ -14,10 +8,11 @@ import {
   type GlobalOptions,
   positional,
   textOption,
-  UsageError,
 } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
+import { ColumnMapping, type ColumnOptions, type Columns } from './columns.ts';
+import { profiles } from './profiles.ts';
 import { withSource } from './source.ts';
 import { importReport } from '../../wire/bulk/import.ts';
 
@@ -28,11 +23,9 @@ interface Importable extends Columns {
   readonly scope: typeof scopeProduct | typeof scopeAccount;
 }
 
-interface ImportOptions extends GlobalOptions {
+interface ImportOptions extends GlobalOptions, ColumnOptions {
   readonly file: string;
-  readonly product?: string | undefined;
   readonly account?: string | undefined;
-  readonly map?: string | undefined;
   readonly dryRun?: boolean | undefined;
 }
 
@@ -66,6 +59,7 @@ interface Report {
   imported: number;
   unchanged: number;
   readonly rejected: Rejected[];
+  readonly columns: ColumnMapping;
 }
 
 export function defineImport(importable: Importable): Command {
@@ -76,15 +70,18 @@ export function defineImport(importable: Importable): Command {
     builder: {
       file: positional('CSV file; - is standard input', 'file'),
       map: textOption(
-        `Names of the columns in the file: COLUMN=THEIRS,… for ${[...required, ...optional].join(', ')}`,
+        `Names of the columns in the file: COLUMN=THEIRS,… for ${[...required, ...optional].join(', ')}${valueHelp(importable)}`,
       ),
+      ignore: textOption('Columns of the file that may be lost although they look like states: THEIRS,…'),
+      ...(optional.includes('refunded') && { from: profileOption }),
       'dry-run': { type: 'boolean', describe: 'Show what would be imported, and change nothing' },
       [scope.name]: textOption(scope.describe, scope.name),
     },
     examples: [[`latchkey ${noun} import ${noun}s.csv --dry-run`, 'checks the file, and changes nothing']],
     handler: async (parsed, output) => {
       const args = parsed as unknown as ImportOptions;
-      const report: Report = { imported: 0, unchanged: 0, rejected: [] };
+      const columns = new ColumnMapping(importable, args);
+      const report: Report = { imported: 0, unchanged: 0, rejected: [], columns };
       try {
         await importFile(importable, report, args);
       } catch (error) {
@@ -100,11 +97,25 @@ export function defineImport(importable: Importable): Command {
   });
 }
 
+function valueHelp({ optional }: Columns): string {
+  if (optional.includes('enabled'))
+    return '. A state needs its words: enabled=status:active|inactive (- is an empty cell, * any other, future or past a date)';
+  return optional.includes('amount_off')
+    ? '. An amount needs its unit: amount_off=THEIRS:money or :cents'
+    : '';
+}
+
+const profileOption = {
+  choices: Object.keys(profiles),
+  describe: `The columns of an export: ${Object.entries(profiles)
+    .map(([name, { describe }]) => `${name} (${describe})`)
+    .join(', ')}. product_key is the store's product id, unless --product is given`,
+} as const;
+
 /** Sends the rows of a file. After an error, imported rows stay, and the import can be repeated. */
 async function importFile(importable: Importable, report: Report, args: ImportOptions): Promise<void> {
-  const toColumns = columnsBy(args.map ?? '', importable);
   await withSource(args.file, async (source) => {
-    for (const part of inParts(source.bytes, toColumns)) {
+    for (const part of inParts(source.bytes, report.columns)) {
       const sent = overlapped(batches(part), async (rows) => ({
         rows: rows.length,
         // Several requests may fail; only the first failure is reported.
@@ -127,17 +138,13 @@ async function importFile(importable: Importable, report: Report, args: ImportOp
  * Divides a file into two parts. The second part is sent after the first: rows with an empty `id` get a new id, which
  * must not be one that a later row names.
  */
-function inParts(bytes: AsyncIterable<Uint8Array>, toColumns: ToColumns): readonly Rows[] {
+function inParts(bytes: AsyncIterable<Uint8Array>, columns: ColumnMapping): readonly Rows[] {
   const withoutId: CsvRow[] = [];
-  let hasIds = false;
-  const file = readCsv(bytes, (header) => {
-    const columns = toColumns(header);
-    hasIds = columns.includes('id');
-    return columns;
-  });
   async function* first(): AsyncGenerator<readonly CsvRow[]> {
-    for await (const rows of file) {
-      const isWithoutId = (row: CsvRow): boolean => hasIds && 'cells' in row && row.cells['id'] === undefined;
+    for await (const read of readCsv(bytes, (header) => columns.toColumns(header))) {
+      const rows = read.map((row) => columns.convert(row)).filter((row) => row !== null);
+      const isWithoutId = (row: CsvRow): boolean =>
+        columns.has('id') && 'cells' in row && row.cells['id'] === undefined;
       withoutId.push(...rows.filter(isWithoutId));
       yield rows.filter((row) => !isWithoutId(row));
     }
@@ -224,84 +231,27 @@ async function send({ noun, scope }: Importable, { rows, report, args }: Batch):
 }
 
 async function show(report: Report, { json, dryRun }: ImportOptions, output: Output): Promise<void> {
-  const { imported, unchanged } = report;
+  const { imported, unchanged, columns } = report;
+  const { ignored, withoutKey, endLater } = columns;
   const rejected = report.rejected.toSorted((one, other) => one.line - other.line);
   if (!json && rejected.length > 0)
     output.printError(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
   const done = dryRun ? 'would be imported' : 'imported';
-  await output.result(
-    { imported, unchanged, rejected },
+  const lines = [
     `${imported} ${done}, ${unchanged} unchanged, ${rejectedRows(report)} rejected`,
-  );
+    ...(ignored.length > 0 ? [`Ignored columns: ${ignored.join(', ')}`] : []),
+    ...(withoutKey > 0 ? [`Left out, because they have no license key: ${counted(withoutKey, 'row')}`] : []),
+    ...(endLater > 0
+      ? [
+          `Keys have no end date here: disable ${counted(endLater, 'key')} of the file when their date has passed`,
+        ]
+      : []),
+  ];
+  const counts = { imported, unchanged, without_key: withoutKey, end_later: endLater };
+  await output.result({ ...counts, ignored, rejected }, lines.join('\n'));
 }
 
 /** Counts the rejected rows. A row may have several errors. */
 function rejectedRows({ rejected }: Report): number {
   return new Set(rejected.map(({ line }) => line)).size;
-}
-
-interface Columns {
-  readonly required: readonly string[];
-  readonly optional: readonly string[];
-}
-
-/** Renames the columns of a file by `--map`. Unknown columns are not sent. Throws a `UsageError` for a wrong option. */
-function columnsBy(map: string, { required, optional }: Columns): ToColumns {
-  const known = [...required, ...optional];
-  const pairs = readMap(map, known);
-  return (header) => {
-    const fault = separatorFault(header);
-    if (fault !== null) throw new CsvUnreadable(fault);
-    const columns = [...header];
-    for (const [ours, theirs] of pairs) {
-      const position = header.indexOf(theirs);
-      if (position === -1)
-        throw new UsageError(`--map ${ours}=${theirs}: the header has ${header.join(', ')}`);
-      columns.forEach((name, index) => {
-        if (name === ours && index !== position) columns[index] = '';
-      });
-      columns[position] = ours;
-    }
-    rejectMissing(required, columns, header);
-    rejectMiswritten(columns, known);
-    return columns.map((name) => (known.includes(name) ? name : ''));
-  };
-}
-
-function readMap(map: string, known: readonly string[]): (readonly [ours: string, theirs: string])[] {
-  // The name of a column in the file may contain a comma.
-  const mappings = map.split(/,(?=\w+=)/).filter((each) => each !== '');
-  const named = new Set<string>();
-  return mappings.map((each) => {
-    const [ours = '', ...theirs] = each.split('=');
-    if (theirs.length === 0) throw new UsageError(`--map ${each}: use COLUMN=THEIRS`);
-    if (!known.includes(ours)) throw new UsageError(`--map ${each}: the columns are ${known.join(', ')}`);
-    const pair = [ours, theirs.join('=')] as const;
-    for (const name of [ours, `${pair[1]} of the file`]) {
-      if (named.has(name)) throw new UsageError(`--map ${each}: ${name} is named twice`);
-      named.add(name);
-    }
-    return pair;
-  });
-}
-
-function rejectMissing(
-  required: readonly string[],
-  columns: readonly string[],
-  header: readonly string[],
-): void {
-  const missing = required.filter((name) => !columns.includes(name));
-  if (missing.length === 0) return;
-  const advice = `It has ${header.join(', ')}. Map the columns: --map ${missing[0] ?? ''}=THEIRS.`;
-  throw new CsvUnreadable(`The header does not name ${missing.join(', ')}. ${advice}`);
-}
-
-function rejectMiswritten(columns: readonly string[], known: readonly string[]): void {
-  const miswritten = findMiswritten(columns, known);
-  if (miswritten.length === 0) return;
-  const theirs = miswritten.map((each) => each.theirs).join(', ');
-  const map = miswritten.map((each) => `${each.ours}=${each.theirs}`).join(',');
-  throw new CsvUnreadable(
-    `The header has ${theirs}, but column names are lower-case; use --map ${map}, or rename them.`,
-  );
 }

@@ -1,5 +1,5 @@
 import { done, failWith, type Result, unknownProduct, notFound } from '../../domain/problem/problem.ts';
-import { type License, isPlainLicenseKey, malformedKey } from '../../domain/license.ts';
+import { type License, issuedKeyFault } from '../../domain/license.ts';
 import type { Product, Purchase } from '../../domain/catalogue.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
@@ -176,9 +176,10 @@ async function importLicense(
   if (product === null || (accountId !== null && product.accountId !== accountId)) {
     return { code: unknownProduct.code, detail: unknownProduct.detail };
   }
+  const fault = issuedKeyFault(row.licenseKey);
   // An earlier version may have stored a license with an unusual key.
-  const isUnusual = !isPlainLicenseKey(row.licenseKey) && (await licenses.get(row.licenseKey)) === null;
-  if (isUnusual) return { code: malformedKey.code, detail: malformedKey.detail };
+  if (fault !== null && (await licenses.get(row.licenseKey)) === null)
+    return { code: fault.code, detail: fault.detail };
   if (await licenses.add(licenseOf(row, now))) return 'imported';
   const stored = await licenses.get(row.licenseKey);
   if (stored !== null && isSameLicense(row, stored)) return 'unchanged';
@@ -208,12 +209,19 @@ function isSameLicense(row: LicenseRow, license: License): boolean {
   );
 }
 
-/** A purchase of another store, with its license; null: the file has no value. */
-export type PurchaseRow = LicenseRow & { purchaseId: string | null; refundedAt: number | null };
+/**
+ * A purchase of another store, with its license; null: the file has no value. `isRefunded`: with `refundedAt` null, the
+ * purchase was refunded at an unknown time.
+ */
+export type PurchaseRow = LicenseRow & {
+  purchaseId: string | null;
+  refundedAt: number | null;
+  isRefunded: boolean;
+};
 
 type PurchaseImport = ImportRows<PurchaseRow> & Pick<LicenseImport, 'accountId'>;
 
-/** Imports purchases and their licenses. Without a value for `enabled`, the license of a refunded purchase is disabled. */
+/** Imports purchases and their licenses. */
 export async function importPurchases(
   transaction: AuthorityTransaction,
   command: PurchaseImport,
@@ -222,16 +230,16 @@ export async function importPurchases(
   const tables = importTables(transaction, command);
   const purchases = command.isDryRun ? dryRunPurchases(purchasesIn(transaction)) : purchasesIn(transaction);
   const importOne = async (row: PurchaseRow): Promise<ImportedRow> => {
-    const { purchaseId, licenseKey, refundedAt } = row;
+    const { purchaseId, licenseKey } = row;
     const stored =
       (await purchases.ofKey(licenseKey)) ?? (purchaseId === null ? null : await purchases.get(purchaseId));
     if (stored !== null && !isSamePurchase(row, stored)) return purchaseTaken;
-    const enabled = row.enabled ?? (refundedAt === null ? null : false);
-    const license = await importLicense(tables, { ...row, enabled }, command.accountId, now);
+    const license = await importLicense(tables, row, command.accountId, now);
     if (typeof license === 'object' || stored !== null) return license;
     // If the license was stored before, it has the date of the sale.
     const known = license === 'unchanged' ? await tables.licenses.get(licenseKey) : null;
     const createdAt = row.createdAt ?? known?.createdAt ?? now;
+    const refundedAt = row.refundedAt ?? (row.isRefunded ? now : null);
     await purchases.add({ purchaseId: purchaseId ?? random.uuid(now), licenseKey, createdAt, refundedAt });
     return 'imported';
   };
@@ -279,10 +287,12 @@ const purchaseTaken = {
 };
 
 /** Compares the values that the row has. */
-function isSamePurchase({ purchaseId, licenseKey, refundedAt }: PurchaseRow, purchase: Purchase): boolean {
+function isSamePurchase(row: PurchaseRow, purchase: Purchase): boolean {
+  const refundedAt = row.refundedAt ?? (row.isRefunded ? purchase.refundedAt : null);
   return (
-    (purchaseId ?? purchase.purchaseId) === purchase.purchaseId &&
-    licenseKey === purchase.licenseKey &&
+    (row.purchaseId ?? purchase.purchaseId) === purchase.purchaseId &&
+    row.licenseKey === purchase.licenseKey &&
+    row.isRefunded === (purchase.refundedAt !== null) &&
     secondOf(refundedAt) === secondOf(purchase.refundedAt)
   );
 }

@@ -1,10 +1,9 @@
 import {
   isSameState,
   type License,
-  isPlainLicenseKey,
+  issuedKeyFault,
   licenseKeyBytes,
   licenseKeyFrom,
-  malformedKey,
   licenseAfter,
 } from '../../domain/license.ts';
 import {
@@ -59,8 +58,8 @@ export async function addPurchase(
   if (product.archivedAt !== null && command.soldAt === null) {
     return failWith('product_archived', 'This product is no longer sold.');
   }
-  if (command.licenseKey !== null && !isPlainLicenseKey(command.licenseKey))
-    return failWithFaults([malformedKey]);
+  const fault = command.licenseKey === null ? null : issuedKeyFault(command.licenseKey);
+  if (fault !== null) return failWithFaults([fault]);
   const licenseKey = command.licenseKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes));
   const createdAt = command.soldAt ?? now;
   const license = { licenseKey, productKey, buyerEmail, uses, enabled, createdAt };

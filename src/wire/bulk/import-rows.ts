@@ -45,6 +45,8 @@ const licenseShape = {
   uses: integer(0, maxInitialUses).optional(),
   enabled: stateCell.optional(),
   date: instantCell.optional(),
+  refunded: stateCell.optional(),
+  refunded_at: instantCell.optional(),
 };
 const licenseCells = parameters(licenseShape, { unknown: 'refused', id: 'LicenseRow' });
 
@@ -60,19 +62,25 @@ export const licenseImport = {
 
 /** `defaultProduct`: the product of rows that name none. */
 export function licenseRow(
-  { row, licenseKey, productKey, buyerEmail, uses, enabled, date }: LicenseCells & { row: number },
+  { row, licenseKey, productKey, buyerEmail, uses, date, ...cells }: LicenseCells & { row: number },
   defaultProduct: string | undefined,
 ): LicenseRow | RejectedRow {
   const product = productKey ?? defaultProduct;
   if (licenseKey === null || product === undefined) {
     return { row, code: 'required', detail: 'product_key is required.' };
   }
-  const input = { uses: uses ?? null, enabled: enabled ?? null, createdAt: date ?? null };
+  const { refunded, refundedAt } = cells;
+  if (refunded === false && refundedAt !== undefined) {
+    return { row, code: 'excluded', detail: 'refunded is false, but refunded_at has a date.' };
+  }
+  // A refunded key may have been enabled again later, but only an export of this program says so, without `refunded`.
+  const enabled = refunded === true ? false : (cells.enabled ?? (refundedAt === undefined ? null : false));
+  const input = { uses: uses ?? null, enabled, createdAt: date ?? null };
   return { row, licenseKey, productKey: product, buyerEmail, ...input };
 }
 
 const purchaseCells = parameters(
-  { purchase_id: undamaged(newIdentifier).optional(), ...licenseShape, refunded_at: instantCell.optional() },
+  { purchase_id: undamaged(newIdentifier).optional(), ...licenseShape },
   { unknown: 'refused', id: 'PurchaseRow' },
 );
 
@@ -87,12 +95,14 @@ export const purchaseImport = {
 };
 
 export function purchaseRow(
-  { purchaseId, refundedAt, ...cells }: PurchaseCells & { row: number },
+  { purchaseId, ...cells }: PurchaseCells & { row: number },
   defaultProduct: string | undefined,
 ): PurchaseRow | RejectedRow {
   const license = licenseRow(cells, defaultProduct);
   if ('code' in license) return license;
-  return { ...license, purchaseId: purchaseId ?? null, refundedAt: refundedAt ?? null };
+  const { refunded, refundedAt = null } = cells;
+  const isRefunded = refunded ?? refundedAt !== null;
+  return { ...license, purchaseId: purchaseId ?? null, refundedAt, isRefunded };
 }
 
 type CouponCells = ValuesOf<typeof couponIdCell> & { terms: CouponTerms };

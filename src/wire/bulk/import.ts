@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
 import type { ImportRows, RejectedRow } from '../../service/authority/import.ts';
+import { ignoredColumns, looksLikeState } from './columns.ts';
 import { type CsvRow, findMiswritten } from './csv.ts';
-import { boolean, instantText, type ParameterSet, type ParameterSource } from '../parameters.ts';
+import { boolean, instantText, type ParameterSet, type ParameterSource, text } from '../parameters.ts';
 import { parseDatetime } from '../../domain/time.ts';
 
 /** The maximum number of rows in one request. */
@@ -23,6 +24,8 @@ export class CsvRows {
 export type ReadRows<Values> = {
   read: readonly (Values & { row: number })[];
   rejected: readonly RejectedRow[];
+  /** The columns of CSV that are not imported. */
+  ignored: readonly string[];
 };
 
 type RawRow = { row: number } & ({ cells: ParameterSource } | { detail: string });
@@ -43,13 +46,34 @@ export function rowsOf<Values>(fields: ParameterSet<Values>) {
     const rows = input instanceof CsvRows ? fromCsv(input, columns) : fromJson(input);
     if (rows === null) return refuse('not_a_list: must be a list of objects');
     if (rows.length > maximumRows) return refuse(`too_long: must have at most ${maximumRows} rows`);
-    return readRows(rows, fields);
+    const ignored = input instanceof CsvRows ? ignoredColumns(input.header, columns) : [];
+    return { ...readRows(rows, fields), ignored };
   });
 }
 
 /** The rows for the OpenAPI document; `rowsOf` reads them. */
 export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
   return z.array(schema).max(maximumRows);
+}
+
+/**
+ * Refuses CSV with an ignored column that looks like a state, because revoked keys would become valid. The parameter
+ * `ignore` dismisses such columns.
+ */
+export function stateColumnFaults(
+  parameter: string,
+  { ignored }: Pick<ReadRows<unknown>, 'ignored'> = { ignored: [] },
+  ignore = '',
+): ParameterFault[] {
+  const dismissed = new Set(ignore.split(','));
+  const states = ignored.filter((name) => looksLikeState(name) && !dismissed.has(name));
+  if (states.length === 0) return [];
+  const named = states.join(', ').slice(0, 200);
+  const detail =
+    `${parameter} has columns that look like states and would be ignored: ${named}. ` +
+    'Without them, keys that were revoked would be valid. ' +
+    'Import the file with the command and --map, or dismiss the columns with the parameter ignore.';
+  return [{ parameter, code: 'unknown', detail }];
 }
 
 /** Other columns of a file are ignored: stores export many. */
@@ -70,12 +94,21 @@ function fromJson(input: unknown): RawRow[] | null {
   });
 }
 
-/** Columns with free text, which is not trimmed. */
-const freeTexts: ReadonlySet<string> = new Set(['notes']);
+/** Columns with free text, which is kept as it is. */
+const freeTexts: ReadonlySet<string> = new Set(['notes', 'device_name']);
+
+/** What databases and people write into a cell without a value; MySQL also writes a date of zeros. */
+const emptyCell =
+  /^(?:|-|\\N|NULL|N\/A|0000-00-00(?:[T ]00:00(?::00(?:\.0+)?)?)?(?: ?(?:Z|UTC|GMT|[+-]00:?00))?)$/i;
+
+/** Whether a cell has no value. */
+export function isEmptyCell(cell: string): boolean {
+  return emptyCell.test(cell.trim());
+}
 
 /**
- * The cells of a row, limited to `columns` if they are given. White space around a cell is removed, and an empty cell
- * counts as not sent.
+ * The cells of a row, limited to `columns` if they are given. White space around a cell is removed, and a cell without a
+ * value counts as not sent.
  */
 class Cells implements ParameterSource {
   readonly #input: Readonly<Record<string, unknown>>;
@@ -88,8 +121,9 @@ class Cells implements ParameterSource {
 
   get(name: string): unknown {
     const input = Object.hasOwn(this.#input, name) ? this.#input[name] : undefined;
-    const value = typeof input === 'string' && !freeTexts.has(name) ? input.trim() : input;
-    return value === null || value === '' ? undefined : value;
+    if (input === null || input === '') return undefined;
+    if (typeof input !== 'string' || freeTexts.has(name)) return input;
+    return isEmptyCell(input) ? undefined : input.trim();
   }
 
   keys(): Iterable<string> {
@@ -99,7 +133,13 @@ class Cells implements ParameterSource {
   }
 }
 
-function readRows<Values>(rows: readonly RawRow[], fields: ParameterSet<Values>): ReadRows<Values> {
+function readRows<Values>(
+  rows: readonly RawRow[],
+  fields: ParameterSet<Values>,
+): Pick<ReadRows<Values>, 'read' | 'rejected'> {
+  const codes = stateColumns.filter((name) =>
+    rows.some((input) => 'cells' in input && isCode(input.cells.get(name))),
+  );
   const read: (Values & { row: number })[] = [];
   const rejected: RejectedRow[] = [];
   for (const input of rows) {
@@ -108,11 +148,34 @@ function readRows<Values>(rows: readonly RawRow[], fields: ParameterSet<Values>)
       rejected.push({ row, code: 'malformed', detail: `The row ${input.detail}.` });
       continue;
     }
+    const coded = codes.filter((name) => isNumber(input.cells.get(name)));
+    if (coded.length > 0) {
+      rejected.push(...coded.map((name) => ({ row, ...codedState(name) })));
+      continue;
+    }
     const parsed = fields.read(input.cells);
     if (parsed.ok) read.push({ ...parsed.values, row });
     else rejected.push(...parsed.faults.map((fault) => rejectedFor(row, fault)));
   }
   return { read, rejected };
+}
+
+/** Columns of type `stateCell`. */
+const stateColumns = ['enabled', 'refunded'];
+
+function isNumber(cell: unknown): boolean {
+  return /^\d{1,16}$/.test(String(cell));
+}
+
+/** Whether a cell is a number other than 0 and 1. */
+function isCode(cell: unknown): boolean {
+  return isNumber(cell) && Number(cell) > 1;
+}
+
+/** In a column with codes such as 1 to 4, a 1 does not mean yes. */
+function codedState(name: string): Omit<RejectedRow, 'row'> {
+  const detail = `${name} must be true or false: this column also has numbers other than 0 and 1, so its numbers are codes.`;
+  return { code: 'not_a_boolean', detail };
 }
 
 /** A rejected row has no member for the parameter, so the detail must name it. */
@@ -123,11 +186,16 @@ function rejectedFor(row: number, { parameter, code, detail }: ParameterFault): 
 /** `atomic`: imports all rows or none. `dryRun`: checks the rows and imports none. */
 export type ImportOptions = { atomic: boolean; dryRun: boolean };
 
-export const importShape = { atomic: boolean.prefault(false), dry_run: boolean.prefault(false) };
+/** `ignore`: columns of CSV that are dismissed, with commas between their names. */
+export const importShape = {
+  atomic: boolean.prefault(false),
+  dry_run: boolean.prefault(false),
+  ignore: text(500).optional(),
+};
 
 /** The rows of an import; `complete` turns the values of a row into a row, or rejects it. */
 export function importRows<Values, Row extends { row: number }>(
-  { read, rejected }: ReadRows<Values>,
+  { read, rejected }: Pick<ReadRows<Values>, 'read' | 'rejected'>,
   { atomic: isAtomic, dryRun: isDryRun }: ImportOptions,
   complete: (values: Values & { row: number }) => Row | RejectedRow,
 ): ImportRows<Row> {
@@ -149,7 +217,12 @@ const rejectedRow = z
   .meta({ id: 'RejectedRow' });
 
 export const importReport = z
-  .object({ imported: z.int(), unchanged: z.int(), rejected: z.array(rejectedRow) })
+  .object({
+    imported: z.int(),
+    unchanged: z.int(),
+    ignored: z.array(z.string()),
+    rejected: z.array(rejectedRow),
+  })
   .meta({ id: 'ImportReport' });
 
 /*
@@ -167,7 +240,10 @@ export const stateCell = z.preprocess(
   z.boolean('not_a_boolean: must be true or false, yes or no, 1 or 0'),
 );
 
-/** An instant of an import: an RFC 3339 datetime, or one without its zone, which is UTC, or a date. As epoch ms. */
+/**
+ * An instant of an import, as epoch ms: an RFC 3339 datetime, or as databases write one, without seconds, with a zone such
+ * as ` UTC` or `+0200`, without a zone, which is UTC, or without a time.
+ */
 function instantOf(timeOfDate: string) {
   return instantText(
     (input) => parseDatetime(input) ?? parseDatetime(withTime(input, timeOfDate)),
@@ -176,8 +252,15 @@ function instantOf(timeOfDate: string) {
   );
 }
 
+const writtenInstant =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?)?(?: ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?$/i;
+
 function withTime(input: string, timeOfDate: string): string {
-  return /^\d{4}-\d{2}-\d{2}$/.test(input) ? `${input}T${timeOfDate}Z` : `${input}Z`;
+  const [, day, minutes, seconds = ':00', zone = 'Z'] = writtenInstant.exec(input) ?? [];
+  if (day === undefined) return '';
+  const time = minutes === undefined ? timeOfDate : `${minutes}${seconds}`;
+  const offset = /^([+-]\d\d):?(\d\d)?$/.exec(zone);
+  return `${day}T${time}${offset === null ? 'Z' : `${offset[1]}:${offset[2] ?? '00'}`}`;
 }
 
 /** A date is the start of that day. */
@@ -191,8 +274,8 @@ const damaged =
   /^(?:\d(?:[.,]\d+)?E\+\d{2,3}|#(?:NAME\?|VALUE!|REF!|DIV\/0!|NUM!|NULL!|N\/A|SPILL!|CALC!)|#{2,})$/i;
 
 /** Refuses text that a spreadsheet has replaced. */
-export function undamaged<Value extends string | null>(text: z.ZodType<Value>): z.ZodType<Value> {
-  return text.refine((input) => input === null || !damaged.test(input), {
+export function undamaged<Value extends string | null>(cell: z.ZodType<Value>): z.ZodType<Value> {
+  return cell.refine((input) => input === null || !damaged.test(input), {
     error: ({ input }) =>
       `malformed: is ${String(input).slice(0, 32)}, which a spreadsheet writes in place of the text: format the column as text and fill it again`,
   });

@@ -167,7 +167,7 @@ export const examples: Readonly<Record<string, Example>> = {
       licenses: [{ license_key: 'OLD-1', buyer_email: 'b@example.com', uses: 3 }],
     },
     status: 200,
-    response: { data: { imported: 1, unchanged: 0, rejected: [] } },
+    response: { data: { imported: 1, unchanged: 0, ignored: [], rejected: [] } },
   },
   issueToken: {
     body: { scopes: ['verify', 'use'], product_key: 'RGsF', label: 'checkout' },

@@ -78,6 +78,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
         productKey: 'press',
         buyerEmail: 'a@example.com',
         refundedAt: at,
+        isRefunded: true,
       },
     ],
     rejected: [],

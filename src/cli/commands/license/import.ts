@@ -4,6 +4,6 @@ export const command = defineImport({
   describe: 'Import licenses from a CSV file of another store',
   noun: 'license',
   required: ['license_key', 'buyer_email'],
-  optional: ['product_key', 'uses', 'enabled', 'date'],
+  optional: ['product_key', 'uses', 'enabled', 'date', 'refunded', 'refunded_at'],
   scope: scopeProduct,
 });

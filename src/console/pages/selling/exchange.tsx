@@ -36,6 +36,7 @@ export function Exchange() {
 type Report = {
   imported: number;
   unchanged: number;
+  ignored: string[];
   rejected: { row: number; code: string; detail: string }[];
 };
 
@@ -60,8 +61,9 @@ function Import() {
   return (
     <Section title="Import">
       <p>
-        The first line of the file names the columns, as in an export. Other columns are ignored. An import
-        can be repeated: rows that are here already stay as they are.
+        The first line of the file names the columns, as in an export. Other columns are ignored, but not one
+        that looks like a state of a key: import such a file with the command. An import can be repeated: rows
+        that are here already stay as they are.
       </p>
       <ImportFields
         noun={noun}
@@ -159,7 +161,7 @@ async function importFile(
   { noun, product, isDryRun }: { noun: Noun; product: string; isDryRun: boolean },
   onState: (state: State) => void,
 ): Promise<State> {
-  const report: Report = { imported: 0, unchanged: 0, rejected: [] };
+  const report: Report = { imported: 0, unchanged: 0, ignored: [], rejected: [] };
   const path = withQuery(`/admin/v1/${noun}s/import`, {
     product_key: noun === 'coupon' ? '' : product,
     dry_run: String(isDryRun),
@@ -171,6 +173,7 @@ async function importFile(
       const part = await send<Report>('POST', path, text);
       report.imported += part.imported;
       report.unchanged += part.unchanged;
+      report.ignored = part.ignored;
       // The header is the first line of each part.
       report.rejected.push(...part.rejected.map((row) => ({ ...row, row: row.row + line - 2 })));
     }
@@ -198,6 +201,7 @@ function Result({ state }: { state: State }) {
       <Notice tone={rejectedRows > 0 ? 'warn' : 'ok'}>
         {counted(report.imported, 'row')} {verb}, {count(report.unchanged)} here already,{' '}
         {count(rejectedRows)} rejected.
+        {report.ignored.length > 0 && ` Ignored columns: ${report.ignored.join(', ')}.`}
       </Notice>
       {report.rejected.length > 0 && (
         <Table

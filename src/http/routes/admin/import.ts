@@ -1,10 +1,12 @@
-import type { Result } from '../../../domain/problem/problem.ts';
+import type { Principal } from '../../../domain/access/principal.ts';
+import type { ParameterFault, Result } from '../../../domain/problem/problem.ts';
 import type { ImportReport } from '../../../service/authority/import.ts';
+import type { App } from '../../app.ts';
 import { ok, type RouteResponse } from '../../response.ts';
 import { foreignAccountFaults, accountFaults, accessibleAccount } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
-import { importReport, importRows } from '../../../wire/bulk/import.ts';
+import { importReport, importRows, type ReadRows, stateColumnFaults } from '../../../wire/bulk/import.ts';
 import {
   activationImport,
   activationRow,
@@ -38,11 +40,11 @@ const importLicenses = route({
   query: productImportQuery,
   body: licenseImport,
   answers,
-  faults: (app, principal, __, { accountId }) => accountFaults(app, principal, accountId),
+  faults: (app, principal, { licenses }, query) => productImportFaults(app, principal, { licenses }, query),
   async handle({ app, principal, query, body: { licenses, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(licenses, query, (cells) => licenseRow(cells, productKey));
     const command = { ...rows, accountId: query.accountId ?? accessibleAccount(principal) };
-    return present(await app.writer.write('importLicenses', command, writeOptions));
+    return present(await app.writer.write('importLicenses', command, writeOptions), licenses);
   },
 });
 
@@ -60,11 +62,11 @@ const importPurchases = route({
   query: productImportQuery,
   body: purchaseImport,
   answers,
-  faults: (app, principal, __, { accountId }) => accountFaults(app, principal, accountId),
+  faults: (app, principal, { purchases }, query) => productImportFaults(app, principal, { purchases }, query),
   async handle({ app, principal, query, body: { purchases, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(purchases, query, (cells) => purchaseRow(cells, productKey));
     const command = { ...rows, accountId: query.accountId ?? accessibleAccount(principal) };
-    return present(await app.writer.write('importPurchases', command, writeOptions));
+    return present(await app.writer.write('importPurchases', command, writeOptions), purchases);
   },
 });
 
@@ -82,11 +84,14 @@ const importCoupons = route({
   query: couponImportQuery,
   body: couponImport,
   answers,
-  faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
+  faults: (_, principal, { coupons }, { accountId, ignore }) => [
+    ...foreignAccountFaults(principal, accountId),
+    ...stateColumnFaults('coupons', coupons, ignore),
+  ],
   async handle({ app, principal, query, body: { coupons }, writeOptions }) {
     const accountId = query.accountId ?? principal.tenant.accountId;
     const command = { ...importRows(coupons, query, couponRow), accountId };
-    return present(await app.writer.write('importCoupons', command, writeOptions));
+    return present(await app.writer.write('importCoupons', command, writeOptions), coupons);
   },
 });
 
@@ -104,7 +109,8 @@ const importActivations = route({
   query: productImportQuery,
   body: activationImport,
   answers,
-  faults: (app, principal, __, { accountId }) => accountFaults(app, principal, accountId),
+  faults: (app, principal, { activations }, query) =>
+    productImportFaults(app, principal, { activations }, query),
   async handle({
     app,
     principal,
@@ -114,12 +120,24 @@ const importActivations = route({
   }) {
     const rows = importRows(activations, query, (cells) => activationRow(cells, productKey));
     const command = { ...rows, accountId: query.accountId ?? accessibleAccount(principal) };
-    return present(await app.writer.write('importActivations', command, writeOptions));
+    return present(await app.writer.write('importActivations', command, writeOptions), activations);
   },
 });
 
-function present(imported: Result<ImportReport>): Result<RouteResponse> {
-  return imported.ok ? ok(imported.value) : imported;
+type Rows = Pick<ReadRows<unknown>, 'ignored'>;
+
+async function productImportFaults(
+  app: App,
+  principal: Principal,
+  body: Readonly<Record<string, Rows | undefined>>,
+  { accountId, ignore }: { accountId?: string | undefined; ignore?: string | undefined },
+): Promise<ParameterFault[]> {
+  const states = Object.entries(body).flatMap(([member, rows]) => stateColumnFaults(member, rows, ignore));
+  return [...(await accountFaults(app, principal, accountId)), ...states];
+}
+
+function present(imported: Result<ImportReport>, { ignored }: Rows): Result<RouteResponse> {
+  return imported.ok ? ok({ ...imported.value, ignored }) : imported;
 }
 
 /** Imports as CSV and JSON (src/http/README.md, Admin routes). */
