@@ -369,6 +369,7 @@ function countedLicenseService(licenseService: LicenseService, counts: Counts): 
       return result;
     },
     history: (...args) => licenseService.history(...args),
+    askAgain: (licenseKey) => licenseService.askAgain?.(licenseKey),
     verify: async (...args) => {
       const result = await licenseService.verify(...args);
       if (!result.ok) return result;

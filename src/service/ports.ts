@@ -214,6 +214,8 @@ export interface LicenseFetch {
     signal: AbortSignal,
     requester: Requester | null,
   ): Promise<LookupResult>;
+  /** Lets the next look-up of a key ask the upstream. Returns the products under which it was 404 before. */
+  forgetMissing(productIds: readonly string[], licenseKey: string): readonly string[];
   /** Queues a background read of a known key. */
   refresh(productId: string, licenseKey: string): void;
 }

@@ -72,6 +72,8 @@ export interface LicenseService {
   ): Promise<Result<LicenseResponse>>;
   /** The same answer as `verify`, if it needs nothing but a read of a store in this process; null: call `verify`. */
   verifyNow?(tenant: Tenant, licenseKey: string): CacheableResponse | null;
+  /** Lets the next request for the key ask the upstream, although the upstream has just answered 404. */
+  askAgain?(licenseKey: string): void;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseResponse>>;
   /** The changes of a license, latest first; a problem if the license is unknown. `tenant`: null for any tenant. */
   history(tenant: Tenant | null, licenseKey: string, page: HistoryPage): Promise<Result<LicenseHistory>>;
@@ -128,6 +130,10 @@ export function acceptPastedKeys(licenseService: LicenseService): LicenseService
       tryBothSpellings(licenseKey, (key) => licenseService.verify(tenant, key, signal, requester)),
     // The caller passes only keys that have a single spelling.
     verifyNow: (tenant, licenseKey) => licenseService.verifyNow?.(tenant, licenseKey) ?? null,
+    askAgain: (licenseKey) => {
+      const plain = parsePlainLicenseKey(licenseKey);
+      for (const key of new Set([licenseKey, plain ?? licenseKey])) licenseService.askAgain?.(key);
+    },
     change: (request, signal) =>
       tryBothSpellings(request.licenseKey, (licenseKey) =>
         licenseService.change({ ...request, licenseKey }, signal),

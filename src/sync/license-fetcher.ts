@@ -12,7 +12,8 @@ import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { type KeyedMutex, isDiskFull, persist, raceWithAbort } from './waiting.ts';
-import { keyCache, LookupQueue, type LookupLimits } from './lookup-queue.ts';
+import { LookupQueue, type LookupLimits } from './lookup-queue.ts';
+import { MissingKeys, nameOf } from './missing-keys.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
@@ -36,7 +37,7 @@ type LicenseFetcherParts = {
   mutex: KeyedMutex;
   limiter: UpstreamLimiter;
   policy: () => SyncPolicy;
-  /** How long a 404 is kept (`freshness.unknown`), in ms. */
+  /** How long a 404 is kept at most (`freshness.unknown`), in ms. */
   unknownMs: () => number;
   lookups: () => LookupLimits;
   /** Called when a response was stored. */
@@ -64,12 +65,12 @@ export class LicenseFetcher implements LicenseFetch {
   readonly #lookups = new Map<string, Promise<LookupResult>>();
   readonly #underWay = new Map<string, Promise<ReadOutcome>>();
   #disbelievedUntil = 0;
-  /** Until when each 404 is kept. */
-  readonly #missing = keyCache<number>();
+  readonly #missing: MissingKeys;
 
   constructor(parts: LicenseFetcherParts) {
     this.#parts = parts;
     this.#lookupQueue = new LookupQueue(parts.clock, parts.lookups, parts.lifetime);
+    this.#missing = new MissingKeys(parts.clock, parts.unknownMs);
   }
 
   async fetchForCaller(
@@ -112,11 +113,7 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   #withoutMissing(productIds: readonly string[], licenseKey: string): readonly string[] {
-    const now = this.#parts.clock.monotonic();
-    return productIds.filter((productId) => {
-      const missingUntil = this.#missing.get(nameOf(productId, licenseKey));
-      return missingUntil === undefined || missingUntil <= now;
-    });
+    return productIds.filter((productId) => !this.#missing.has(productId, licenseKey));
   }
 
   /**
@@ -146,6 +143,15 @@ export class LicenseFetcher implements LicenseFetch {
       if (!isMissing(outcome)) result = { found: 'unreachable', detail: outcome.detail };
     }
     return result;
+  }
+
+  forgetMissing(productIds: readonly string[], licenseKey: string): readonly string[] {
+    return productIds.filter((productId) => this.#missing.forget(productId, licenseKey));
+  }
+
+  /** The next look-up of each key asks the upstream. */
+  forgetAllMissing(): void {
+    this.#missing.clear();
   }
 
   refresh(productId: string, licenseKey: string): void {
@@ -183,8 +189,8 @@ export class LicenseFetcher implements LicenseFetch {
   /** Reads for a caller, and caches a 404, also if the caller has left. */
   async #fetchForSearch(productId: string, licenseKey: string, requester: string): Promise<ReadOutcome> {
     const outcome = await this.fetch(productId, licenseKey, 'caller', requester);
-    const { clock, unknownMs } = this.#parts;
-    if (isMissing(outcome)) this.#missing.set(nameOf(productId, licenseKey), clock.monotonic() + unknownMs());
+    const wasSeen = this.#parts.reader.snapshots.get(licenseKey) !== null;
+    if (isMissing(outcome)) this.#missing.add(productId, licenseKey, wasSeen);
     return outcome;
   }
 
@@ -277,10 +283,6 @@ const refusedSecret = notApplied('unauthorized', 'the upstream refuses the secre
 
 /** The product is no longer configured. */
 const missingSecret = notApplied('unauthorized', 'no secret is configured for the product of this key');
-
-function nameOf(productId: string, licenseKey: string): string {
-  return `${productId}\n${licenseKey}`;
-}
 
 /** Whether nothing was sent, or nothing was recorded: such a lookup is not charged. */
 export function isUnsent(outcome: Outcome<unknown>): boolean {

@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { LicenseSnapshot } from '../domain/agent/license-snapshot.ts';
 import { parseLicenseKey, parsePlainLicenseKey } from '../domain/license.ts';
 import { namesProduct, subjectOf, type EventSubject } from '../domain/store-event.ts';
-import type { Clock, Log } from '../service/ports.ts';
+import type { Clock, LicenseFetch, Log } from '../service/ports.ts';
 import type {
   EventResult,
   ReceivedEvent,
@@ -36,6 +36,7 @@ type StoreEventsParts = {
   clock: Clock;
   log: Log;
   reads: Pick<HintedReads, 'add' | 'waiting'>;
+  fetcher: Pick<LicenseFetch, 'forgetMissing'>;
   /** The configured senders, by name. */
   senders: () => ReadonlyMap<string, Sender>;
   /** The configured products. */
@@ -61,7 +62,8 @@ export class ReceivedStoreEvents implements StoreEvents {
     if (sender === undefined) return this.#finish(null, 'unknown_name');
     const checked = check(sender, event, this.#parts.clock.now());
     if (checked.result !== 'proven') return this.#finish(event.name, checked.result);
-    const keys = this.#knownKeys(subjectOf(checked.event));
+    const subject = subjectOf(checked.event);
+    const keys = [...this.#knownKeys(subject), ...this.#missingKeys(subject)].slice(0, maxKeys);
     const added = keys.filter(({ productId, licenseKey }) => this.#parts.reads.add(productId, licenseKey));
     if (added.length > 0) return this.#finish(event.name, 'accepted', added.length);
     return this.#finish(event.name, keys.length > 0 ? 'too_many' : 'nothing_known');
@@ -80,13 +82,21 @@ export class ReceivedStoreEvents implements StoreEvents {
   #knownKeys(subject: EventSubject): readonly { productId: string; licenseKey: string }[] {
     const { snapshots } = this.#parts.reader;
     const named = subject.licenseKeys.flatMap((text) => {
-      const spellings = [parseLicenseKey(text), parsePlainLicenseKey(text)];
-      const known = spellings.map((spelling) => (spelling === null ? null : snapshots.get(spelling)));
+      const known = spellingsOf(text).map((spelling) => snapshots.get(spelling));
       return known.find((snapshot) => snapshot !== null) ?? [];
     });
     const found = named.length > 0 ? named : this.#ofBuyers(subject);
     const distinct = new Map(found.map((snapshot) => [snapshot.license.licenseKey, snapshot.productId]));
-    return [...distinct].slice(0, maxKeys).map(([licenseKey, productId]) => ({ productId, licenseKey }));
+    return [...distinct].map(([licenseKey, productId]) => ({ productId, licenseKey }));
+  }
+
+  /** The keys that an event names and that callers asked for before the store showed them. Their 404s end. */
+  #missingKeys({ licenseKeys }: EventSubject): readonly { productId: string; licenseKey: string }[] {
+    const ids = this.#parts.products().map(({ id }) => id);
+    const spellings = new Set(licenseKeys.flatMap((text) => spellingsOf(text)));
+    return [...spellings].flatMap((licenseKey) =>
+      this.#parts.fetcher.forgetMissing(ids, licenseKey).map((productId) => ({ productId, licenseKey })),
+    );
   }
 
   /** Enabled licenses come first, then new ones: an event is seldom about a license that was refunded long ago. */
@@ -139,6 +149,10 @@ export class ReceivedStoreEvents implements StoreEvents {
     if (result === 'accepted' || result === 'nothing_known') log.info(fields, messages[result]);
     else log.warn(fields, messages[result]);
   }
+}
+
+function spellingsOf(text: string): readonly string[] {
+  return [parseLicenseKey(text), parsePlainLicenseKey(text)].filter((spelling) => spelling !== null);
 }
 
 const never = { lastEventAt: null, lastRefusedAt: null, lastRefusal: null } as const;

@@ -73,6 +73,7 @@ async function start(
     clock,
     log: { debug: line, info: line, warn: line, error: line },
     reads,
+    fetcher: harness.sync.fetcher,
     senders: () => configured,
     products: () => [{ id: 'press', productKey }],
     count: (name, result) => counted.push(`${name} ${result}`),
@@ -223,6 +224,18 @@ describe('the event of a store', () => {
     expect(await receive('payhip', payhipRefund(payhipKey, { licenseKey: 'NEW-1' }))).toBe('nothing_known');
     await harness.time.advance(second);
     expect(harness.vendor.asked).toEqual([]);
+  });
+
+  test('an event about a license key that a caller asked for too early ends its 404, and the key is read', async () => {
+    await start([key], [key, 'NEW-1']);
+    const license = harness.vendor.licenses.get(key) as License;
+    harness.vendor.licenses.set('NEW-1', { ...license, licenseKey: 'NEW-1' });
+    expect((await harness.verify('NEW-1')).ok).toBe(false);
+    const event = standardEvent(standardSecret, { license_key: ' NEW-1 ' }, { at: clock.now() });
+    expect(await receive('other', event)).toBe('accepted');
+    expect((await harness.verify('NEW-1')).ok).toBe(true);
+    await harness.time.advance(10 * minute);
+    expect(harness.vendor.asked.filter((asked) => asked === 'verify NEW-1')).toHaveLength(3);
   });
 
   test('an event that names a license key does not read the other keys of the buyer', async () => {

@@ -21,9 +21,10 @@ export const freshness = section(
         description:
           'How often a known key is read again from the upstream. A change of this setting applies to a key from its next read on.',
       }),
-      unknown: duration
-        .prefault('60s')
-        .meta({ description: 'How long a 404 of the upstream is cached for a key that was never seen.' }),
+      unknown: duration.prefault('60s').meta({
+        description:
+          'How long a 404 of the upstream is kept at most. For a key that was never seen it is 2, 4, 8 … seconds at first.',
+      }),
       gone: duration.prefault('24h').meta({
         description: 'How long reads of a known key must return 404 before the key is refused.',
       }),

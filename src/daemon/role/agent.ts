@@ -210,7 +210,7 @@ function logProxy(choice: ProxyChoice, log: Log): void {
 
 /** Pauses, resumes and triggers synchronization: first in the store, then in the running loops. */
 export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
-  const { limiter, push } = sync;
+  const { fetcher, limiter, push } = sync;
   /** Reads the store, because a repeated request under the same idempotency key changes nothing. */
   const isPausedNow = (requested: boolean): boolean => {
     try {
@@ -234,6 +234,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
       const done = await writer.write('retryNow', {}, writeOptions);
       push.endBackoff();
       limiter.closeBreaker();
+      fetcher.forgetAllMissing();
       sync.wakePreload();
       return done;
     },

@@ -63,6 +63,7 @@ async function load({ current, reader, writer, clock, log, sync, meter }: Parts)
     clock,
     log,
     reads,
+    fetcher: sync.fetcher,
     senders: () => current.senders(),
     products: () => current.products.configured,
     count: (name, result) => meter.countStoreEvent(name, result),

@@ -40,6 +40,7 @@ export function agentLicenseService(services: AgentLicenseParts): LicenseService
     verify: (tenant, licenseKey, signal, requester = null) =>
       verify(parts, { tenant, licenseKey, requester }, signal),
     verifyNow: (tenant, licenseKey) => verifyNow(parts, tenant, licenseKey),
+    askAgain: (licenseKey) => void parts.fetcher.forgetMissing(parts.productIds(), licenseKey),
     change: (request, signal) => change(parts, request, signal),
     history: async (tenant, licenseKey, page) => historyOf(parts, { tenant, licenseKey }, page),
   });

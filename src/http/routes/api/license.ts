@@ -40,6 +40,7 @@ export async function verifyLicense(
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return notFound('license');
+  if (principal.isOperator) app.licenseService.askAgain?.(licenseKey);
   const verified = await app.licenseService.verify(tenant, licenseKey, signal, principal.credential);
   return await present(app, verified, form);
 }
@@ -51,6 +52,7 @@ export async function changeLicense(
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return notFound('license');
+  if (principal.isOperator) app.licenseService.askAgain?.(licenseKey);
   const requester = principal.credential;
   const request = { tenant, licenseKey, trigger, waitMs, isAgent, requester, ...writeOptions };
   const result = await app.licenseService.change(request, signal);
