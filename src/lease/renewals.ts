@@ -6,6 +6,7 @@ import { StorageError } from '../service/ports.ts';
 import { KeyedMutex, Wake } from '../sync/waiting.ts';
 import { dueWant, type Exchanged, type ExchangeParts, type Exchanges, type Want } from './exchanges.ts';
 import { DueTimes } from './due-times.ts';
+import { newKeyState, type KeyState } from './key-state.ts';
 
 /** How many requests are under way at once, and how many more wait at the issuer. A holder may have 1,000 license keys. */
 export const maxExchanges = 8;
@@ -20,32 +21,13 @@ const noWaitMs = 1_000;
 const quietMs = 2_000;
 /** A disabled license is asked for again when it is verified, at most once in this time, in ms. */
 const disabledMs = 60_000;
+/** Between two requests about a license key that follow each other by themselves, in ms. */
+const betweenMs = 1_000;
 /** The loop never runs more often, in ms. */
 const shortestIdleMs = 20;
 /** The loop looks at all license keys at least this often, in ms. */
 const lookMs = 60_000;
 const backoff = { baseMs: 1_000, maxMs: 15 * 60_000 };
-
-/** What is known about a license key besides its row. `retryAt`, `waitFrom` and `waitedAt`: monotonic ms. */
-type KeyState = {
-  /** When the next request is due (epoch ms). */
-  dueAt: number;
-  retryAt: number;
-  failures: number;
-  lastError: string | null;
-  /** How many exchanges about the key are under way or wait for their turn. */
-  busy: number;
-  /** Whether a request is wanted although none is due. */
-  isAsked: boolean;
-  /** Ends the wait at the issuer; null: none is under way. */
-  waiting: AbortController | null;
-  canWait: boolean;
-  waitFrom: number;
-  waitedAt: number;
-  refreshedAt: number;
-  /** The warning that was logged last: the expiry and the days. */
-  warned: string;
-};
 
 export type RenewalParts = ExchangeParts & {
   exchanges: Exchanges;
@@ -190,20 +172,7 @@ export class Renewals {
     // What is due at once does not wait at the issuer.
     if (facts.dueAt === 0) known?.waiting?.abort();
     if (known !== undefined) Object.assign(known, facts);
-    else
-      this.#keys.set(held.licenseKey, {
-        ...facts,
-        retryAt: 0,
-        failures: 0,
-        lastError: null,
-        busy: 0,
-        isAsked: false,
-        waiting: null,
-        waitFrom: 0,
-        waitedAt: 0,
-        refreshedAt: -disabledMs,
-        warned: '',
-      });
+    else this.#keys.set(held.licenseKey, newKeyState(facts));
     this.#warn(held);
   }
 
@@ -327,10 +296,12 @@ export class Renewals {
     if (state === undefined) return;
     if (exchanged.kind === 'done') {
       state.lastError = null;
-      // The answer may be due again at once: an old one, or one of an issuer whose clock is slow.
-      const isDueAgain = pendingUses(exchanged.held) === 0 && this.#due.at(exchanged.held) <= clock.now();
-      state.failures = isDueAgain ? state.failures + 1 : 0;
-      state.retryAt = isDueAgain ? clock.monotonic() + this.#backoffMs(state.failures + 2) : 0;
+      const isDueAgain = this.#due.at(exchanged.held) <= clock.now();
+      const hasMoreUses = pendingUses(exchanged.held) > 0;
+      // Without more uses, the answer was an old one, or one of an issuer whose clock is slow.
+      state.failures = isDueAgain && !hasMoreUses ? state.failures + 1 : 0;
+      const waitMs = hasMoreUses ? betweenMs : this.#backoffMs(state.failures + 2);
+      state.retryAt = isDueAgain ? clock.monotonic() + waitMs : 0;
       return;
     }
     const { detail } = exchanged.kind === 'refused' ? exchanged.problem : exchanged;

@@ -211,3 +211,22 @@ test('an issuer that is away for a moment has all license keys of a holder wait 
   }, 1_000);
   expect(device.clock.now() - from).toBeLessThan(3 * minute);
 });
+
+test('uses that need many requests are reported with a pause between the requests', async () => {
+  await using issuer = await FakeIssuer.start(new VirtualTime(), { refreshMs: day });
+  await using device = await HeldDevice.start(issuer);
+  await device.verify();
+  await device.crash();
+  const uses = { recorded: 80_000, returned: 0 };
+  device.store.heldLeases.put({ ...device.held, uses });
+  const sentAt: number[] = [];
+  const send = issuer.send.bind(issuer);
+  issuer.send = async (...request) => {
+    sentAt.push(device.clock.monotonic());
+    return await send(...request);
+  };
+  await device.run({ loop: true });
+  await device.until(() => issuer.authority.license.uses === uses.recorded, 20);
+  const gaps = sentAt.slice(1).map((each, index) => each - (sentAt[index] ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000);
+});
