@@ -1,5 +1,5 @@
 import { dayMs } from './time.ts';
-import type { HeldDocument, HeldLease, LeaseAct, NoticeState, UseTotals } from './lease.ts';
+import type { HeldDocument, HeldLease, KnownSequence, LeaseAct, NoticeState, UseTotals } from './lease.ts';
 import { maxGrowth, usesAfter } from './lease.ts';
 import type { License } from './license.ts';
 
@@ -99,13 +99,14 @@ export function actForLease(held: HeldLease, now: number): LeaseAct | null {
 /** A signed document that the issuer has just sent. */
 export type ReceivedDocument = { document: HeldDocument; activationId: string; rev: number };
 
-/** The row after an answer to its request (`answered`: the text of that request; null: unknown, it came as a file). */
+/** The row after an answer. `answered`: the text of the answered request; null: no request that is stored here. */
 export function afterAnswer(
   held: HeldLease,
   answered: string | null,
   { document, activationId, rev }: ReceivedDocument,
 ): HeldLease {
-  const confirmed = answered === null || held.request?.text === answered ? afterRequest(held) : held;
+  const isAnswered = answered !== null && held.request?.text === answered;
+  const confirmed = isAnswered ? afterRequest(held) : held;
   if (rev <= held.rev) return { ...confirmed, activationId: held.activationId ?? activationId };
   const license = document.license ?? confirmed.document?.license ?? null;
   const kept: HeldDocument = document.kind === 'lease' ? document : { ...document, license };
@@ -137,21 +138,20 @@ function afterRequest(held: HeldLease): HeldLease {
 
 /**
  * The totals after the issuer has answered `out_of_sequence` with its own totals. What it has not confirmed here is added to
- * its totals. An issuer that was restored from a backup has lower totals than it had confirmed, and gets the difference
- * again; one that has never seen this device (`last` 0) does not.
+ * its totals. A restored issuer has lower totals than it had confirmed, and gets the difference again. Another issuer does
+ * not.
  */
 export function continuedTotals(
   { uses, confirmedUses }: HeldLease,
-  issuer: { last: number; uses: UseTotals },
+  issuer: Pick<KnownSequence, 'uses' | 'isRestored'>,
 ): Pick<HeldLease, 'uses' | 'confirmedUses'> {
   const pending = growth(confirmedUses, uses);
-  const base =
-    issuer.last === 0
-      ? issuer.uses
-      : {
-          recorded: Math.max(issuer.uses.recorded, confirmedUses.recorded),
-          returned: Math.max(issuer.uses.returned, confirmedUses.returned),
-        };
+  const base = issuer.isRestored
+    ? {
+        recorded: Math.max(issuer.uses.recorded, confirmedUses.recorded),
+        returned: Math.max(issuer.uses.returned, confirmedUses.returned),
+      }
+    : issuer.uses;
   return {
     uses: { recorded: base.recorded + pending.recorded, returned: base.returned + pending.returned },
     confirmedUses: issuer.uses,

@@ -120,7 +120,15 @@ export type Notice = {
   state: NoticeState;
   rev: number;
   issuedAt: number;
+  /** The thumbprint (RFC 7638) of the key of the device. */
+  device: string;
 };
+
+/**
+ * What the issuer knows of the requests of a device, for a request that does not follow the last one. `isRestored`: the store
+ * of the issuer was restored, so uses that the issuer had confirmed may be missing.
+ */
+export type KnownSequence = NonNullable<Problem['known']>;
 
 /** What the issuer answers to a request, before it is signed. */
 export type LeaseAnswer =

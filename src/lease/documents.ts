@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, KeyObject, sign, verify as verifySignature } from 'node:crypto';
 import { compactVerify, errors } from 'jose';
 import type { z } from 'zod';
-import type { Lease, Notice, SignedRequest } from '../domain/lease.ts';
+import type { KnownSequence, Lease, Notice, SignedRequest } from '../domain/lease.ts';
 import type { ProblemCode } from '../domain/problem/problem-table.ts';
 import { done, failWith, type Result } from '../domain/problem/problem.ts';
 import * as wire from '../wire/lease.ts';
@@ -136,23 +136,39 @@ export async function findStatementFault(
   return null;
 }
 
+/** `request`: the signed part of the answered request, as `signedPartDigest` in base64url. */
+export type Answering<Content> = Content & { request: string };
+
 /** Reads a lease that a key of this statement has signed. Does not look at the clock, the device and the product. */
-export async function readLease(text: string, statement: KeyStatement): Promise<Result<Lease>> {
+export async function readLease(text: string, statement: KeyStatement): Promise<Result<Answering<Lease>>> {
   return await read('lease_invalid', async () => {
     const { header, claims } = open(text, 'lease');
     const lease = wire.parseLeaseClaims(claims);
     await verifyBy(statement, text, { header, issuer: claims.iss, until: lease.expiresAt });
-    return lease;
+    return { ...lease, request: claims.request };
   });
 }
 
-/** Reads a notice that a key of this statement has signed. */
-export async function readNotice(text: string, statement: KeyStatement): Promise<Result<Notice>> {
+/** Reads a notice that a key of this statement has signed. Does not look at the device. */
+export async function readNotice(text: string, statement: KeyStatement): Promise<Result<Answering<Notice>>> {
   return await read('lease_invalid', async () => {
     const { header, claims } = open(text, 'notice');
     const notice = wire.parseNoticeClaims(claims);
     await verifyBy(statement, text, { header, issuer: claims.iss, until: notice.issuedAt });
-    return notice;
+    return { ...notice, request: claims.request };
+  });
+}
+
+/** Reads what the issuer knows of the requests of a device, signed by a key of this statement. */
+export async function readSequence(
+  text: string,
+  statement: KeyStatement,
+): Promise<Result<Answering<KnownSequence>>> {
+  return await read('lease_invalid', async () => {
+    const { header, claims } = open(text, 'sequence');
+    const { issuedAt, ...known } = wire.parseSequenceClaims(claims);
+    await verifyBy(statement, text, { header, issuer: claims.iss, until: issuedAt });
+    return { ...known, request: claims.request };
   });
 }
 

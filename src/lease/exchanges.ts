@@ -1,12 +1,13 @@
 import { continuedTotals, nextAct, totalsToSend } from '../domain/held-lease.ts';
-import type { HeldLease, LeaseAct, LeaseRequest, UseTotals } from '../domain/lease.ts';
-import { failWith, type Problem, type Result } from '../domain/problem/problem.ts';
+import type { HeldLease, KnownSequence, LeaseAct, LeaseRequest, UseTotals } from '../domain/lease.ts';
+import { done, failWith, type Problem, type Result } from '../domain/problem/problem.ts';
 import type { TimeMark } from '../domain/time.ts';
 import { heldStatement } from '../service/lease/held-lease.ts';
 import type { Clock, IssuerReply, Log } from '../service/ports.ts';
-import type { SignedAnswer } from '../service/lease/ports.ts';
+import type { SignedAnswer, SignedSequence } from '../service/lease/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
+import { signedPartDigest, type Answering } from './documents.ts';
 import { type DeviceDocuments, type ReceivedAnswer, requestIn } from './received.ts';
 import { readReply, type Reply } from '../wire/holder/issuer-reply.ts';
 
@@ -89,7 +90,7 @@ export class Exchanges {
       const reply = await this.#ask(held, 0, signal);
       if (reply.kind === 'away') return reply;
       if (reply.kind === 'out_of_sequence') {
-        const continued = await this.#continue(held, reply);
+        const continued = await this.#continue(held, reply.known);
         if (own === request) own = continued.request?.text ?? null;
       }
       if (reply.kind !== 'refused') continue;
@@ -109,7 +110,7 @@ export class Exchanges {
     const reply = await this.#ask(held, waitS, signal);
     if (reply.kind === 'unchanged') return null;
     if (reply.kind === 'out_of_sequence') {
-      await this.#continue(held, reply);
+      await this.#continue(held, reply.known);
       return await this.exchange(licenseKey, () => null, signal);
     }
     if (reply.kind !== 'answer') return reply;
@@ -127,16 +128,15 @@ export class Exchanges {
     return prepared;
   }
 
-  /** Records an answer. `answered`: the request; null: the answer came as a file. */
-  async record(
-    licenseKey: string,
-    answered: string | null,
-    { received, statement }: ReceivedAnswer,
-  ): Promise<Result<HeldLease>> {
+  /** Records an answer. It ends the stored request only if it is the answer to that request. */
+  async #record(licenseKey: string, answer: ReceivedAnswer): Promise<Result<HeldLease>> {
     const { reader, writer, clock } = this.#parts;
+    const { received, statement } = answer;
+    const held = reader.heldLeases.get(licenseKey);
+    const answered = held !== null && answersRequest(held, answer) ? (held.request?.text ?? null) : null;
     const isNew = answered !== null && this.#fresh.delete(answered);
     const { issuedAt } = received.document;
-    const isLater = received.rev > (reader.heldLeases.get(licenseKey)?.rev ?? 0);
+    const isLater = received.rev > (held?.rev ?? 0);
     // The answer to a repeated request may be old: it must not turn the clock back.
     if (isLater && (isNew || issuedAt > clock.now()) && clock.learn(issuedAt)) {
       await writer.write('markTime', { mark: clock.mark() });
@@ -144,16 +144,41 @@ export class Exchanges {
     return await writer.write('recordLeaseAnswer', { licenseKey, answered, received, statement });
   }
 
+  /** Takes over an answer that came as a file, and was read: to the stored request, or to an earlier one. */
+  async install(held: HeldLease, answer: ReceivedAnswer): Promise<Result<HeldLease>> {
+    if (answer.received.rev < held.rev && !answersRequest(held, answer))
+      return failWith('lease_invalid', 'A later answer of the issuer is known here.');
+    return await this.#record(held.licenseKey, answer);
+  }
+
+  /** Takes over an answer `out_of_sequence` that came as a file, and was read: the request is signed again. */
+  async installSequence(held: HeldLease, answer: Answering<KnownSequence>): Promise<Result<HeldLease>> {
+    if (!answersRequest(held, answer))
+      return failWith('lease_invalid', 'The file does not answer the last request of this device.');
+    const continued = await this.#continue(held, answer);
+    if (continued.request !== null) this.#fresh.delete(continued.request.text);
+    return done(continued);
+  }
+
   /** Checks an answer. */
   async read(answer: SignedAnswer): Promise<Result<ReceivedAnswer>> {
-    return await this.#parts.documents.readAnswer(answer, heldStatement(this.#parts.reader)?.version ?? 0);
+    return await this.#parts.documents.readAnswer(answer, this.#knownVersion);
+  }
+
+  /** Checks an answer `out_of_sequence`. */
+  async readSequence(answer: SignedSequence): Promise<Result<Answering<KnownSequence>>> {
+    return await this.#parts.documents.readSequence(answer, this.#knownVersion);
+  }
+
+  get #knownVersion(): number {
+    return heldStatement(this.#parts.reader)?.version ?? 0;
   }
 
   async #ask(
     held: HeldLease,
     waitS: number,
     signal: AbortSignal,
-  ): Promise<Exclude<Reply, { kind: 'answer' }> | Answered> {
+  ): Promise<Exclude<Reply, { kind: 'answer' | 'out_of_sequence' }> | Answered | OutOfSequence> {
     const { licenseKey, request } = held;
     const text = request?.text ?? '';
     const reply = readReply(await this.#parts.send(text, { waitS, signal }));
@@ -170,13 +195,20 @@ export class Exchanges {
         isUnknownKey,
       });
     }
+    if (reply.kind === 'out_of_sequence') {
+      const read = await this.readSequence(reply.answer);
+      if (!read.ok) return this.#distrust(licenseKey, read.problem.detail);
+      if (!answersRequest(held, read.value)) return this.#distrust(licenseKey, anotherRequest);
+      return { kind: 'out_of_sequence', known: read.value };
+    }
     if (reply.kind !== 'answer') return reply;
     const read = await this.read(reply.answer);
     if (!read.ok) return this.#distrust(licenseKey, read.problem.detail);
+    if (!answersRequest(held, read.value)) return this.#distrust(licenseKey, anotherRequest);
     const { productKey } = read.value;
     if (productKey !== null && productKey !== held.productKey)
       return this.#distrust(licenseKey, `The lease is for the product ${productKey}.`);
-    const recorded = await this.record(licenseKey, text, read.value);
+    const recorded = await this.#record(licenseKey, read.value);
     return recorded.ok ? { kind: 'answer' } : away(recorded.problem.detail);
   }
 
@@ -198,14 +230,11 @@ export class Exchanges {
   }
 
   /** Signs the same request again, after the last number that the issuer knows. */
-  async #continue(
-    held: HeldLease,
-    { last, challenge, uses }: Extract<Reply, { kind: 'out_of_sequence' }>,
-  ): Promise<HeldLease> {
+  async #continue(held: HeldLease, { last, challenge, uses, isRestored }: KnownSequence): Promise<HeldLease> {
     const { licenseKey, request } = held;
     if (request === null) return held;
     const { act, replaces, nonce } = requestIn(request.text);
-    const issuer = { last, uses };
+    const issuer = { last, challenge, uses, isRestored };
     const totals = continuedTotals(held, issuer);
     this.#parts.log.info(
       { licenseKey, last },
@@ -221,7 +250,7 @@ export class Exchanges {
   async #sign(
     held: HeldLease,
     next: NextRequest & { seq: number; challenge: string | null; uses: UseTotals },
-    issuer?: { last: number; uses: UseTotals },
+    issuer?: KnownSequence,
   ): Promise<HeldLease> {
     const { documents, writer, deviceName } = this.#parts;
     const { licenseKey, productKey } = held;
@@ -253,6 +282,18 @@ export class Exchanges {
 
 /** A lease or notice that was checked and recorded. */
 type Answered = { kind: 'answer' };
+
+type OutOfSequence = { kind: 'out_of_sequence'; known: KnownSequence };
+
+const anotherRequest = 'It is the answer to another request.';
+
+/** Whether a document of the issuer answers the stored request. */
+export function answersRequest(
+  { request }: Pick<HeldLease, 'request'>,
+  { request: digest }: Answering<unknown>,
+): boolean {
+  return request !== null && signedPartDigest(request.text, 'base64url') === digest;
+}
 
 const notHeld: Exchanged = {
   kind: 'refused',

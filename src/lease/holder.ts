@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { actForLease, heldVerdict, nextAct, pendingUses, requestedUses } from '../domain/held-lease.ts';
-import type { HeldLease, LeaseAct } from '../domain/lease.ts';
-import { isTooLongKey, parsePlainLicenseKey, tooLongKey } from '../domain/license.ts';
+import { actForLease, heldVerdict, nextAct, pendingUses } from '../domain/held-lease.ts';
+import type { HeldLease } from '../domain/lease.ts';
+import { isTooLongKey, tooLongKey } from '../domain/license.ts';
 import {
   done,
   failWith,
@@ -13,10 +13,10 @@ import {
 import { bucketAt, spend, waitOf, type Bucket } from '../domain/token-bucket.ts';
 import { heldStatement } from '../service/lease/held-lease.ts';
 import type { HeldLicenses } from '../service/lease/held-license.ts';
-import type { HeldLeaseStatus, LeaseHolder, ProgramAnswer, SignedAnswer } from '../service/lease/ports.ts';
+import type { FileAnswer, HeldLeaseStatus, LeaseHolder, ProgramAnswer } from '../service/lease/ports.ts';
 import { raceWithAbort } from '../sync/waiting.ts';
 import { type ExchangeParts, type Exchanged, Exchanges, type Want } from './exchanges.ts';
-import { requestIn } from './received.ts';
+import { LeaseFiles, noLease, storedKey } from './lease-files.ts';
 import { Renewals } from './renewals.ts';
 
 export type HolderSettings = {
@@ -48,16 +48,18 @@ type Named = { licenseKey: string; productKey: string | null };
 /** Has the leases of this device: gets them, renews them, and gives them to programs. */
 export class Holder implements LeaseHolder, HeldLicenses {
   readonly #parts: HolderParts;
-  readonly #exchanges: Exchanges;
   readonly renewals: Renewals;
+  readonly #files: LeaseFiles;
   readonly #refusals = new LRUCache<string, Refusal>({ max: maxRemembered });
   readonly #nonces = new LRUCache<string, number>({ max: maxRemembered });
   #misses: Bucket | undefined;
 
   constructor(parts: HolderParts) {
     this.#parts = parts;
-    this.#exchanges = new Exchanges(parts);
-    this.renewals = new Renewals({ ...parts, exchanges: this.#exchanges });
+    const exchanges = new Exchanges(parts);
+    const renewals = new Renewals({ ...parts, exchanges });
+    this.renewals = renewals;
+    this.#files = new LeaseFiles({ ...parts, exchanges, renewals, hold: (named) => this.#hold(named) });
   }
 
   async activate(
@@ -111,60 +113,15 @@ export class Holder implements LeaseHolder, HeldLicenses {
     return done({ lease: text, proof, keys: statement.text });
   }
 
-  async requestFile({
-    act,
-    replaces,
-    isRefused,
-    ...named
-  }: Parameters<LeaseHolder['requestFile']>[0]): Promise<Result<string>> {
-    const { reader, writer } = this.#parts;
-    const stored = reader.heldLeases.get(storedKey(named.licenseKey));
-    if (act === 'end' && (stored === null || stored.seq === 0)) return noLease();
-    const holding = act === 'end' && stored !== null ? done(stored) : await this.#hold(named);
-    if (!holding.ok) return holding;
-    const { value: held } = holding;
-    const { licenseKey } = held;
-    const wanted = act === 'end' || held.document?.kind !== 'lease' ? act : 'renew';
-    return await this.renewals.inTurn(licenseKey, async () => {
-      if (isRefused) await this.#passRefusal(licenseKey);
-      const present = reader.heldLeases.get(licenseKey) ?? held;
-      const { request } = present;
-      const isSame = request !== null && asksForSame(present, { act: wanted, replaces });
-      // The issuer may have carried it out: under another request its uses would count again.
-      if (!isSame && request !== null && requestedUses(present) > 0) return unanswered(request.act);
-      if (act === 'end') await writer.write('endHeldLease', { licenseKey });
-      // The same file again, in case it was lost.
-      if (isSame) return done(request.text);
-      const prepared = await this.#exchanges.prepare(present, { act: wanted, replaces });
-      return prepared.request === null ? noLease() : done(prepared.request.text);
-    });
+  async requestFile(asked: Parameters<LeaseHolder['requestFile']>[0]): Promise<Result<string>> {
+    return await this.#files.request(asked);
   }
 
-  /** A person says that the issuer has refused the last request, since a refusal comes in no file. */
-  async #passRefusal(licenseKey: string): Promise<void> {
-    const request = this.#parts.reader.heldLeases.get(licenseKey)?.request ?? null;
-    if (request === null) return;
-    const refusal = { licenseKey, answered: request.text, isRecorded: true, isUnknownKey: false };
-    await this.#parts.writer.write('recordLeaseRefusal', refusal);
-  }
-
-  async install(answer: SignedAnswer): Promise<Result<HeldLeaseStatus>> {
-    const read = await this.#exchanges.read(answer);
-    if (!read.ok) return read;
-    const { received, productKey } = read.value;
-    const held = this.#heldFor(received.activationId, read.value.licenseKey);
-    if (held === null) return invalid('This device has made no request for its license key.');
-    if (productKey !== null && productKey !== held.productKey)
-      return invalid(`The lease is for the product ${productKey}, and ${held.productKey} was asked for.`);
-    const { licenseKey } = held;
-    return await this.renewals.inTurn(licenseKey, async () => {
-      const { rev, document } = this.#parts.reader.heldLeases.get(licenseKey) ?? held;
-      if (document?.text !== received.document.text && received.rev <= rev)
-        return invalid('A later answer of the issuer is known here.');
-      const recorded = await this.#exchanges.record(licenseKey, null, read.value);
-      this.#refusals.delete(licenseKey);
-      return recorded.ok ? done(this.#statusOf(recorded.value)) : recorded;
-    });
+  async install(answer: FileAnswer): Promise<Result<HeldLeaseStatus>> {
+    const installed = await this.#files.install(answer);
+    if (!installed.ok) return installed;
+    this.#refusals.delete(installed.value.licenseKey);
+    return done(this.#statusOf(installed.value));
   }
 
   async obtain(named: Named, signal: AbortSignal): Promise<Result<HeldLease>> {
@@ -339,49 +296,4 @@ export class Holder implements LeaseHolder, HeldLicenses {
     const { clock } = this.#parts;
     return { held, lease, lastError: this.renewals.lastError(held.licenseKey), now: clock.now() };
   }
-
-  #heldFor(activationId: string, licenseKey: string): HeldLease | null {
-    const { heldLeases } = this.#parts.reader;
-    return (
-      heldLeases.get(storedKey(licenseKey)) ??
-      heldLeases.all().find((held) => held.activationId === activationId) ??
-      null
-    );
-  }
-}
-
-/** Pasted characters make no other license key: the issuer would see two histories of one device. */
-function storedKey(licenseKey: string): string {
-  return parsePlainLicenseKey(licenseKey) ?? licenseKey;
-}
-
-/**
- * Whether the unanswered request is the one that is asked for. If it reports uses, a renewal and a request for a seat are
- * the same, because it must be answered first in any case.
- */
-function asksForSame(
-  held: HeldLease,
-  { act, replaces }: { act: LeaseAct; replaces: string | null },
-): boolean {
-  const { request } = held;
-  if (request === null) return false;
-  if (replaces !== null && requestIn(request.text).replaces !== replaces) return false;
-  const isForLease = act !== 'end' && request.act !== 'end';
-  return request.act === act || (isForLease && requestedUses(held) > 0);
-}
-
-function unanswered(act: LeaseAct): { ok: false; problem: Problem } {
-  const command = `latchkey lease request KEY${act === 'end' ? ' --end' : ''}`;
-  return failWith(
-    'lease_request_unanswered',
-    `An earlier request reports uses, and the issuer may have counted them. Install its answer first; "${command}" writes it again.`,
-  );
-}
-
-function noLease(detail = 'This device has no lease for the license key.'): { ok: false; problem: Problem } {
-  return failWith('lease_not_found', detail);
-}
-
-function invalid(detail: string): { ok: false; problem: Problem } {
-  return failWith('lease_invalid', detail);
 }

@@ -1,11 +1,17 @@
 import { problems } from '../domain/problem/problem-table.ts';
 import { done, failWith, type Result } from '../domain/problem/problem.ts';
-import type { LeaseAnswer, SignedRequest } from '../domain/lease.ts';
+import type { KnownSequence, LeaseAnswer, SignedRequest } from '../domain/lease.ts';
 import { parsePlainLicenseKey } from '../domain/license.ts';
-import type { IssuerStatus, LeaseIssuer, SignedAnswer } from '../service/lease/ports.ts';
+import type {
+  FileAnswer,
+  IssuerStatus,
+  LeaseIssuer,
+  SignedAnswer,
+  SignedSequence,
+} from '../service/lease/ports.ts';
 import type { LeaseDesk } from '../service/lease/services.ts';
 import type { WriteOptions } from '../service/ports.ts';
-import { serializeLease, serializeNotice } from '../wire/lease.ts';
+import { serializeLease, serializeNotice, serializeSequence } from '../wire/lease.ts';
 import { readRequest, signDocument } from './documents.ts';
 import type { Signer, SigningKeys } from './signing-keys.ts';
 import type { WaitingRequests } from './waiting.ts';
@@ -83,7 +89,20 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     if (!signer.ok) return signer;
     const command = { signedRequest, keyNotAfter: signer.value.notAfter, until: null, isFile: false };
     const answered = await this.#parts.desk.answer(command, null, noWriteOptions);
-    return answered.ok ? await sign(answered.value.answer, signer.value) : answered;
+    if (answered.ok) return await sign(answered.value.answer, signedRequest, signer.value);
+    const { known, ...problem } = answered.problem;
+    if (known === undefined) return answered;
+    const signed = await this.#signSequence(known, signedRequest, signer.value);
+    return { ok: false, problem: { ...problem, signed } };
+  }
+
+  async #signSequence(
+    known: KnownSequence,
+    { digest }: SignedRequest,
+    { issuer, key, statement: keys }: Signer,
+  ): Promise<SignedSequence> {
+    const claims = serializeSequence(known, issuer, { digest, now: this.#parts.now() });
+    return { sequence: await signDocument('sequence', claims, key), keys };
   }
 
   async statement(): Promise<Result<string>> {
@@ -95,7 +114,7 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     document: string,
     { until, accountId }: { until: number | null; accountId: string | null },
     writeOptions: WriteOptions,
-  ): Promise<Result<SignedAnswer>> {
+  ): Promise<Result<FileAnswer>> {
     const signer = await this.#signer();
     if (!signer.ok) return signer;
     const { issuer, notAfter: keyNotAfter } = signer.value;
@@ -107,7 +126,9 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     if (!prepared.ok) return prepared;
     const command = { signedRequest: read.value, keyNotAfter, until, isFile: true };
     const answered = await desk.answer(command, accountId, writeOptions);
-    return answered.ok ? await sign(answered.value.answer, signer.value) : answered;
+    if (answered.ok) return await sign(answered.value.answer, read.value, signer.value);
+    const { known } = answered.problem;
+    return known === undefined ? answered : done(await this.#signSequence(known, read.value, signer.value));
   }
 
   async status(): Promise<IssuerStatus | null> {
@@ -173,13 +194,16 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
 
 async function sign(
   answer: LeaseAnswer,
+  { digest }: SignedRequest,
   { issuer, key, statement: keys }: Signer,
 ): Promise<Result<SignedAnswer>> {
   if (answer.kind === 'refused') return { ok: false, problem: answer.problem };
   if (answer.kind === 'notice') {
-    return done({ notice: await signDocument('notice', serializeNotice(answer.notice, issuer), key), keys });
+    const claims = serializeNotice(answer.notice, issuer, digest);
+    return done({ notice: await signDocument('notice', claims, key), keys });
   }
-  return done({ lease: await signDocument('lease', serializeLease(answer.lease, issuer), key), keys });
+  const claims = serializeLease(answer.lease, issuer, digest);
+  return done({ lease: await signDocument('lease', claims, key), keys });
 }
 
 function resultOf(answered: Result<SignedAnswer | null>): string {

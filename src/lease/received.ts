@@ -1,7 +1,7 @@
 import type { ReceivedDocument } from '../domain/held-lease.ts';
-import type { LeaseRequest } from '../domain/lease.ts';
+import type { KnownSequence, LeaseRequest } from '../domain/lease.ts';
 import { done, failWith, type Result } from '../domain/problem/problem.ts';
-import type { SignedAnswer } from '../service/lease/ports.ts';
+import type { SignedAnswer, SignedSequence } from '../service/lease/ports.ts';
 import type { Random } from '../service/ports.ts';
 import {
   keyHeader,
@@ -17,20 +17,22 @@ import {
 import {
   readLease,
   readNotice,
+  readSequence,
   readStatement,
   signDocument,
   signedPartDigest,
   thumbprintOf,
+  type Answering,
   type KeyPair,
 } from './documents.ts';
 
-/** An answer of the issuer whose signatures are right. */
-export type ReceivedAnswer = {
+/** An answer of the issuer to this device, whose signatures are right. */
+export type ReceivedAnswer = Answering<{
   received: ReceivedDocument;
   productKey: string | null;
   licenseKey: string;
   statement: { version: number; text: string };
-};
+}>;
 
 /** Whose documents are accepted. */
 type Trust = { issuer: string; roots: readonly PublicJwk[]; random: Pick<Random, 'bytes'> };
@@ -88,7 +90,7 @@ export class DeviceDocuments {
     return (await readStatement(statement, this.#roots)).ok;
   }
 
-  /** Checks an answer: signatures, issuer, and that a lease is for this device. */
+  /** Checks an answer: signatures, issuer, and that it is for this device. */
   async readAnswer(answer: SignedAnswer, knownVersion: number): Promise<Result<ReceivedAnswer>> {
     const { keys } = answer;
     const read = await this.#readStatement(keys, knownVersion);
@@ -97,18 +99,29 @@ export class DeviceDocuments {
     if ('notice' in answer) {
       const notice = await readNotice(answer.notice, read.value);
       if (!notice.ok) return notice;
-      const { activationId, licenseKey, state, rev, issuedAt } = notice.value;
+      const { activationId, device, licenseKey, state, rev, issuedAt, request } = notice.value;
+      if (device !== this.device) return invalid('The notice is for another device.');
       const document = { kind: 'notice', text: answer.notice, state, issuedAt, license: null } as const;
       const received = { document, activationId, rev };
-      return done({ received, productKey: null, licenseKey, statement });
+      return done({ received, productKey: null, licenseKey, request, statement });
     }
     const lease = await readLease(answer.lease, read.value);
     if (!lease.ok) return lease;
-    const { activationId, device, license, productKey, rev, issuedAt, refreshAt, expiresAt } = lease.value;
+    const { activationId, device, license, productKey, rev, issuedAt, refreshAt, expiresAt, request } =
+      lease.value;
     if (device !== this.device) return invalid('The lease is for another device.');
     const document = { kind: 'lease', text: answer.lease, license, issuedAt, refreshAt, expiresAt } as const;
     const received = { document, activationId, rev };
-    return done({ received, productKey, licenseKey: license.licenseKey, statement });
+    return done({ received, productKey, licenseKey: license.licenseKey, request, statement });
+  }
+
+  /** Checks the signatures and the issuer of an answer `out_of_sequence`. */
+  async readSequence(
+    { sequence, keys }: SignedSequence,
+    knownVersion: number,
+  ): Promise<Result<Answering<KnownSequence>>> {
+    const read = await this.#readStatement(keys, knownVersion);
+    return read.ok ? await readSequence(sequence, read.value) : read;
   }
 }
 

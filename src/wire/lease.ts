@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { maxDeviceNameLength, type Lease, type LeaseRequest, type Notice } from '../domain/lease.ts';
+import {
+  maxDeviceNameLength,
+  type KnownSequence,
+  type Lease,
+  type LeaseRequest,
+  type Notice,
+} from '../domain/lease.ts';
 import { maxLicenseKeyBytes } from '../domain/license.ts';
 import { licenseObject, serializeLicense } from './license.ts';
 
@@ -13,6 +19,7 @@ export const documentTypes = {
   keys: 'latchkey-keys+jwt',
   lease: 'latchkey-lease+jwt',
   notice: 'latchkey-notice+jwt',
+  sequence: 'latchkey-sequence+jwt',
   request: 'latchkey-request+jwt',
   proof: 'latchkey-proof+jwt',
 } as const;
@@ -55,6 +62,9 @@ export const nonceText = z
   .regex(/^[A-Za-z0-9_-]{16,128}$/, 'malformed: must be 16 to 128 letters, digits, - and _');
 const nonce = nonceText;
 const activationId = z.string().min(1).max(100);
+const device = z.strictObject({ jkt: thumbprint });
+/** SHA-256 of the signed part of the request that the document answers. */
+const answeredRequest = bytes32;
 
 export const statementClaims = z.strictObject({
   iss: issuer,
@@ -82,7 +92,8 @@ export const leaseClaims = z.strictObject({
   rev: z.int().min(1),
   license: z.strictObject(licenseObject.shape),
   seats: z.strictObject({ limit: z.int().min(1), taken: z.int().min(0) }).nullable(),
-  cnf: z.strictObject({ jkt: thumbprint }),
+  cnf: device,
+  request: answeredRequest,
   nonce: nonce.optional(),
 });
 
@@ -95,11 +106,26 @@ export const noticeClaims = z.strictObject({
   state: z.enum(['disabled', 'ended', 'blocked', 'replaced']),
   rev: z.int().min(1),
   issued_at: seconds,
+  cnf: device,
+  request: answeredRequest,
 });
 
 export type NoticeClaims = z.infer<typeof noticeClaims>;
 
 const total = z.int().min(0);
+
+/** The answer `out_of_sequence`: what the issuer knows of the requests of the device. */
+export const sequenceClaims = z.strictObject({
+  iss: issuer,
+  last: total,
+  challenge: z.string().min(1).max(100),
+  uses: z.strictObject({ recorded: total, returned: total }),
+  restored: z.boolean(),
+  issued_at: seconds,
+  request: answeredRequest,
+});
+
+export type SequenceClaims = z.infer<typeof sequenceClaims>;
 
 export const requestClaims = z.strictObject({
   aud: issuer,
@@ -130,6 +156,7 @@ export const documentClaims = {
   keys: statementClaims,
   lease: leaseClaims,
   notice: noticeClaims,
+  sequence: sequenceClaims,
   request: requestClaims,
   proof: proofClaims,
 } as const;
@@ -148,7 +175,8 @@ export function parseStatementClaims({ iss, version, keys }: StatementClaims): K
   };
 }
 
-export function serializeLease(lease: Lease, iss: string): LeaseClaims {
+/** `digest`: of the request that is answered (`SignedRequest`). */
+export function serializeLease(lease: Lease, iss: string, digest: string): LeaseClaims {
   return {
     iss,
     aud: lease.productKey,
@@ -160,11 +188,12 @@ export function serializeLease(lease: Lease, iss: string): LeaseClaims {
     license: serializeLicense(lease.license),
     seats: lease.seats,
     cnf: { jkt: lease.device },
+    request: base64urlOf(digest),
     ...(lease.nonce !== null && { nonce: lease.nonce }),
   };
 }
 
-export function serializeNotice(notice: Notice, iss: string): NoticeClaims {
+export function serializeNotice(notice: Notice, iss: string, digest: string): NoticeClaims {
   return {
     iss,
     sub: notice.activationId,
@@ -172,7 +201,30 @@ export function serializeNotice(notice: Notice, iss: string): NoticeClaims {
     state: notice.state,
     rev: notice.rev,
     issued_at: secondsOf(notice.issuedAt),
+    cnf: { jkt: notice.device },
+    request: base64urlOf(digest),
   };
+}
+
+export function serializeSequence(
+  { last, challenge, uses, isRestored: restored }: KnownSequence,
+  iss: string,
+  { digest, now }: { digest: string; now: number },
+): SequenceClaims {
+  return {
+    iss,
+    last,
+    challenge,
+    uses,
+    restored,
+    issued_at: secondsOf(now),
+    request: base64urlOf(digest),
+  };
+}
+
+export function parseSequenceClaims(claims: SequenceClaims): KnownSequence & { issuedAt: number } {
+  const { last, challenge, uses, restored: isRestored } = claims;
+  return { last, challenge, uses, isRestored, issuedAt: claims.issued_at * 1000 };
 }
 
 export function parseLeaseClaims(claims: LeaseClaims): Lease {
@@ -205,6 +257,7 @@ export function parseNoticeClaims(claims: NoticeClaims): Notice {
     state: claims.state,
     rev: claims.rev,
     issuedAt: claims.issued_at * 1000,
+    device: claims.cnf.jkt,
   };
 }
 
@@ -248,6 +301,10 @@ export function serializeRequest(request: LeaseRequest, aud: string, jti: string
   };
 }
 
+function base64urlOf(hexadecimal: string): string {
+  return Buffer.from(hexadecimal, 'hex').toString('base64url');
+}
+
 function secondsOf(epochMs: number): number {
   return Math.floor(epochMs / 1000);
 }
@@ -256,6 +313,11 @@ function secondsOf(epochMs: number): number {
 export const signedAnswerObject = z
   .object({ lease: z.string().optional(), notice: z.string().optional(), keys: z.string() })
   .meta({ id: 'SignedAnswer', description: 'It has either a lease or a notice.' });
+
+/** The answer to a request that came as a file. */
+export const fileAnswerObject = signedAnswerObject
+  .extend({ sequence: z.string().optional() })
+  .meta({ id: 'FileAnswer', description: 'It has one of a lease, a notice and a sequence.' });
 
 /** The answer to `GET /lease/v1/keys`. */
 export const keysObject = z.object({ keys: z.string() }).meta({ id: 'SigningKeys' });

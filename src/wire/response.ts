@@ -17,8 +17,6 @@ export const seatHolder = z
   })
   .meta({ id: 'SeatHolder' });
 
-/** The uses that the issuer has counted, in `out_of_sequence`. */
-const useTotals = z.object({ recorded: z.int(), returned: z.int() }).meta({ id: 'UseTotals' });
 function serializeHolder(holder: SeatHolder): z.infer<typeof seatHolder> {
   return {
     activation_id: holder.activationId,
@@ -45,9 +43,9 @@ export const problemObject = z
     holders: z.array(seatHolder).optional(),
     frees_at: z.string().optional(),
     last: z.int().optional(),
-    challenge: z.string().optional(),
-    uses: useTotals.optional(),
     epoch: z.string().optional(),
+    sequence: z.string().optional(),
+    keys: z.string().optional(),
   })
   .meta({ id: 'Problem' });
 
@@ -68,6 +66,7 @@ export function serializeProblem(problem: Problem, requestId: string): ProblemOb
     ...(problem.holders !== undefined && { holders: problem.holders.map(serializeHolder) }),
     ...(problem.freesAt !== undefined && { frees_at: formatDatetime(problem.freesAt) }),
     ...problem.sequence,
+    ...problem.signed,
   };
 }
 

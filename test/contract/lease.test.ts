@@ -96,8 +96,9 @@ describe.each(roles)('an issuer that is an %s', (role) => {
     await device.ask('take');
     const refused = await issuer.post(await device.sign('renew', { seq: 7 }), freshAddress());
     expect(codeOf(refused)).toEqual([409, 'out_of_sequence']);
-    expect(refused.problem).toMatchObject({ last: 1, uses: { recorded: 0, returned: 0 } });
-    const challenge = String(refused.problem['challenge']);
+    expect(refused.sequence).toMatchObject({ last: 1, uses: { recorded: 0, returned: 0 } });
+    expect(refused.problem).not.toHaveProperty('last');
+    const challenge = String(refused.sequence?.challenge);
     expect((await issuer.post(await device.sign('renew', { challenge }), freshAddress())).status).toBe(200);
   });
 
@@ -158,7 +159,7 @@ describe.each(roles)('an issuer that is an %s', (role) => {
       // Restored stores may agree in the number and not in the totals, so the device may continue.
       const first = await issuer.post(await honest.sign('renew', { uses }), freshAddress());
       expect(codeOf(first)).toEqual([409, 'out_of_sequence']);
-      const challenge = String(first.problem['challenge']);
+      const challenge = String(first.sequence?.challenge);
       const refused = await issuer.post(await honest.sign('renew', { uses, challenge }), freshAddress());
       expect(codeOf(refused)).toEqual([422, 'lease_request_invalid']);
       expect(await usesOf(issuer)).toBe(before);

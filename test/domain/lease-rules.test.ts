@@ -99,7 +99,7 @@ describe('a request that may wait', () => {
 
   const answer = {
     kind: 'notice',
-    notice: { activationId: 'a', licenseKey: 'KEY-1', state: 'disabled', rev: 1, issuedAt: at },
+    notice: { activationId: 'a', licenseKey: 'KEY-1', state: 'disabled', rev: 1, device: 'd1', issuedAt: at },
   } as const;
   const cases = [
     ['a device takes a seat', activation, signed({ act: 'take' })],

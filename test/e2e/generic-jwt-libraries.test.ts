@@ -21,7 +21,14 @@ const types = Object.keys(documentTypes) as DocumentType[];
 async function signAll(): Promise<{ keys: KeyPair[]; documents: Record<DocumentType, string> }> {
   const [root, signing, device] = await Promise.all([keyPair(), keyPair(), keyPair()]);
   const claims = documentClaims(device, signing);
-  const signers = { keys: root, lease: signing, notice: signing, request: device, proof: device };
+  const signers = {
+    keys: root,
+    lease: signing,
+    notice: signing,
+    sequence: signing,
+    request: device,
+    proof: device,
+  };
   const signed = types.map(async (type) => [type, await signDocument(type, claims[type], signers[type])]);
   const documents = Object.fromEntries(await Promise.all(signed)) as Record<DocumentType, string>;
   return { keys: [root, signing, device], documents };

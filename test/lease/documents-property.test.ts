@@ -20,6 +20,7 @@ import {
   readNotice,
   readProof,
   readRequest,
+  readSequence,
   readStatement,
   signDocument,
   type KeyPair,
@@ -47,6 +48,7 @@ beforeAll(async () => {
     keys: await signDocument('keys', claims.keys, root),
     lease: await signDocument('lease', claims.lease, signing),
     notice: await signDocument('notice', claims.notice, signing),
+    sequence: await signDocument('sequence', claims.sequence, signing),
     request: await signDocument('request', claims.request, device),
     proof: await signDocument('proof', claims.proof, device),
   };
@@ -62,6 +64,8 @@ async function readAs(type: DocumentType, text: string): Promise<Result<unknown>
       return await readLease(text, statement);
     case 'notice':
       return await readNotice(text, statement);
+    case 'sequence':
+      return await readSequence(text, statement);
     case 'request':
       return await readRequest(text, leaseIssuer);
     case 'proof':
@@ -102,6 +106,7 @@ describe('documents of leases', () => {
       keys: root,
       lease: signing,
       notice: signing,
+      sequence: signing,
       request: device,
       proof: device,
     };
@@ -179,6 +184,7 @@ describe('documents of leases', () => {
       keys: root,
       lease: signing,
       notice: signing,
+      sequence: signing,
       request: device,
       proof: device,
     };

@@ -482,7 +482,7 @@ describe('files', () => {
     await expect(issuer.answerFile(unseen)).rejects.toThrow('no_seat_left');
     const replaces = other.held.activationId;
     const stuck = valueOf(await device.holder.requestFile({ ...request, replaces }));
-    await expect(issuer.answerFile(stuck)).rejects.toThrow('out_of_sequence');
+    expect(await issuer.answerFile(stuck)).toHaveProperty('sequence');
     const next = valueOf(await device.holder.requestFile({ ...request, replaces, isRefused: true }));
     valueOf(await device.holder.install(await issuer.answerFile(next)));
     expect(await device.verify()).toBe('enabled 0 fresh');

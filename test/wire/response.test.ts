@@ -26,9 +26,12 @@ it('a refused move says when the seat is free', () => {
   expect(problemObject.parse(written)).toEqual(written);
 });
 
-it('a request that is out of sequence gets the last number, a challenge and the totals', () => {
-  const sequence = { last: 3, challenge: 'c', uses: { recorded: 2, returned: 1 } };
-  const written = serializeProblem({ code: 'out_of_sequence', detail: 'Number 3.', sequence }, 'r-1');
-  expect(written).toMatchObject(sequence);
+it('a request of a device that is out of sequence gets signed documents, and no number without a signature', () => {
+  const known = { last: 3, challenge: 'c', uses: { recorded: 2, returned: 1 }, isRestored: true };
+  const signed = { sequence: 'a.b.c', keys: 'd.e.f' };
+  const problem = { code: 'out_of_sequence', detail: 'It does not follow.', known, signed } as const;
+  const written = serializeProblem(problem, 'r-1');
+  expect(written).toMatchObject(signed);
+  for (const member of ['last', 'challenge', 'uses', 'known']) expect(written).not.toHaveProperty(member);
   expect(problemObject.parse(written)).toEqual(written);
 });

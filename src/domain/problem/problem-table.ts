@@ -267,7 +267,7 @@ const table = {
     status: 409,
     title: 'The request does not follow the last one',
     remedy:
-      'Send the number after the last one in this answer. A device signs its request again, with the challenge of this answer.',
+      'Send the number after the last one in this answer. A device reads the signed document `sequence`, and signs its request again with the number and the challenge of that document.',
   },
   sequence_reused: {
     status: 409,

@@ -26,13 +26,17 @@ export type Problem = {
   holders?: readonly SeatHolder[];
   /** When the seat of `no_move_left` is free (epoch ms). */
   freesAt?: number;
-  /** What is known of the requests of a device or the pushes of an agent, for `out_of_sequence` and `sequence_reused`. */
-  sequence?: {
+  /** What is known of the pushes of an agent, for `out_of_sequence` and `sequence_reused`. */
+  sequence?: { last: number; epoch: string };
+  /** What the issuer knows of the requests of a device, for `out_of_sequence`. */
+  known?: {
     last: number;
-    challenge?: string;
-    uses?: { recorded: number; returned: number };
-    epoch?: string;
+    challenge: string;
+    uses: { recorded: number; returned: number };
+    isRestored: boolean;
   };
+  /** The same as signed documents. A holder believes no other numbers. */
+  signed?: { sequence: string; keys: string };
   /** Whole seconds for `Retry-After`. */
   retryAfterS?: number;
   /** The status of the upstream's response, if the error comes from the upstream. */

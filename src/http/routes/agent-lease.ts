@@ -144,14 +144,15 @@ const install = route({
   refusals: ['not_a_holder', 'lease_not_found', 'lease_invalid'],
   access: uses,
   repeats: true,
-  bodyBytes: 320 * 1024,
+  bodyBytes: 416 * 1024,
   body: installParameters,
   answers: { 200: enveloped(heldLeaseObject) },
-  async handle({ app: { leaseHolder }, body: { lease, notice, keys } }) {
+  async handle({ app: { leaseHolder }, body: { lease, notice, sequence, keys } }) {
     if (leaseHolder === null) return notAHolder();
     if (lease !== undefined) return present(await leaseHolder.install({ lease, keys }));
     if (notice !== undefined) return present(await leaseHolder.install({ notice, keys }));
-    return failWith('lease_invalid', 'The answer has neither a lease nor a notice.');
+    if (sequence !== undefined) return present(await leaseHolder.install({ sequence, keys }));
+    return failWith('lease_invalid', 'The answer has no lease, no notice and no sequence.');
   },
 });
 

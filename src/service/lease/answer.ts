@@ -92,9 +92,14 @@ export async function answerRequest(
   const isNext = decision === 'next' || isRepeated;
   // Restored stores of the device and of the issuer may agree in the number, and not in the totals.
   if (!isContinued && (!isNext || growth === null)) {
-    const sequence = { last: last.seq, challenge: await challenge(), uses: { ...last.uses } };
+    const known = {
+      last: last.seq,
+      challenge: await challenge(),
+      uses: { ...last.uses },
+      isRestored: last.seq > 0,
+    };
     return failWith('out_of_sequence', `The last request of this device has the number ${last.seq}.`, {
-      sequence,
+      known,
     });
   }
   if (growth === null) return failWith('lease_request_invalid', invalidTotals);
@@ -168,8 +173,8 @@ async function carryOut(carrying: Carrying, growth: UseTotals): Promise<Result<A
   const rev = nextRev(before, now);
   const common = { ...reported, rev };
   if (decision.kind === 'notice') {
-    const { activationId, licenseKey } = before;
-    const notice = { activationId, licenseKey, state: decision.state, rev, issuedAt: now };
+    const { activationId, licenseKey, device } = before;
+    const notice = { activationId, licenseKey, device, state: decision.state, rev, issuedAt: now };
     const after = { ...decision.after, ...common };
     return done(await record(carrying, after, { answer: { kind: 'notice', notice }, uses: growth }));
   }

@@ -8,7 +8,7 @@ import {
   requestedUses,
   type ReceivedDocument,
 } from '../../domain/held-lease.ts';
-import { noUses, type HeldLease, type UseTotals } from '../../domain/lease.ts';
+import { noUses, type HeldLease, type KnownSequence } from '../../domain/lease.ts';
 import { countAfter } from '../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../domain/problem/problem.ts';
 import { recordChange } from '../access/records.ts';
@@ -71,7 +71,7 @@ export type StoreLeaseRequest = {
   /** The request that this request replaces; null: none is stored. */
   replaced: string | null;
   /** What the issuer knows; present after it has answered `out_of_sequence`. */
-  issuer?: { last: number; uses: UseTotals };
+  issuer?: KnownSequence;
 };
 
 /**
@@ -103,7 +103,7 @@ export function heldStatement({
 
 export type RecordLeaseAnswer = {
   licenseKey: string;
-  /** The request that was answered; null: the answer came as a file. */
+  /** The request that was answered; null: no request that is stored here. */
   answered: string | null;
   received: ReceivedDocument;
   statement: { version: number; text: string };

@@ -5,6 +5,12 @@ import type { WriteOptions } from '../ports.ts';
 /** Signed documents (wire/lease.ts): a lease or a notice, and the key statement that verifies it. */
 export type SignedAnswer = { lease: string; keys: string } | { notice: string; keys: string };
 
+/** The answer `out_of_sequence`, with the key statement that verifies it. */
+export type SignedSequence = { sequence: string; keys: string };
+
+/** What comes back from the issuer as a file. */
+export type FileAnswer = SignedAnswer | SignedSequence;
+
 /** The signing key and the key statement of an issuer, for status, metrics and the doctor. Times are epoch ms. */
 export type IssuerStatus = {
   issuer: string;
@@ -38,7 +44,7 @@ export interface LeaseIssuer {
     document: string,
     options: { until: number | null; accountId: string | null },
     writeOptions: WriteOptions,
-  ): Promise<Result<SignedAnswer>>;
+  ): Promise<Result<FileAnswer>>;
   /** Null until `lease setup` was run. */
   status(): Promise<IssuerStatus | null>;
   /** The host name of the issuer; null until `lease setup` was run. */
@@ -87,7 +93,7 @@ export interface LeaseHolder {
     isRefused: boolean;
   }): Promise<Result<string>>;
   /** Takes over the issuer's answer to a request file. */
-  install(answer: SignedAnswer): Promise<Result<HeldLeaseStatus>>;
+  install(answer: FileAnswer): Promise<Result<HeldLeaseStatus>>;
 }
 
 /** An activation as people see it. */

@@ -38,6 +38,7 @@ export const installParameters = parameters(
   {
     lease: text(maxDocumentBytes).optional(),
     notice: text(maxDocumentBytes).optional(),
+    sequence: text(maxDocumentBytes).optional(),
     keys: text(maxDocumentBytes),
   },
   { id: 'LeaseAnswer' },

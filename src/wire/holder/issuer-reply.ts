@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import type { UseTotals } from '../../domain/lease.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import type { Problem, SeatHolder } from '../../domain/problem/problem.ts';
 import { parseDatetime } from '../../domain/time.ts';
-import type { SignedAnswer } from '../../service/lease/ports.ts';
+import type { SignedAnswer, SignedSequence } from '../../service/lease/ports.ts';
 import type { IssuerReply } from '../../service/ports.ts';
 import { seatHolder } from '../response.ts';
 
@@ -12,7 +11,7 @@ export type Reply =
   | { kind: 'answer'; answer: SignedAnswer }
   /** Nothing has changed within the wait. */
   | { kind: 'unchanged' }
-  | { kind: 'out_of_sequence'; last: number; challenge: string; uses: UseTotals }
+  | { kind: 'out_of_sequence'; answer: SignedSequence }
   /** `isRecorded`: the issuer has recorded the request, so the next request has another number. */
   | { kind: 'refused'; problem: Problem; isRecorded: boolean }
   /** Perhaps not even received: the same document is sent again. `retryAfterS`: not before. */
@@ -41,12 +40,8 @@ function parseHolder(holder: z.infer<typeof seatHolder>): SeatHolder {
   };
 }
 
-const total = z.int().min(0);
-const sequences = z.object({
-  last: total,
-  challenge: z.string().min(1).max(100),
-  uses: z.object({ recorded: total, returned: total }),
-});
+/** Without both documents, `out_of_sequence` proves nothing. */
+const sequences = z.object({ sequence: z.string(), keys: z.string() });
 
 /** Refusals that the issuer stores as the answer to the request. */
 const recorded: ReadonlySet<string> = new Set<ProblemCode>([
@@ -71,7 +66,7 @@ export function readReply(reply: IssuerReply): Reply {
   const { code, detail, holders, frees_at: freesAt } = refusal.data;
   if (code === 'out_of_sequence') {
     const read = sequences.safeParse(body);
-    if (read.success) return { kind: 'out_of_sequence', ...read.data };
+    if (read.success) return { kind: 'out_of_sequence', answer: read.data };
   }
   const isRecorded = recorded.has(code);
   if (status >= 400 && status < 500 && (isRecorded || passed.has(code))) {

@@ -10,6 +10,7 @@ import {
 } from '../../../src/domain/held-lease.ts';
 import type {
   HeldLease,
+  KnownSequence,
   LeaseAct,
   LeaseAnswer,
   LeaseRequest,
@@ -122,12 +123,9 @@ export class HolderModel {
     // After a failure of the server, the same request is sent again.
     if (!isOwn || problems[result.problem.code].status >= 500) return;
     if (result.problem.code !== 'out_of_sequence') return this.#replace(afterRefusal(held, false));
-    const { last, challenge, uses } = result.problem.sequence as {
-      last: number;
-      challenge: string;
-      uses: UseTotals;
-    };
-    this.#update(continuedTotals(held, { last, uses }));
+    const known = result.problem.known as KnownSequence;
+    const { last, challenge } = known;
+    this.#update(continuedTotals(held, known));
     const { act, replaces } = request.request;
     this.#sign({ act, replaces, seq: last + 1, challenge, uses: totalsToSend(this.held) });
   }

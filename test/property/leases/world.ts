@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import {
   defaultLeaseTerms,
   type Activation,
+  type KnownSequence,
   type LeaseTerms,
   type SignedRequest,
   type UseTotals,
@@ -191,7 +192,7 @@ export class LeaseWorld {
 
   #hear({ holder, request }: Sent, result: Result<AnsweredRequest>): void {
     if (!result.ok && result.problem.code === 'out_of_sequence' && holder.isWaitingFor(request)) {
-      const { uses } = result.problem.sequence as { uses: UseTotals };
+      const { uses } = result.problem.known as KnownSequence;
       this.laws.continued(holder, uses);
     }
     holder.receive(request, result);

@@ -54,6 +54,7 @@ describe('the license of a request', () => {
         state: 'disabled',
         rev: issuer.now,
         issuedAt: issuer.now,
+        device: device.thumbprint,
       },
     });
     expect(issuer.license.uses).toBe(1);
@@ -118,9 +119,9 @@ describe('uses in requests', () => {
       { recorded: 5, returned: 10_003 },
     ]) {
       const refused = await device.ask('renew', { uses });
-      const sequence = { last: 1, uses: { recorded: 5, returned: 2 } };
-      expect(refused).toMatchObject({ problem: { code: 'out_of_sequence', sequence } });
-      const challenge = String(refused.ok ? null : refused.problem.sequence?.challenge);
+      const known = { last: 1, uses: { recorded: 5, returned: 2 } };
+      expect(refused).toMatchObject({ problem: { code: 'out_of_sequence', known } });
+      const challenge = String(refused.ok ? null : refused.problem.known?.challenge);
       expect(refusalOf(await device.ask('renew', { uses, challenge }))).toBe('lease_request_invalid');
     }
     expect(issuer.contents()).toEqual(contents);

@@ -2,12 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { buildRequest, thumbprint } from '../../support/builders/activation-builders.ts';
 import { IssuingAuthority, saidIn, signed } from '../../support/harness/lease-harness.ts';
 import { day, hour, key, refusalOf, valueOf } from '../../support/harness/service-harness.ts';
+import type { KnownSequence } from '../../../src/domain/lease.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 
-/** The members of a refusal `out_of_sequence`. */
-function outOfSequence(result: Result<unknown>): { last: number; challenge: string; uses: object } {
+/** What a refusal `out_of_sequence` says. */
+function outOfSequence(result: Result<unknown>): KnownSequence {
   if (result.ok || result.problem.code !== 'out_of_sequence') throw new Error(JSON.stringify(result));
-  return result.problem.sequence as { last: number; challenge: string; uses: object };
+  return result.problem.known as KnownSequence;
 }
 
 describe('order and repetition of requests', () => {

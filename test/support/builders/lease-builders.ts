@@ -35,6 +35,7 @@ export function documentClaims(device: KeyPair, signing: KeyPair): DocumentClaim
       },
       seats: { limit: 3, taken: 1 },
       cnf: { jkt: device.kid },
+      request: signing.kid,
     },
     notice: {
       iss: leaseIssuer,
@@ -43,6 +44,17 @@ export function documentClaims(device: KeyPair, signing: KeyPair): DocumentClaim
       state: 'disabled',
       rev: 1_780_000_000_124,
       issued_at: 1_780_000_000,
+      cnf: { jkt: device.kid },
+      request: signing.kid,
+    },
+    sequence: {
+      iss: leaseIssuer,
+      last: 4,
+      challenge: 'CCCCCCCCCCCCCCCC',
+      uses: { recorded: 5, returned: 1 },
+      restored: true,
+      issued_at: 1_780_000_000,
+      request: signing.kid,
     },
     request: {
       aud: leaseIssuer,

@@ -45,7 +45,14 @@ export function buildActivation(with_: Partial<Activation> = {}): Activation {
     digest: 'digest',
     answer: {
       kind: 'notice',
-      notice: { activationId: 'a', licenseKey: 'KEY-1', state: 'disabled', rev: at, issuedAt: at },
+      notice: {
+        activationId: 'a',
+        licenseKey: 'KEY-1',
+        state: 'disabled',
+        rev: at,
+        issuedAt: at,
+        device: 'd1',
+      },
     },
     rev: at,
     expiresAt: at + 5,

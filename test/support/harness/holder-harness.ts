@@ -1,5 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Activation, HeldLease, Lease, LeaseTerms, Notice } from '../../../src/domain/lease.ts';
+import type {
+  Activation,
+  HeldLease,
+  KnownSequence,
+  Lease,
+  LeaseAnswer,
+  LeaseTerms,
+  SignedRequest,
+} from '../../../src/domain/lease.ts';
 import { failWith, type Result } from '../../../src/domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../../src/domain/problem/problem-table.ts';
 import { readRequest, signDocument, type KeyPair } from '../../../src/lease/documents.ts';
@@ -9,10 +17,15 @@ import { DeviceDocuments } from '../../../src/lease/received.ts';
 import { heldStatement } from '../../../src/service/lease/held-lease.ts';
 import { heldLicenseService } from '../../../src/service/lease/held-license.ts';
 import { mayWait } from '../../../src/service/lease/waiting.ts';
-import type { SignedAnswer } from '../../../src/service/lease/ports.ts';
+import type { FileAnswer, SignedAnswer, SignedSequence } from '../../../src/service/lease/ports.ts';
 import type { LicenseService } from '../../../src/service/services.ts';
 import type { IssuerReply } from '../../../src/service/ports.ts';
-import { serializeLease, serializeNotice, serializeStatement } from '../../../src/wire/lease.ts';
+import {
+  serializeLease,
+  serializeNotice,
+  serializeSequence,
+  serializeStatement,
+} from '../../../src/wire/lease.ts';
 import { serializeProblem } from '../../../src/wire/response.ts';
 import { keyPair, leaseIssuer } from '../builders/lease-builders.ts';
 import { IssuingAuthority } from './lease-harness.ts';
@@ -103,31 +116,50 @@ export class FakeIssuer implements AsyncDisposable {
     }
     this.#now();
     const answered = await this.authority.answer(read.value);
-    if (!answered.ok) return refusal(answered);
+    if (!answered.ok) return refusal(await this.#signed(answered, read.value));
     const { answer } = answered.value;
     if (answer.kind === 'refused') return refusal({ ok: false, problem: answer.problem });
-    const signed =
-      answer.kind === 'lease' ? await this.lease(answer.lease) : await this.notice(answer.notice);
+    const signed = await this.#sign(answer, read.value);
     return { kind: 'answered', status: 200, body: { data: this.tamper(signed) }, retryAfterS: null };
   }
 
-  async lease(lease: Lease): Promise<SignedAnswer> {
-    const claims = serializeLease(lease, leaseIssuer);
+  async lease(lease: Lease, { digest }: Pick<SignedRequest, 'digest'>): Promise<SignedAnswer> {
+    const claims = serializeLease(lease, leaseIssuer, digest);
     return { lease: await signDocument('lease', claims, this.signing), keys: await this.statement() };
   }
 
-  async notice(notice: Notice): Promise<SignedAnswer> {
-    const claims = serializeNotice(notice, leaseIssuer);
+  async #sign(
+    answer: Exclude<LeaseAnswer, { kind: 'refused' }>,
+    request: SignedRequest,
+  ): Promise<SignedAnswer> {
+    if (answer.kind === 'lease') return await this.lease(answer.lease, request);
+    const claims = serializeNotice(answer.notice, leaseIssuer, request.digest);
     return { notice: await signDocument('notice', claims, this.signing), keys: await this.statement() };
   }
 
+  async sequence(known: KnownSequence, { digest }: SignedRequest): Promise<SignedSequence> {
+    const claims = serializeSequence(known, leaseIssuer, { digest, now: this.authority.now });
+    const sequence = await signDocument('sequence', claims, this.signing);
+    return { sequence, keys: await this.statement() };
+  }
+
+  /** The same problem; `out_of_sequence` with signed documents. */
+  async #signed({ problem }: Refused, request: SignedRequest): Promise<Refused> {
+    const { known } = problem;
+    if (known === undefined) return { ok: false, problem };
+    return { ok: false, problem: { ...problem, signed: await this.sequence(known, request) } };
+  }
+
   /** Answers a request that came as a file. */
-  async answerFile(document: string, until: number | null = null): Promise<SignedAnswer> {
+  async answerFile(document: string, until: number | null = null): Promise<FileAnswer> {
     const request = valueOf(await readRequest(document, leaseIssuer));
     this.#now();
-    const { answer } = valueOf(await this.authority.answer(request, { until, isFile: true }));
+    const answered = await this.authority.answer(request, { until, isFile: true });
+    if (!answered.ok && answered.problem.known !== undefined)
+      return await this.sequence(answered.problem.known, request);
+    const { answer } = valueOf(answered);
     if (answer.kind === 'refused') throw new Error(answer.problem.code);
-    return answer.kind === 'lease' ? await this.lease(answer.lease) : await this.notice(answer.notice);
+    return await this.#sign(answer, request);
   }
 
   activation({ device }: HeldDevice): Activation {
@@ -160,7 +192,8 @@ export class FakeIssuer implements AsyncDisposable {
     const { answer } = valueOf(await victim.authority.answer(request));
     if (answer.kind !== 'lease') throw new Error('there is no lease');
     const { lease } = answer;
-    const forged = await this.lease({ ...lease, rev: lease.rev + 10 ** 9, expiresAt: lease.expiresAt + day });
+    const longer = { ...lease, rev: lease.rev + 10 ** 9, expiresAt: lease.expiresAt + day };
+    const forged = await this.lease(longer, request);
     if (!('lease' in forged)) throw new Error('there is no lease');
     return forged;
   }
@@ -170,7 +203,9 @@ export class FakeIssuer implements AsyncDisposable {
   }
 }
 
-function refusal({ problem }: Extract<Result<never>, { ok: false }>): IssuerReply {
+type Refused = Extract<Result<never>, { ok: false }>;
+
+function refusal({ problem }: Refused): IssuerReply {
   const { status } = problems[problem.code];
   return {
     kind: 'answered',

@@ -5,7 +5,7 @@ import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { startDaemon } from '../../../src/daemon/start.ts';
 import type { LeaseAct, UseTotals } from '../../../src/domain/lease.ts';
 import { signDocument, type KeyPair } from '../../../src/lease/documents.ts';
-import type { LeaseClaims, NoticeClaims, RequestClaims } from '../../../src/wire/lease.ts';
+import type { LeaseClaims, NoticeClaims, SequenceClaims, RequestClaims } from '../../../src/wire/lease.ts';
 import { keyPair, leaseIssuer, setUpIssuer } from '../builders/lease-builders.ts';
 import { storeOfProject } from '../app/app-store.ts';
 import { httpClient, type HttpClient, type HttpResponse } from '../network/raw-http.ts';
@@ -27,6 +27,7 @@ export type LeaseReply = {
   headers: Readonly<Record<string, string>>;
   lease: LeaseClaims | null;
   notice: NoticeClaims | null;
+  sequence: SequenceClaims | null;
   problem: Readonly<Record<string, unknown>>;
 };
 
@@ -218,11 +219,13 @@ function present(object: Readonly<Record<string, unknown>>): object {
 
 function replyOf({ status, headers, body }: HttpResponse): LeaseReply {
   const data = (body as { data?: { lease?: string; notice?: string } }).data ?? {};
+  const { sequence } = body as { sequence?: string };
   return {
     status,
     headers,
     lease: data.lease === undefined ? null : (claimsIn(data.lease) as LeaseClaims),
     notice: data.notice === undefined ? null : (claimsIn(data.notice) as NoticeClaims),
+    sequence: sequence === undefined ? null : (claimsIn(sequence) as SequenceClaims),
     problem: status >= 400 ? (body as Record<string, unknown>) : {},
   };
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { LeaseErrorCode } from '../../../src/client/error.ts';
 import { hashOf, signDraft, type Draft, type TestKey } from './documents.ts';
 
@@ -81,6 +82,7 @@ export function partsOf(
         },
         seats: { limit: 3, taken: 1 },
         cnf: { jkt: device.kid },
+        request: requestDigest,
       },
       key: signing,
     },
@@ -93,11 +95,16 @@ export function partsOf(
         state: 'disabled',
         rev: issued.rev,
         issued_at: issued.issued_at,
+        cnf: { jkt: device.kid },
+        request: requestDigest,
       },
       key: signing,
     },
   };
 }
+
+/** The digest of the request that is answered. Programs do not know the request. */
+const requestDigest = createHash('sha256').update('request').digest('base64url');
 
 export function headerOf(typ: string, { kid }: TestKey): Members {
   return { alg: 'ES256', typ, kid };

@@ -1,22 +1,29 @@
 import { z } from 'zod';
-import { defineRequest } from '../../client/request.ts';
-import { CommandError, positional } from '../../command.ts';
+import { requestAndShow } from '../../client/request.ts';
+import { CommandError, defineCommand, positional } from '../../command.ts';
 import { readTextFile } from '../../values.ts';
 import { heldLeaseView } from './held-lease.ts';
 
 const content = z.object({
   lease: z.string().optional(),
   notice: z.string().optional(),
+  sequence: z.string().optional(),
   keys: z.string(),
 });
 
-export const command = defineRequest({
+export const command = defineCommand({
   command: 'install <file>',
   describe: 'Install the lease that the vendor has signed for this machine',
   builder: { file: positional('File that latchkey lease sign has written; - is standard input', 'file') },
   examples: [['latchkey lease install machine.lease', 'on the machine that made the request']],
-  request: ({ file }) => ({ method: 'PUT', path: '/agent/v1/lease', json: readAnswer(file) }),
-  view: heldLeaseView,
+  async handler(args, output) {
+    const json = readAnswer(args.file);
+    const call = { method: 'PUT', path: '/agent/v1/lease', json } as const;
+    const code = await requestAndShow(args, output, call, heldLeaseView);
+    if (json.sequence !== undefined)
+      output.printError(['This file has no lease. Make another request: latchkey lease request KEY']);
+    return code;
+  },
 });
 
 function readAnswer(file: string): z.infer<typeof content> {

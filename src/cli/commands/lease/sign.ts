@@ -1,15 +1,15 @@
-import type { z } from 'zod';
-import { signedAnswerObject } from '../../../wire/lease.ts';
-import { defineRequest, type View } from '../../client/request.ts';
-import { positional, textOption } from '../../command.ts';
+import { fileAnswerObject } from '../../../wire/lease.ts';
+import { request } from '../../client/request.ts';
+import { defineCommand, positional, textOption } from '../../command.ts';
 import { readTextFile } from '../../values.ts';
 
-const answerView: View<z.infer<typeof signedAnswerObject>> = {
-  schema: signedAnswerObject,
-  show: (answer) => JSON.stringify(answer, null, 2),
-};
+/** The machine makes another request, with the number that the answer tells it. */
+const outOfSequence = [
+  'latchkey: the request does not follow the last one of this machine: its state or yours was restored, or this is an old file',
+  'No lease was signed. Install the answer on the machine; then make and sign another request: latchkey lease request KEY',
+];
 
-export const command = defineRequest({
+export const command = defineCommand({
   command: 'sign <file>',
   describe: 'Sign a lease for a machine without a network',
   builder: {
@@ -26,10 +26,13 @@ export const command = defineRequest({
   ],
   epilogue:
     'It counts the uses of the request, and takes or frees the seat of the machine. The audit log records it. The answer is a notice if the license is disabled or the seat was given back.',
-  request: ({ file, until }) => ({
-    method: 'POST',
-    path: '/admin/v1/leases',
-    json: { request: readTextFile(file), until },
-  }),
-  view: answerView,
+  async handler(args, output) {
+    const { file, until } = args;
+    const json = { request: readTextFile(file), until };
+    const call = { method: 'POST', path: '/admin/v1/leases', json } as const;
+    const { data: answer, raw } = await request(args, call, fileAnswerObject);
+    const code = await output.result(raw, JSON.stringify(answer, null, 2));
+    if (answer.sequence !== undefined) output.printError(outOfSequence);
+    return code;
+  },
 });

@@ -11,7 +11,7 @@ import {
   requestFileParameters,
   serializeActivation,
 } from '../../../wire/issuer/activation.ts';
-import { signedAnswerObject } from '../../../wire/lease.ts';
+import { fileAnswerObject } from '../../../wire/lease.ts';
 import { enveloped } from '../../../wire/response.ts';
 import type { App } from '../../app.ts';
 import { accessibleAccount, isUnknownProduct, tenantFilter } from '../../entry/admission.ts';
@@ -124,7 +124,7 @@ const sign = route({
   access,
   bodyBytes: maxFileBytes,
   body: requestFileParameters,
-  answers: { 200: enveloped(signedAnswerObject) },
+  answers: { 200: enveloped(fileAnswerObject) },
   async handle({ app, principal, body: { request, until = null }, writeOptions }) {
     if (app.leaseIssuer === null) return notAnIssuer();
     const options = { until, accountId: accountOf(app, principal) };
