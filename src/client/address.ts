@@ -106,8 +106,10 @@ function readListenFile(stateDir: string, platform: NodeJS.Platform): Address[] 
 
 /** Whether the directory is a copy of the one that an agent has written the file into. */
 function isOfAnother(stateDir: string, directory: unknown): boolean {
+  // An older agent does not write it.
+  if (directory === undefined) return false;
   const { dev, ino } = statSync(stateDir, { bigint: true });
-  return directory !== undefined && directory !== `${dev}:${ino}`;
+  return directory !== `${dev}:${ino}`;
 }
 
 /**

@@ -35,6 +35,9 @@ const configurationExit = 78;
 /** A little longer than the daemon waits for requests in flight, in ms. */
 const closeMs = 15_000;
 
+const noUpstream = 'no upstream is configured: this is a store with its own license keys, not an agent';
+const adviceOnRole = 'to make it an agent in front of your store, write upstream.base_url and products';
+
 /**
  * Runs a daemon until a signal, which ends the process with 0 after all requests in flight are answered. Resolves with
  * an exit code only if the start failed (1, or 78 for a wrong configuration) or the storage failed (74).
@@ -57,6 +60,7 @@ export async function serve(
   const handlers = handleSignals(started.promise, root, { reload, endMs, ended });
   const { control } = handlers;
   log.info({ file }, 'the configuration was read');
+  if (configuration.role === 'authority') log.info({ hint: adviceOnRole }, noUpstream);
   const leaks = leakyNodeSettings();
   if (leaks.length > 0)
     log.warn({ warnings: leaks }, 'the environment lets Node reveal secrets of this process');

@@ -214,7 +214,7 @@ test('completion for another shell is a usage error', async () => {
 /** A folder with a file and a folder that have blanks in their names. */
 async function folderWithBlanks(): Promise<ReturnType<typeof temporaryDirectory>> {
   const directory = temporaryDirectory();
-  await writeFile(join(directory.path, 'my config.yaml'), '');
+  await writeFile(join(directory.path, 'my config.yaml'), '{}');
   await mkdir(join(directory.path, 'my state'));
   return directory;
 }

@@ -278,7 +278,21 @@ test('unusual but valid values are accepted', () => {
     'freshness: { grace: 1000000d, refresh: 24d }',
     'sync: { backoff: { first: 1m, max: 1m } }',
     agent,
-    '',
   ])
     expect(errorsOf({ text })).toEqual([]);
+});
+
+test.each(['', '\n', '# upstream:\n#   base_url: https://api.example.com\n', '---\n', 'null\n', '~'])(
+  'a configuration file without settings is refused: %j',
+  (text) => {
+    const [error, ...others] = errorsOf({ text });
+    expect(others).toEqual([]);
+    expect(error).toMatch(
+      /^file: has no settings: write some, or \{\} for a store with every default \(from .*config\.yaml line \d\)$/,
+    );
+  },
+);
+
+test('{} is a configuration with every default', () => {
+  expect(errorsOf({ text: '{}' })).toEqual([]);
 });

@@ -141,12 +141,12 @@ describe('the file is found in this order', () => {
     '/etc/latchkey/config.yaml',
   ];
   const files = {
-    '/work/a.yaml': '',
-    '/work/b.yaml': '',
-    [local]: '# nothing yet',
-    [user]: '',
-    [system]: '',
-    '/x/latchkey/config.yaml': '',
+    '/work/a.yaml': '{}',
+    '/work/b.yaml': '{}',
+    [local]: '{}',
+    [user]: '{}',
+    [system]: '{}',
+    '/x/latchkey/config.yaml': '{}',
   };
   const variable = { LATCHKEY_CONFIG: 'b.yaml' };
   const named = { flags: { state_dir: 's' } };
@@ -193,7 +193,7 @@ test.for<[string, ConfigInput, Partial<Location>]>([
   ['the file', { text: 'state_dir: a' }, { stateDir: `${folder}/a`, namedBy: 'file' }],
   [
     'the default, although there is a file',
-    { text: '' },
+    { text: '{}' },
     { stateDir: '/home/ada/.local/state/latchkey', namedBy: 'default', file: `${folder}/config.yaml` },
   ],
   [

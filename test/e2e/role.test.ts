@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startHarness } from '../support/harness/agent-harness.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
+import { runProcess } from '../support/process/command-line.ts';
 import { operate } from '../support/app/people.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -46,6 +47,36 @@ test('an authority whose configuration gained an upstream refuses to start, and 
   expect(complaint).toContain("it is an authority's, and the configuration has an upstream");
   expect(complaint).toContain('the licenses of 1 product are kept in them alone');
   await using _ = await startDaemonProcess(directory.path, authority);
+});
+
+test('a start without an upstream says that this is a store, and what makes it an agent', async () => {
+  await using directory = temporaryDirectory();
+  const said = 'no upstream is configured: this is a store with its own license keys, not an agent';
+  {
+    await using store = await startDaemonProcess(directory.path, authority);
+    expect(await store.said(said)).toMatchObject({
+      hint: 'to make it an agent in front of your store, write upstream.base_url and products',
+    });
+    await store.kill();
+  }
+  await using other = await startDaemonProcess(directory.path, agent);
+  expect(other.lines.map(({ msg }) => msg)).not.toContain(said);
+});
+
+test('serve, config check and doctor refuse an empty configuration file', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'latchkey.yaml');
+  writeFileSync(file, '# nothing yet\n', { mode: 0o600 });
+  const reason = `file: has no settings: write some, or {} for a store with every default (from ${file} line 1)`;
+  for (const words of [['serve'], ['config', 'check']]) {
+    expect(await runProcess([...words, '--config', file])).toEqual({
+      code: 78,
+      out: '',
+      err: `latchkey: configuration: ${reason}\n`,
+    });
+  }
+  const doctor = await runProcess(['doctor', '--config', file]);
+  expect([doctor.code, doctor.out]).toEqual([1, expect.stringContaining(`fail  ${reason}`)]);
 });
 
 test('an empty authority becomes an agent when its configuration gains an upstream', async () => {

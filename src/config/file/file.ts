@@ -107,9 +107,14 @@ function parseFile(
     return refuse({ text: `cannot read ${path}: ${formatReason(opened.error)}`, origin });
   const yaml = parseYaml(opened.text);
   if (!('value' in yaml)) return refuse(...yaml.map(({ text, line }) => ({ text, origin: atLine(line) })));
-  const tree = yaml.value ?? {};
-  if (!isTree(tree))
-    return refuse({ text: 'must be a mapping of keys to values', origin: atLine(yaml.lineOf([])) });
+  const tree = yaml.value;
+  if (!isTree(tree)) {
+    const text =
+      tree === null || tree === ''
+        ? 'has no settings: write some, or {} for a store with every default'
+        : 'must be a mapping of keys to values';
+    return refuse({ text, origin: atLine(yaml.lineOf([])) });
+  }
   return {
     tree: anchorPaths(tree, pathsOf(platform).dirname(path), platform),
     path,
