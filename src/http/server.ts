@@ -39,6 +39,8 @@ export function buildServer(
   const unknownRoute: UnknownRoute = (request, reply) => unknownRouteProblem(routes, request, reply);
   const names = credentialNames(app, settings);
   const origins = new Origins(settings.allowedOrigins);
+  const carriers = [...names.apiKey, ...names.productSecret, 'authorization'];
+  const common = commonHeaders(app, settings, carriers);
   const arrive = arrival(app, settings, { names, origins });
   const broken = new BrokenRequests(app, connections);
   const pipeline: Pipeline = { handle: () => undefined };
@@ -53,7 +55,7 @@ export function buildServer(
     frameworkErrors: (error, request, reply) => {
       // No hook has run for such a request, and its decorators are not set.
       request.state = null;
-      nameResponse(app, request, reply);
+      reply.headers(common).header(requestIdHeader, request.id);
       sendError(app, errorOf(() => arrive(request, reply)) ?? error, reply);
       app.metrics.countUnrouted(reply.statusCode);
     },
@@ -70,7 +72,7 @@ export function buildServer(
   readDocuments(server);
   server.setErrorHandler((error, _, reply) => sendError(app, error, reply));
   server.addHook('onRequest', (request, reply, done) => {
-    nameResponse(app, request, reply);
+    reply.headers(common).header(requestIdHeader, request.id);
     done(
       errorOf(() => {
         arrive(request, reply);
@@ -83,10 +85,7 @@ export function buildServer(
   for (const route of routes) addRoute(server, { app, settings, routes, connections, broken }, route);
   if (!isPublic) addReferencePage(server, unknownRoute);
   if (settings.servesConsole === true) addConsole(server, unknownRoute);
-  origins.answerPreflights(server, routes, {
-    credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
-    unknownRoute,
-  });
+  origins.answerPreflights(server, routes, { credentialNames: carriers, unknownRoute });
   return server;
 }
 
@@ -97,9 +96,19 @@ function refuseSchema(): never {
   throw new Error('a route reads its own parameters');
 }
 
-/** Adds the id of the instance, by which commands and agents recognize it, and the id of the request. */
-function nameResponse({ instance }: App, { id }: FastifyRequest, reply: FastifyReply): void {
-  reply.header(instanceHeader, instance).header(requestIdHeader, id);
+/**
+ * The headers of every response of a listener. Commands and agents recognize the process by the id of its instance. No
+ * cache may give one caller the response to another; `Vary` is for caches that are configured to ignore `no-store`.
+ */
+function commonHeaders(
+  { instance }: App,
+  { allowedOrigins, public: publicListener }: ServerSettings,
+  carriers: readonly string[],
+): Record<string, string> {
+  const headers = { [instanceHeader]: instance, 'Cache-Control': 'no-store' };
+  if (publicListener !== undefined) return headers;
+  const variesBy = [...carriers, 'accept', ...(allowedOrigins.length > 0 ? ['origin'] : [])];
+  return { ...headers, Vary: variesBy.join(', ') };
 }
 
 function serverOptions({ limits: { bodyBytes } }: ServerSettings): object {

@@ -31,10 +31,8 @@ export function addConsole(server: FastifyInstance, unknownRoute: UnknownRoute):
   addPage(server, unknownRoute);
   server.addHook('onSend', async (request, reply, payload) => {
     const session = request.state?.session ?? null;
-    if (session === null) return payload;
-    // The disk of the browser must not keep what the session has read.
-    if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store');
-    return session.mask === null ? payload : session.mask.maskReply(reply, payload);
+    const mask = session?.mask ?? null;
+    return mask === null ? payload : mask.maskReply(reply, payload);
   });
 }
 

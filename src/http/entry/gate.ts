@@ -162,9 +162,6 @@ export class Origins {
   /** Accepts requests of programs, and requests of allowed pages to routes for software; throws a problem for others. */
   admit({ origin: origins, referer }: Head, request: FastifyRequest, reply: FastifyReply): void {
     const isOpen = openToPages.test(request.routeOptions.url ?? '');
-    // Also if no route matches: a cache must not give a page a response that it stored for a program.
-    const isOpenPath = isOpen || openToPages.test(request.url);
-    if (isOpenPath && this.#allowed.length > 0) reply.header('Vary', 'Origin');
     const [origin, ...more] = origins;
     if (origin === undefined && referer.length === 0) return;
     if (!isOpen || origin === undefined || more.length > 0 || !this.#allowed.includes(origin)) {
@@ -288,6 +285,7 @@ export class BrokenRequests {
       `Date: ${new Date(this.#app.now()).toUTCString()}`,
       `${instanceHeader}: ${this.#app.instance}`,
       `${requestIdHeader}: ${requestId}`,
+      'Cache-Control: no-store',
       'Connection: close',
     ];
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);

@@ -30,6 +30,7 @@ async function send(method: string, url: string, headers: object): Promise<Got> 
   return { status: answer.statusCode, cors: Object.fromEntries(cors), vary: answer.headers['vary'] };
 }
 
+const vary = 'service-api-key, payhip-api-key, product-secret-key, authorization, accept, origin';
 const coupons = '/api/v2/coupons';
 const preflightOf = (origin: string, method = 'GET'): object => ({
   origin,
@@ -42,7 +43,7 @@ describe('a page of an allowed origin', () => {
     'a page of the allowed origin %s is answered with its own name, and may read the headers',
     async (origin) => {
       const got = await send('GET', coupons, { origin, referer: `${origin}/x`, 'service-api-key': apiKey });
-      expect(got).toMatchObject({ status: 200, vary: 'Origin' });
+      expect(got).toMatchObject({ status: 200, vary });
       expect(got.cors).toEqual({
         'access-control-allow-origin': origin,
         'access-control-expose-headers': expect.any(String),
@@ -177,10 +178,9 @@ test('a program without an origin is answered as usual, with a Vary header for c
   expect(await send('GET', coupons, { 'service-api-key': apiKey })).toEqual({
     status: 200,
     cors: {},
-    vary: 'Origin',
+    vary,
   });
-  expect(await send('DELETE', coupons, {})).toEqual({ status: 405, cors: {}, vary: 'Origin' });
-  expect((await send('GET', '/livez', {})).vary).toBeUndefined();
+  expect(await send('DELETE', coupons, {})).toEqual({ status: 405, cors: {}, vary });
 });
 
 test('OPTIONS from a program is a method that is not allowed', async () => {
