@@ -15,10 +15,17 @@ type Container = {
   args: string[];
   image: string;
   lifecycle: { preStop: { exec: { command: string[] } } };
+  ports: { name: string; containerPort: number }[];
   volumeMounts: { name: string; mountPath: string }[];
 } & Record<'startupProbe' | 'livenessProbe' | 'readinessProbe', Probe>;
 type Probe = { httpGet: { path: string; port: string; httpHeaders: { name: string; value: string }[] } };
+type IngressPath = {
+  path: string;
+  pathType: 'Prefix' | 'Exact';
+  backend: { service: { port: { name: string } } };
+};
 type Kinds = {
+  Ingress: { spec: { rules: [{ http: { paths: IngressPath[] } }] } };
   ConfigMap: { data: { 'config.yaml': string } };
   Secret: { stringData: Record<string, string> };
   Deployment: {
@@ -70,8 +77,8 @@ test('the nodes of the compose file have one configuration, a state of their own
     database: 'licenses',
   });
   const { one, two, proxy, database } = compose.services;
-  const addresses = [one, two].map(
-    (node) => `${node?.networks?.['inside']?.ipv4_address}:${listen.tcp?.port}`,
+  const addresses = [listen.tcp, listen.public?.address].flatMap((listener) =>
+    [one, two].map((node) => `${node?.networks?.['inside']?.ipv4_address}:${listener?.port}`),
   );
   const servers = [...readExample('proxy/haproxy.cfg').matchAll(/^ *server \w+ (\S+)/gm)].map(([, at]) => at);
   expect(addresses).toEqual(servers);
@@ -141,4 +148,25 @@ test('every part of the Kubernetes file means the same pods', () => {
   expect(kinds.PodDisruptionBudget.spec).toMatchObject({ selector: { matchLabels: labels } });
   expect(kinds.NetworkPolicy.spec).toMatchObject({ podSelector: { matchLabels: labels } });
   expect(kinds.Service.spec).toMatchObject({ selector: labels });
+});
+
+test('the Ingress and the network policy let every route for programs, devices and stores pass, and nothing else', () => {
+  const { paths } = kinds.Ingress.spec.rules[0].http;
+  const nameOf = (route: string): string | undefined =>
+    paths.find(
+      ({ path, pathType }) => route === path || (pathType === 'Prefix' && route.startsWith(`${path}/`)),
+    )?.backend.service.port.name;
+  const names = new Map(routes.map(({ path }) => [path, nameOf(path)]));
+  for (const [path, portName] of names) {
+    const isPublic = /^\/(?:lease|hooks)\//.test(path);
+    const isOpen = /^\/(?:api|agent|sync)\/|^\/(?:openapi\.json|livez)$/.test(path);
+    expect([path, portName]).toEqual([path, isPublic ? 'public' : isOpen ? 'http' : undefined]);
+  }
+  const ports = { http: listen.tcp?.port, public: listen.public?.address.port };
+  const given = container.ports.map(({ name, containerPort }) => [name, containerPort] as const);
+  expect(Object.fromEntries(given)).toEqual(ports);
+  expect(kinds.NetworkPolicy.spec).toMatchObject({
+    ingress: [{ ports: [{ port: 'http' }, { port: 'public' }] }],
+  });
+  expect(kinds.Service.spec).toMatchObject({ ports: [{ targetPort: 'http' }, { targetPort: 'public' }] });
 });

@@ -1,9 +1,13 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { Proxies } from '../../src/http/entry/client-address.ts';
+import { dialects } from '../../src/http/dialects.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
 import { runProcess } from '../support/process/command-line.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { blocksOf, chapterOf, readExample } from '../support/reference/guides.ts';
@@ -21,24 +25,29 @@ function configuration(): object {
   return { listen: { ...listen, tcp: '127.0.0.1:0' }, limits };
 }
 
+function adminOf(directory: string): { authorization: string } {
+  return { authorization: `Bearer ${readFileSync(join(directory, 'state', 'admin.token'), 'utf8').trim()}` };
+}
+
 async function makeCertificate(directory: string): Promise<void> {
   const argv = ['certificate', 'make', '--host', 'licenses.example.com', '--out', directory];
   const made = await runProcess(argv);
   expect(made).toMatchObject({ code: 0 });
 }
 
-/** Answers the first request of a connection, and closes the connection at the second. */
+/** Answers the first PUT, and closes the connection of every other. */
 async function startBreaker(): Promise<{ server: Server; address: string; requests: () => number }> {
   let requests = 0;
   const server = createServer((socket) => {
-    let isFirst = true;
     socket.on('error', () => undefined);
     socket.on('data', (chunk) => {
-      if (!chunk.toString('latin1').startsWith('PUT ')) return;
+      const text = chunk.toString('latin1');
+      // HAProxy asks whether the node is ready.
+      if (text.startsWith('GET /readyz ')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+      if (!text.startsWith('PUT ')) return;
       requests += 1;
-      if (isFirst) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+      if (requests === 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
       else socket.destroy();
-      isFirst = false;
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -46,7 +55,38 @@ async function startBreaker(): Promise<{ server: Server; address: string; reques
   return { server, address: `127.0.0.1:${port}`, requests: () => requests };
 }
 
-for (const name of ['nginx', 'caddy'] as const satisfies readonly ProxyName[]) {
+/** The routes that programs, devices and stores use over the Internet. */
+const exposed = routesOf(dialects.payhip).filter(
+  ({ path }) => /^\/(?:api|agent|sync|lease|hooks)\//.test(path) || /^\/(?:openapi\.json|livez)$/.test(path),
+);
+
+/** The configuration of the guide, with a public listener as in the guide to leases. */
+function withPublicListener(): object {
+  const { listen, limits } = configuration() as { listen: object; limits: object };
+  const chapter = chapterOf(readExample('guides/leases.md'), 'Let holders reach the issuer');
+  const guide = parse(blocksOf(chapter, 'yaml')[0] ?? '') as { listen: { public: object } };
+  return { listen: { ...listen, public: { ...guide.listen.public, address: '127.0.0.1:0' } }, limits };
+}
+
+/** Answers with the address of the client, as a public listener behind the proxy sees it. */
+async function startClientAddresses(): Promise<AsyncDisposable & { address: string }> {
+  const proxies = new Proxies([{ address: '127.0.0.1', prefix: 32 }]);
+  const server = createHttpServer(({ socket, headersDistinct }, response) => {
+    response.end(proxies.clientOf(socket.remoteAddress ?? '', headersDistinct['x-forwarded-for'] ?? []));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    address: `127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+for (const name of ['nginx', 'caddy', 'haproxy'] as const satisfies readonly ProxyName[]) {
   const isInstalled = isProxyInstalled(name);
   const missing = isInstalled ? '' : ` (skipped: ${name} is not installed)`;
   describe.skipIf(!isInstalled)(`a central API behind ${name}, configured as its example${missing}`, () => {
@@ -55,8 +95,7 @@ for (const name of ['nginx', 'caddy'] as const satisfies readonly ProxyName[]) {
       const tls = join(directory.path, 'tls');
       await makeCertificate(tls);
       await using daemon = await startDaemonProcess(directory.path, configuration());
-      const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
-      const admin = { authorization: `Bearer ${token}` };
+      const admin = adminOf(directory.path);
       await using local = httpClient({ tcp: daemon.tcp });
       await local.post('/admin/v1/products', {
         headers: admin,
@@ -101,6 +140,44 @@ for (const name of ['nginx', 'caddy'] as const satisfies readonly ProxyName[]) {
       }
     });
 
+    test('the example proxy lets every route for programs, devices and stores pass', async () => {
+      await using directory = temporaryDirectory();
+      const tls = join(directory.path, 'tls');
+      await makeCertificate(tls);
+      await using daemon = await startDaemonProcess(directory.path, withPublicListener());
+      const { listeners } = (await (
+        await fetch(`${daemon.tcp}/statusz`, { headers: adminOf(directory.path) })
+      ).json()) as {
+        listeners: { public: string };
+      };
+      const [behind, publicBehind] = [daemon.tcp, listeners.public].map((url) => new URL(url).host);
+      await using proxy = await startProxy(name, {
+        directory: tls,
+        behind: behind ?? '',
+        publicBehind: publicBehind ?? '',
+      });
+      const kept: string[] = [];
+      for (const { method, path } of exposed) {
+        const { status, headers } = await proxy.ask(path.replace(/:\w+/g, '1'), { method });
+        if (headers['latchkey-instance'] === undefined) kept.push(`${method} ${path}: ${status}`);
+        // Only the other listener has responses that vary by a credential.
+        const isPublic = /^\/(?:lease|hooks)\//.test(path);
+        if (isPublic && headers['vary'] !== undefined) kept.push(`${path}: not by the public listener`);
+      }
+      expect(kept).toEqual([]);
+    });
+
+    test('the public listener learns the address of a client from the example proxy, whatever the client says', async () => {
+      await using directory = temporaryDirectory();
+      const tls = join(directory.path, 'tls');
+      await makeCertificate(tls);
+      await using addresses = await startClientAddresses();
+      await using proxy = await startProxy(name, { directory: tls, behind: addresses.address });
+      const headers = { 'x-forwarded-for': '203.0.113.7' };
+      const asked = await proxy.ask('/lease/v1/keys', { headers, localAddress: '127.0.0.2' });
+      expect(asked).toMatchObject({ status: 200, text: '127.0.0.2' });
+    });
+
     test('the example proxy does not count a use twice if a connection breaks', async () => {
       await using directory = temporaryDirectory();
       const tls = join(directory.path, 'tls');
@@ -118,3 +195,25 @@ for (const name of ['nginx', 'caddy'] as const satisfies readonly ProxyName[]) {
     });
   });
 }
+
+const hasNginx = isProxyInstalled('nginx');
+test.skipIf(!hasNginx)(
+  `a proxy that caches does not give a stranger the response to a caller with a secret${hasNginx ? '' : ' (skipped: nginx is not installed)'}`,
+  async () => {
+    await using directory = temporaryDirectory();
+    const tls = join(directory.path, 'tls');
+    await makeCertificate(tls);
+    await using daemon = await startDaemonProcess(directory.path, configuration());
+    await using local = httpClient({ tcp: daemon.tcp });
+    const headers = adminOf(directory.path);
+    const product = { name: 'Editor', product_key: 'EDITOR', secret };
+    await local.post('/admin/v1/products', { headers, json: product });
+    const purchase = { product_key: 'EDITOR', buyer_email: 'b@example.com', license_key: licenseKey };
+    await local.post('/admin/v1/purchases', { headers, json: purchase });
+    const behind = new URL(daemon.tcp).host;
+    await using proxy = await startProxy('nginx', { directory: tls, behind, caches: true });
+    const verify = `/api/v2/license/verify?license_key=${licenseKey}`;
+    expect((await proxy.ask(verify, { headers: { 'product-secret-key': secret } })).status).toBe(200);
+    expect((await proxy.ask(verify)).status).toBe(401);
+  },
+);

@@ -5,17 +5,18 @@ import { connect } from 'node:net';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { vi } from 'vitest';
+import { startBalancer } from '../postgres/balancer.ts';
 import { readExample } from '../reference/guides.ts';
 import { freePort } from './free-port.ts';
 import { patience } from '../patience.ts';
 
 const host = 'licenses.example.com';
 
-export type ProxyName = 'nginx' | 'caddy';
+export type ProxyName = 'nginx' | 'caddy' | 'haproxy';
 
 /** Whether a proxy is installed on this machine. */
 export function isProxyInstalled(name: ProxyName): boolean {
-  return spawnSync(name, [name === 'nginx' ? '-v' : 'version']).error === undefined;
+  return spawnSync(name, [name === 'caddy' ? 'version' : '-v']).error === undefined;
 }
 
 type RawResponse = { status: number; headers: Readonly<Record<string, unknown>>; text: string };
@@ -24,7 +25,7 @@ type RawResponse = { status: number; headers: Readonly<Record<string, unknown>>;
 export interface Proxy extends AsyncDisposable {
   readonly ask: (
     path: string,
-    options?: { method?: string; headers?: object; body?: string },
+    options?: { method?: string; headers?: object; body?: string; localAddress?: string },
   ) => Promise<RawResponse>;
 }
 
@@ -34,10 +35,23 @@ export type ProxyPlace = {
   readonly directory: string;
   /** host:port of the server behind the proxy. */
   readonly behind: string;
+  /** host:port of its public listener. */
+  readonly publicBehind?: string;
+  /** Whether nginx caches, as an operator might configure it for other sites. */
+  readonly caches?: boolean;
 };
 
 /** Starts a proxy with its example, and waits until it listens. */
 export async function startProxy(name: ProxyName, place: ProxyPlace): Promise<Proxy> {
+  const ca = readFileSync(join(place.directory, 'ca.pem'));
+  if (name === 'haproxy') {
+    const { directory, behind, publicBehind = behind } = place;
+    const balancer = await startBalancer(directory, [behind, behind], [publicBehind, publicBehind]);
+    return {
+      ask: (path, options = {}) => ask({ port: balancer.port, ca, path, ...options }),
+      [Symbol.asyncDispose]: () => balancer[Symbol.asyncDispose](),
+    };
+  }
   const port = await freePort();
   const write = { nginx: writeNginx, caddy: writeCaddy }[name];
   const argv = write(place, port);
@@ -59,7 +73,6 @@ export async function startProxy(name: ProxyName, place: ProxyPlace): Promise<Pr
     await stop();
     throw new Error(`${name}: ${said}`, { cause: error });
   }
-  const ca = readFileSync(join(place.directory, 'ca.pem'));
   return {
     ask: (path, options = {}) => ask({ port, ca, path, ...options }),
     [Symbol.asyncDispose]: stop,
@@ -75,9 +88,16 @@ async function tenant(port: number): Promise<void> {
   }
 }
 
-function writeNginx({ directory, behind }: ProxyPlace, port: number): string[] {
+function writeNginx(
+  { directory, behind, publicBehind = behind, caches = false }: ProxyPlace,
+  port: number,
+): string[] {
+  const cached = `proxy_cache_path ${join(directory, 'cache')} keys_zone=cache:1m;\nserver {\n
+    proxy_cache cache;\nproxy_cache_valid any 1m;`;
   const site = readExample('proxy/nginx.conf')
     .replace('127.0.0.1:8787', behind)
+    .replace('127.0.0.1:8790', publicBehind)
+    .replace('server {', caches ? cached : 'server {')
     .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
     .replace(/\/etc\/letsencrypt\S*fullchain\.pem/, join(directory, 'cert.pem'))
     .replace(/\/etc\/letsencrypt\S*privkey\.pem/, join(directory, 'key.pem'));
@@ -88,25 +108,43 @@ function writeNginx({ directory, behind }: ProxyPlace, port: number): string[] {
   const pid = join(directory, 'nginx.pid');
   writeFileSync(
     file,
-    `daemon off;\npid ${pid};\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${site}}\n`,
+    `${caches ? 'user root;\n' : ''}daemon off;\npid ${pid};\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${site}}\n`,
   );
   return ['-p', directory, '-c', file];
 }
 
-function writeCaddy({ directory, behind }: ProxyPlace, port: number): string[] {
+function writeCaddy({ directory, behind, publicBehind = behind }: ProxyPlace, port: number): string[] {
   const certificate = `tls ${join(directory, 'cert.pem')} ${join(directory, 'key.pem')}`;
   const site = readExample('proxy/Caddyfile')
     .replace('127.0.0.1:8787', behind)
+    .replace('127.0.0.1:8790', publicBehind)
     .replace(`${host} {`, `https://${host}:${port} {\n\tbind 127.0.0.1\n\t${certificate}`);
   const file = join(directory, 'Caddyfile');
   writeFileSync(file, `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${site}`);
   return ['run', '--config', file, '--adapter', 'caddyfile'];
 }
 
-type Asked = { port: number; ca: Buffer; path: string; method?: string; headers?: object; body?: string };
+type Asked = {
+  port: number;
+  ca: Buffer;
+  path: string;
+  method?: string;
+  headers?: object;
+  body?: string;
+  /** The address of the client. */
+  localAddress?: string;
+};
 
 /** Sends a request over TLS to the public name; the path is sent unchanged. */
-function ask({ port, ca, path, method = 'GET', headers = {}, body }: Asked): Promise<RawResponse> {
+function ask({
+  port,
+  ca,
+  path,
+  method = 'GET',
+  headers = {},
+  body,
+  localAddress,
+}: Asked): Promise<RawResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<RawResponse>();
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
   const asking = request(
@@ -117,6 +155,7 @@ function ask({ port, ca, path, method = 'GET', headers = {}, body }: Asked): Pro
       ca,
       path,
       method,
+      localAddress,
       agent: false,
       headers: { host, ...length, ...headers },
     },

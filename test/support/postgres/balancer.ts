@@ -20,9 +20,14 @@ export interface Balancer extends AsyncDisposable {
 }
 
 /**
- * Starts HAProxy. `tls` is a directory that `latchkey certificate make` has written; `nodes` are host:port.
+ * Starts HAProxy. `tls` is a directory that `latchkey certificate make` has written; `nodes` are host:port, and so are
+ * their public listeners.
  */
-export async function startBalancer(tls: string, nodes: readonly [string, string]): Promise<Balancer> {
+export async function startBalancer(
+  tls: string,
+  nodes: readonly [string, string],
+  publicListeners: readonly [string, string] = nodes,
+): Promise<Balancer> {
   const port = await freePort();
   const [chain, key] = ['cert.pem', 'key.pem'].map((name) => readFileSync(join(tls, name), 'utf8'));
   const pem = join(tls, 'haproxy.pem');
@@ -33,8 +38,10 @@ export async function startBalancer(tls: string, nodes: readonly [string, string
     .replace('global\n', `global\n    stats socket ${socket}\n`)
     .replace('bind :443', `bind 127.0.0.1:${port}`)
     .replace('/etc/haproxy/licenses.example.com.pem', pem)
-    .replace('10.0.0.11:8787', nodes[0])
-    .replace('10.0.0.12:8787', nodes[1]);
+    .replaceAll('10.0.0.11:8787', nodes[0])
+    .replaceAll('10.0.0.12:8787', nodes[1])
+    .replaceAll('10.0.0.11:8790', publicListeners[0])
+    .replaceAll('10.0.0.12:8790', publicListeners[1]);
   writeFileSync(file, written);
   const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
