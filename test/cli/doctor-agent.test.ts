@@ -87,7 +87,7 @@ test.each<[what: string, status: number, body: string, line: RegExp]>([
     'fails',
     500,
     '{"error":"oops"}',
-    /^fail {2}the secret of product RGsF: HTTP 500.* {2}→ {2}check upstream\.base_url; the log of the daemon may say more$/,
+    /^fail {2}the secret of product RGsF cannot be checked: the store itself fails: HTTP 500.* {2}→ {2}nothing to do here: changes wait until the store works again$/,
   ],
   [
     'knows a license key that nobody has',
@@ -106,6 +106,18 @@ test.each<[what: string, status: number, body: string, line: RegExp]>([
   const found = await examine(directory.path, { base_url: url });
   expect(found.filter((each) => each.includes('the secret of'))).toEqual([expect.stringMatching(line)]);
 });
+
+test.each([500, 502, 503, 504])(
+  'doctor says that the store itself fails if it answers everything with HTTP %i',
+  async (status) => {
+    await using directory = temporaryDirectory();
+    const url = await answering((_, response) => response.writeHead(status).end('<h1>Oops</h1>'));
+    const found = await examine(directory.path, { base_url: url });
+    expect(found.filter((each) => each.startsWith('fail'))).toEqual([
+      `fail  the store at ${url} itself fails: HTTP ${status}  →  nothing to do here: changes wait until the store works again`,
+    ]);
+  },
+);
 
 test('doctor reports an agent without products or an API key', async () => {
   await using directory = temporaryDirectory();

@@ -1,12 +1,15 @@
 import { defaultLeaseTerms } from '../../src/domain/lease.ts';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
+import { isWindows } from '../support/platform.ts';
+import { canMount } from '../support/process/small-disk.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -92,4 +95,44 @@ test('doctor reports a store of the other role', async () => {
     code: 1,
     out: expect.stringContaining("is an agent's, but the configuration has no upstream") as string,
   });
+});
+
+// Windows has no modes.
+test.skipIf(isWindows).each([
+  ['the state directory', '', 0o500],
+  ['the database', 'latchkey.db', 0o400],
+  ['the lock', 'latchkey.lock', 0o400],
+])('doctor reports that %s cannot be written', async (_, name, mode) => {
+  await using directory = temporaryDirectory();
+  leave(directory.path, 'authority', false);
+  const path = join(directory.path, 'state', name).replace(/\/$/, '');
+  chmodSync(path, mode);
+  const { code, out } = await examine(directory.path, {});
+  chmodSync(path, 0o700);
+  expect([code, out]).toEqual([
+    1,
+    expect.stringContaining(
+      `fail  ${path} cannot be written: its mode forbids that  →  chmod u+rwX ${path}\n`,
+    ),
+  ]);
+});
+
+// Only root can mount a file system.
+test.skipIf(!canMount)('doctor reports a state directory on a file system that is read-only', async () => {
+  await using directory = temporaryDirectory();
+  leave(directory.path, 'authority', false);
+  const state = join(directory.path, 'state');
+  spawnSync('mount', ['--bind', state, state]);
+  expect(spawnSync('mount', ['-o', 'remount,bind,ro', state]).status).toBe(0);
+  try {
+    const { code, out } = await examine(directory.path, {});
+    expect([code, out]).toEqual([
+      1,
+      expect.stringContaining(
+        `fail  ${state} cannot be written: read-only file system  →  mount its file system writable: changes are refused\n`,
+      ),
+    ]);
+  } finally {
+    spawnSync('umount', [state]);
+  }
 });

@@ -148,7 +148,7 @@ async function examine({
   secretFiles,
 }: LoadedConfiguration): Promise<{ findings: readonly Finding[]; dialect: DialectName | null }> {
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
-  const { examineSecret } = await import('../../daemon/doctor/examination.ts');
+  const { examineSecret } = await import('../../daemon/doctor/files.ts');
   if (configuration.role === 'holder') {
     const { examineIssuer } = await import('../../daemon/doctor/issuer.ts');
     return { findings: await examineIssuer(configuration), dialect: null };

@@ -1,25 +1,24 @@
 import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { type Configuration, signingDirectoryOf } from '../../config/configuration.ts';
 import { type Finding, fail, ok, warn } from '../../config/finding.ts';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import { formatDatetime } from '../../domain/time.ts';
+import { asItsUser, examineFiles, isWindows } from './files.ts';
+import { examineContents } from '../store/contents.ts';
 import { ListenError } from '../../http/listen.ts';
 import { endOf, readFiles, soonMs } from '../certificate.ts';
 import { groupNumber } from '../system/process.ts';
-import { freeBytes } from '../../store/sqlite/reserve.ts';
-import { findSafetyProblem, databaseIn } from '../../store/sqlite/files/state-directory.ts';
+import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { type RoleName, roleMark, roleWithArticle } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
 import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
-import { type Contents, readContents } from '../../store/sqlite/files/contents.ts';
+import { readContents } from '../../store/sqlite/files/contents.ts';
 import { findDamage } from '../../store/sqlite/files/backup.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
-import { examineWindowsDirectory, examineWindowsSecret } from './windows.ts';
 
 /** The input of the doctor. */
 type DoctorInput = {
@@ -190,140 +189,6 @@ function examineShown(notAfter: number, shownUntil: string | null, hint: DoctorI
 
 function makeFor(hosts: readonly string[]): string {
   return `latchkey certificate make --host ${hosts.join(',')} --out DIR`;
-}
-
-const ownerOnly = 0o700;
-const groupBits = 0o070;
-const groupWrite = 0o020;
-const otherBits = 0o007;
-const root = 0;
-/** The advice if this user has no permission. */
-const isWindows = process.platform === 'win32';
-const asItsUser = `run this as the user that runs the daemon, or as ${isWindows ? 'an administrator' : 'root'}`;
-/** With less free space than this, the doctor warns, in bytes. */
-const minFreeBytes = 64 * 1024 * 1024;
-
-/** Examines who can read the state, the secrets and the configuration, and the free space. */
-function examineFiles(
-  places: {
-    stateDir: string;
-    secretFiles: readonly string[];
-    /** The configuration file, if it has secrets. */
-    fileWithSecrets: string | null;
-  },
-  start: string,
-): Finding[] {
-  const { stateDir, secretFiles, fileWithSecrets } = places;
-  const secrets = fileWithSecrets === null ? secretFiles : [...secretFiles, fileWithSecrets];
-  return [
-    ...examineStateDirectory(stateDir, start),
-    ...secrets.map((path) => examineSecret(path, groupOf(stateDir))),
-  ];
-}
-
-function examineStateDirectory(directory: string, start: string): Finding[] {
-  const name = `state directory ${directory}`;
-  try {
-    const files = readdirSync(directory);
-    return [
-      ...(isWindows ? examineWindowsDirectory(directory) : examineModes(directory, files)),
-      ...examineOwners(directory),
-      examineDiskSpace(directory),
-    ];
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-      return [warn(`${name} does not exist yet`, `the first start creates it: ${start}`)];
-    }
-    const isFile = error instanceof Error && 'code' in error && error.code === 'ENOTDIR';
-    const advice = isFile ? 'choose another state_dir: a file is in its place' : asItsUser;
-    return [fail(`${name}: ${formatReason(error)}`, advice)];
-  }
-}
-
-function examineModes(directory: string, files: readonly string[]): Finding[] {
-  const name = `state directory ${directory}`;
-  const open = files.filter((file) => isOpen(join(directory, file), groupBits | otherBits));
-  return [
-    isOpen(directory, groupBits | otherBits)
-      ? fail(`${name} is accessible to other users`, `chmod ${ownerOnly.toString(8)} ${directory}`)
-      : ok(`${name} is accessible only to its owner`),
-    ...open.map((file) => {
-      const path = join(directory, file);
-      const mode = statSync(path).isDirectory() ? ownerOnly.toString(8).padStart(4, '0') : '0600';
-      return fail(`${path} can be read by other users`, `chmod ${mode} ${path}`);
-    }),
-  ];
-}
-
-/** Examines as the owner of the directory, who runs the daemon: this process may be root. */
-function examineOwners(directory: string): Finding[] {
-  const user = isWindows ? null : statSync(directory).uid;
-  const intrusion = findSafetyProblem(directory, user);
-  return intrusion === null
-    ? []
-    : [fail(`${directory} cannot be used: ${intrusion}`, 'correct that, and start again')];
-}
-
-function examineDiskSpace(directory: string): Finding {
-  const free = freeBytes(directory);
-  const mebibytes = Math.floor(free / 1024 ** 2);
-  return free < minFreeBytes
-    ? warn(
-        `only ${mebibytes} MiB are free on the disk of the state directory`,
-        'free some space: changes are refused on a full disk',
-      )
-    : ok(`${mebibytes} MiB are free on the disk of the state directory`);
-}
-
-/** Examines who can read a file with a secret. `service`: the group of the daemon. */
-export function examineSecret(path: string, service: number | null): Finding {
-  if (isWindows) return examineWindowsSecret(path);
-  if (isOpen(path, otherBits))
-    return fail(`${path} can be read by every user of this machine`, `chmod 0600 ${path}`);
-  if (isOpen(path, groupBits) && isOfRootFor(path, service)) {
-    return ok(`${path} can be read only by root and the service`);
-  }
-  if (isOpen(path, groupBits)) return warn(`${path} can be read by its group`, `chmod 0600 ${path}`);
-  return ok(`${path} can be read only by its owner`);
-}
-
-function groupOf(directory: string): number | null {
-  try {
-    return statSync(directory).gid;
-  } catch {
-    return null;
-  }
-}
-
-/** A file of root that the group of the service can only read, as the Debian package installs it. */
-function isOfRootFor(path: string, service: number | null): boolean {
-  const { uid, gid, mode } = statSync(path);
-  return uid === root && gid === service && gid !== root && (mode & groupWrite) === 0;
-}
-
-/** Ignores sockets, whose mode is configured. */
-function isOpen(path: string, bits: number): boolean {
-  const status = statSync(path, { throwIfNoEntry: false });
-  if (status === undefined || status.isSocket()) return false;
-  return (status.mode & bits) !== 0;
-}
-
-/** The records of a state directory that may exist nowhere else, or why they cannot be read. */
-type ContentsResult =
-  { readonly ok: true; readonly contents: Contents } | { readonly ok: false; readonly reason: string };
-
-/** Reads the records of a state directory, also while a daemon uses it. Changes nothing. */
-export function examineContents(stateDir: string): ContentsResult {
-  try {
-    return { ok: true, contents: readContents(stateDir, Date.now()) };
-  } catch (error) {
-    const isExpected =
-      error instanceof DatabaseRefused ||
-      sqliteCode(error) !== null ||
-      (error instanceof Error && 'syscall' in error);
-    if (!isExpected || !(error instanceof Error)) throw error;
-    return { ok: false, reason: error.message };
-  }
 }
 
 /** Examines a store that no daemon uses. Changes nothing. */

@@ -109,6 +109,9 @@ function examineResponse(
     const advice = 'set upstream.connect_to to the address of the store';
     return fail(`${baseUrl} leads to this agent itself`, advice);
   }
+  if (exchange.type === 'answered' && exchange.status >= 500) {
+    return fail(`the store at ${baseUrl} itself fails: HTTP ${exchange.status}`, waitForStore);
+  }
   const outcomes = Object.values(dialects).map((each) => readUncredited(exchange, each));
   if (outcomes.every(isMissing)) {
     const what = `the server at ${baseUrl} says 404 to a request without a credential: is it the API?`;
@@ -125,6 +128,8 @@ function examineResponse(
   }
   return fail(`${baseUrl} cannot be reached: ${detail}`, reachAdvice(exchange.error));
 }
+
+const waitForStore = 'nothing to do here: changes wait until the store works again';
 
 /** The outcome of a request without a credential in a dialect; never `applied`. */
 function readUncredited(exchange: Exchange, dialect: Dialect): Outcome<never> {
@@ -272,6 +277,8 @@ function explain({ name, outcome }: CredentialCheck): Finding {
   // An upstream agent answers 503 while its own upstream is unavailable, whatever the credential.
   if (outcome.status === 503)
     return warn(what, 'try again later: the response does not show whether it is accepted');
+  if (outcome.status !== null && outcome.status >= 500)
+    return fail(`${name} cannot be checked: the store itself fails: ${outcome.detail}`, waitForStore);
   return fail(what, 'check upstream.base_url; the log of the daemon may say more');
 }
 

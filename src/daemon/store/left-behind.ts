@@ -2,7 +2,7 @@ import { isUnusedAuthority } from '../../service/lifecycle/start.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { examine } from '../../store/postgres/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { examineContents } from '../doctor/examination.ts';
+import { examineContents } from './contents.ts';
 
 /** Data in a state directory that belongs elsewhere, and advice. */
 export type LeftBehind = { what: string; advice: string };

@@ -12,7 +12,7 @@ export const command = defineCommand({
     const located = locateDaemon(toLoadOptions(args));
     if (!located.ok) throw configurationError(located.errors);
     const { stateDir, hasDatabase } = located.location;
-    const { examineContents } = await import('../../../daemon/doctor/examination.ts');
+    const { examineContents } = await import('../../../daemon/store/contents.ts');
     const examined = examineContents(stateDir);
     if (!examined.ok) throw new CommandError([`latchkey: cannot read ${stateDir}: ${examined.reason}`]);
     const { role, unfinished, records, replaced } = examined.contents;
