@@ -15,10 +15,14 @@ export interface Terminal extends AsyncDisposable {
 }
 
 /** Runs a command line on a pseudo-terminal (script(1)). */
-export function onTerminal(argv: readonly string[], cwd: string): Terminal {
-  const words = [...fromSource, ...argv].map((word) => `'${word}'`);
+export function onTerminal(
+  argv: readonly string[],
+  cwd: string,
+  { program = fromSource, home = '/nonexistent' }: { program?: readonly string[]; home?: string } = {},
+): Terminal {
+  const words = [...program, ...argv].map((word) => `'${word}'`);
   const line = `stty columns 100 rows 40; exec ${words.join(' ')}`;
-  const env = { PATH: process.env['PATH'], HOME: '/nonexistent', TERM: 'xterm' };
+  const env = { PATH: process.env['PATH'], HOME: home, TERM: 'xterm' };
   const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], { cwd, env });
   const listeners = new Set<() => void>();
   let shown = '';
