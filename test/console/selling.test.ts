@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { csvParts } from '../../src/console/pages/selling/csv-parts.ts';
+import { csvParts, textOf } from '../../src/console/pages/selling/csv-parts.ts';
 import { centsOf, money } from '../../src/console/pages/selling/money.ts';
 
 const wide = { records: 100, characters: 100_000 };
@@ -33,6 +33,13 @@ test('a file without a last line break and with a byte order mark is read as a w
 
 test.each(['', 'key,email', 'key,email\n', 'key\n\n\n'])('a file without rows is refused: %j', (file) => {
   expect(() => csvParts(file, wide)).toThrow('The file has no rows');
+});
+
+test.each(['utf16le', 'latin1'] as const)('a file in another encoding is refused: %s', (encoding) => {
+  expect(() => textOf(Uint8Array.from(Buffer.from('key,email\nMüller,1', encoding)).buffer)).toThrow(
+    'The file is not UTF-8: save it as UTF-8.',
+  );
+  expect(textOf(Uint8Array.from(Buffer.from('key\nMüller')).buffer)).toBe('key\nMüller');
 });
 
 test.each([

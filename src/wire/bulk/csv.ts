@@ -235,13 +235,24 @@ class Table {
 
 async function* decode(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
+  let first: number | undefined;
   try {
-    for await (const chunk of source) yield decoder.decode(chunk, { stream: true });
+    for await (const chunk of source) {
+      first ??= chunk[0];
+      const text = decoder.decode(chunk, { stream: true });
+      if (text.includes('\0')) throw new CsvUnreadable(isUtf16);
+      yield text;
+    }
     yield decoder.decode();
   } catch (error) {
-    throw error instanceof TypeError ? new CsvUnreadable('The file is not UTF-8.') : error;
+    if (!(error instanceof TypeError)) throw error;
+    // The byte order mark of UTF-16 begins with a byte that UTF-8 never has.
+    const hasMark = first === 0xff || first === 0xfe;
+    throw new CsvUnreadable(hasMark ? isUtf16 : 'The file is not UTF-8: save it as UTF-8.');
   }
 }
+
+const isUtf16 = 'The file is UTF-16: save it as UTF-8.';
 
 function lineEndsIn(record: readonly string[]): number {
   let count = 0;
@@ -265,7 +276,7 @@ function readRow(header: readonly string[], record: readonly string[], line: num
   }
   const cells: Record<string, string> = {};
   header.forEach((name, index) => {
-    const text = withoutFormula(record[index] ?? '');
+    const text = withoutGuard(withoutFormula(record[index] ?? ''));
     if (name !== '' && text !== '') cells[name] = text;
   });
   return { line, cells };
@@ -276,4 +287,20 @@ function withoutFormula(cell: string): string {
   if (!cell.startsWith('="') || !cell.endsWith('"') || cell.length < 3) return cell;
   const text = cell.slice(2, -1);
   return text.replaceAll('""', '').includes('"') ? cell : text.replaceAll('""', '"');
+}
+
+/**
+ * Where a spreadsheet may begin to read a formula: at the start of a cell, or after what it may take for the end of the
+ * cell before, such as the semicolon in much of the world.
+ */
+const formulaStart = /(^|[;\t\r\n])( *'*)(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g;
+const guardedStart = /(^|[;\t\r\n])( *'*)'(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g;
+
+/** Keeps a spreadsheet from running text as a formula: `'` before the formula. `readCsv` removes the guard. */
+export function withGuard(cell: string): string {
+  return cell.replace(formulaStart, "$1$2'");
+}
+
+function withoutGuard(cell: string): string {
+  return cell.includes("'") ? cell.replace(guardedStart, '$1$2') : cell;
 }

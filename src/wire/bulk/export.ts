@@ -6,6 +6,7 @@ import type { License } from '../../domain/license.ts';
 import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
 import type { ExportFilter, AuthorityReader } from '../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../coupon.ts';
+import { withGuard } from './csv.ts';
 
 type Cell = string | number | boolean | null;
 
@@ -24,7 +25,11 @@ export type ExportPage = { csv: string; last: string | number | null };
 const pageLength = 500;
 
 /** Without `quoted_match`, only the whole record delimiter would be quoted, not a single CR or LF. */
-const csvOptions = { record_delimiter: '\r\n', quoted_match: /[\r\n]/, cast: { boolean: String } };
+const csvOptions = {
+  record_delimiter: '\r\n',
+  quoted_match: /[\r\n]/,
+  cast: { boolean: String, string: withGuard },
+};
 
 /** Reads a page of an export and writes it as CSV (RFC 4180), so that `readCsv` reads the same values. */
 export async function exportPage(

@@ -46,3 +46,14 @@ function lineBreaks(text: string): number {
 function withBreak(header: string): string {
   return header.endsWith('\n') ? header : `${header}\n`;
 }
+
+/** The text of a file. Throws if the file is not UTF-8: other letters would be lost. */
+export function textOf(bytes: ArrayBuffer): string {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (!text.includes('\0')) return text;
+  } catch {
+    // The reason is the same for every file.
+  }
+  throw new Error('The file is not UTF-8: save it as UTF-8.');
+}

@@ -9,7 +9,7 @@ import { Table } from '../../parts/table.tsx';
 import { useSession } from '../../session.ts';
 import { ReadOnlyNotice } from '../../parts/read-only.tsx';
 import { useProducts } from '../products.tsx';
-import { csvParts } from './csv-parts.ts';
+import { csvParts, textOf } from './csv-parts.ts';
 
 const nouns = ['license', 'purchase', 'coupon', 'activation'] as const;
 type Noun = (typeof nouns)[number];
@@ -167,7 +167,7 @@ async function importFile(
     dry_run: String(isDryRun),
   });
   try {
-    const parts = csvParts(await file.text(), limits);
+    const parts = csvParts(textOf(await file.arrayBuffer()), limits);
     for (const [index, { text, line }] of parts.entries()) {
       onState({ step: 'running', done: index, parts: parts.length });
       const part = await send<Report>('POST', path, text);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
 import { stringify } from 'csv-stringify/sync';
 import { expect, test } from 'vitest';
-import { CsvUnreadable, readCsv, type CsvRow } from '../../../../src/wire/bulk/csv.ts';
+import { CsvUnreadable, readCsv, type CsvRow, withGuard } from '../../../../src/wire/bulk/csv.ts';
 
 async function read(text: string | Uint8Array, chunk = 7): Promise<CsvRow[]> {
   const bytes = Buffer.from(text);
@@ -62,13 +62,39 @@ test('a file in another encoding is refused, and not read with replaced characte
   await expect(read(Buffer.from('a,b\nM\xFCller,1\n', 'latin1'))).rejects.toThrow(CsvUnreadable);
 });
 
+const little = Buffer.from('license_key,buyer_email\nA,a@example.com\n', 'utf16le');
+const big = Buffer.from(little).swap16();
+
+test.each([
+  ['little endian with a mark', Buffer.concat([Buffer.from([0xff, 0xfe]), little])],
+  ['big endian with a mark', Buffer.concat([Buffer.from([0xfe, 0xff]), big])],
+  ['little endian', little],
+  ['big endian', big],
+])('a file in UTF-16 gets the advice to save it as UTF-8: %s', async (_, bytes) => {
+  for (const chunk of [1, 7]) {
+    await expect(read(bytes, chunk)).rejects.toThrow('The file is UTF-16: save it as UTF-8.');
+  }
+});
+
 test('written CSV is read back unchanged in chunks of any length', async () => {
-  const cell = fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => text.replaceAll('\0', ''));
+  const any = fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => text.replaceAll('\0', ''));
+  const formula = fc.string({
+    unit: fc.constantFrom(';', "'", '=', '-', '@', '\t', '\n', '\r', 'a', ' '),
+    maxLength: 8,
+  });
+  const cell = fc.oneof(any, formula);
   const table = fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 8 });
   await fc.assert(
     fc.asyncProperty(table, fc.integer({ min: 1, max: 40 }), async (given, chunk) => {
       const filled = given.map(([one, other]) => [`x${one}`, other]);
-      const rows = await read(stringify([['a', 'b'], ...filled], { record_delimiter: '\r\n' }), chunk);
+      const rows = await read(
+        stringify([['a', 'b'], ...filled], {
+          record_delimiter: '\r\n',
+          quoted_match: /[\r\n]/,
+          cast: { string: withGuard },
+        }),
+        chunk,
+      );
       const expected = filled.map(([a, b]) => (b === '' ? { a } : { a, b }));
       expect(rows.map(cellsOf)).toEqual(expected);
     }),
