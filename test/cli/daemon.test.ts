@@ -94,7 +94,7 @@ test('status prints the fields of an agent', async () => {
     [
       'latchkey   0.1.0, agent, up 3h 12m',
       'listening  http://127.0.0.1:8787, /run/l.sock, /run/till.sock',
-      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), plain protocol, breaker open, not contacted yet',
+      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), protocol not known yet, breaker open, not contacted yet',
       'problem    connection refused, 1 min ago',
       'outbox     12 pending, 1 uncertain, oldest 1m 1s',
       `attention  1 held, 2 conflicted: see latchkey --state-dir ${daemon.stateDir} outbox list, then outbox show, retry, drop or confirm`,
@@ -131,7 +131,7 @@ test('status of an idle agent is short', async () => {
     [
       'latchkey     0.1.0, agent, up 3h 12m',
       'listening    https://127.0.0.1:8787',
-      'certificate  until 2024-03-22T13:24:05+00:00 (in 29 days)',
+      'certificate  ends 2024-03-22T13:24:05+00:00 (in 29 days)',
       'upstream     up since 2024-02-22T11:23:05+00:00 (2 hr ago), plain protocol, last success 1 min ago',
       'outbox       empty',
       '',
@@ -160,7 +160,7 @@ test('status shows until when the store asked for a pause', async () => {
   daemon.answer({ body: { ...status, upstream } });
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
   expect(out).toMatch(
-    /^slowed down +until 2024-02-23T13:24:05\+00:00 \(in 24 hr\), as the store asked; nothing is sent before$/m,
+    /^slowed down +ends 2024-02-23T13:24:05\+00:00 \(in 24 hr\), as the store asked; nothing is sent before$/m,
   );
 });
 
@@ -293,12 +293,12 @@ test('outbox list prints a table', async () => {
   expect(code).toBe(0);
   expect(out).toBe(
     [
-      'ID      CHANGE  ABOUT  STATE  ATTEMPTS  NEXT  LAST ERROR',
-      '0192-a  usage   K      dead   3         -     HTTP 404',
+      'ID      CHANGE  ABOUT  STATE  ATTEMPTS  WAITS FOR      UNTIL  LAST ERROR',
+      '0192-a  usage   K      dead   3         your decision  -      HTTP 404',
       '',
     ].join('\n'),
   );
-  expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox?state=dead&limit=100&offset=0');
+  expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox?state=dead&explain=true&limit=100&offset=0');
 });
 
 test('outbox list --key lists the changes of a license key and marks held changes', async () => {
@@ -306,8 +306,47 @@ test('outbox list --key lists the changes of a license key and marks held change
   const held = { ...operation, state: 'uncertain', held: true, next_at: '2026-03-01T12:00:40+00:00' };
   daemon.answer({ body: { data: { operations: [held] } } });
   const { out } = await latchkey('outbox', 'list', '--key', 'K 1', '--state-dir', daemon.stateDir);
-  expect(out).toMatch(/^0192-a +usage +K +uncertain, held +3 +2026-03-01T12:00:40\+00:00 +HTTP 404$/m);
-  expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox?license_key=K+1&limit=100&offset=0');
+  expect(out).toMatch(/^0192-a +usage +K +uncertain, held +3 +your decision +- +HTTP 404$/m);
+  expect(daemon.received[0]?.line).toBe(
+    'GET /admin/v1/outbox?license_key=K+1&explain=true&limit=100&offset=0',
+  );
+});
+
+test.each([
+  ['upstream_away', 'the store'],
+  ['behind', 'an earlier change'],
+  ['reconcile_delay', 'the reconcile delay'],
+  ['turn', 'its turn \\(sync.rate\\)'],
+])('outbox list prints why a change waits, and until when: %s', async (cause, words) => {
+  await using daemon = await startFakeDaemon();
+  const waits = [{ cause, detail: 'A sentence.', until: '2026-03-01T12:00:40+00:00' }];
+  const explanation = { ...operation.explanation, waits };
+  const waiting = { ...operation, state: 'pending', explanation };
+  daemon.answer({ body: { data: { operations: [waiting] } } });
+  const { out } = await latchkey('outbox', 'list', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(new RegExp(`pending +3 +${words} +2026-03-01T12:00:40\\+00:00.* +HTTP 404$`, 'm'));
+});
+
+test('status says that the upstream is failing before it is down', async () => {
+  await using daemon = await startFakeDaemon();
+  const shown = async (upstream: object): Promise<string | undefined> => {
+    daemon.answer({ body: { ...status, upstream: { ...status.upstream, ...upstream } } });
+    const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+    return /^upstream +(.*)$/m.exec(out)?.[1];
+  };
+  const failing = {
+    state: 'up',
+    breaker: 'closed',
+    last_success_at: '2024-02-22T13:22:45+00:00',
+    last_error_at: '2024-02-22T13:24:00+00:00',
+    recovered_at: null,
+  };
+  expect(await shown(failing)).toBe('failing, plain protocol, last success 1 min ago');
+  expect(await shown({ ...failing, state: 'unknown', last_success_at: null })).toBe(
+    'failing, protocol not known yet, not contacted yet',
+  );
+  // Another request succeeded: only one credential is refused, for example.
+  expect(await shown({ ...failing, last_error_at: '2024-02-22T13:22:00+00:00' })).toContain('up since ');
 });
 
 test('outbox show of a change without a license key prints its subject', async () => {
@@ -399,7 +438,7 @@ test.each(['now', 'pause', 'resume'])('sync %s shows how the way up stands after
   expect(code).toBe(0);
   expect(out).toBe(
     [
-      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), plain protocol, breaker open, not contacted yet',
+      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), protocol not known yet, breaker open, not contacted yet',
       'outbox    12 pending, 1 uncertain, oldest 1m 1s',
       `note      nothing is sent to the store until: latchkey --state-dir ${daemon.stateDir} sync resume`,
       '',

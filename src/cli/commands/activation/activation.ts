@@ -19,7 +19,7 @@ export function activationRow(activation: ActivationObject): Readonly<Record<str
     activation: whole(activation.activation_id),
     device: activation.device_name ?? activation.device,
     state: [toned(state, tones[state]), ...(copiedAt === null ? [] : [toned(', copied', 'warning')])],
-    seat: activation.seat_until === null ? 'none' : ['until ', instant(activation.seat_until)],
+    seat: activation.seat_until === null ? 'none' : ['ends ', instant(activation.seat_until)],
     renewed: instant(activation.renewed_at),
   };
 }

@@ -8,7 +8,7 @@ import { hintFor, type Hint } from '../../hint.ts';
 import type { Output } from '../../output.ts';
 import { type LicenseObject, licenseObject } from '../../../wire/license.ts';
 import { counted } from '../../../domain/text.ts';
-import { outboxPath } from '../outbox/operation.ts';
+import { needsDecision, outboxPath } from '../outbox/operation.ts';
 import { type OperationObject, operationList } from '../../../wire/operation.ts';
 
 export const licensesPath = '/admin/v1/licenses';
@@ -97,10 +97,6 @@ export function formatUnconfirmed(operations: readonly OperationObject[], hint: 
       : []),
     ...(counts > 0 ? [`Recorded here, not confirmed by the store yet: ${formatCount(counts)}.`] : []),
   ];
-}
-
-function needsDecision({ state, held }: OperationObject): boolean {
-  return held || state === 'dead' || state === 'conflicted';
 }
 
 function formatUndecided({ id, kind, held }: OperationObject, hint: Hint): string {

@@ -48,9 +48,14 @@ export function operationPath(id: string): string {
   return `${outboxPath}/${encodeURIComponent(id)}`;
 }
 
-export function formatState({ state, held }: OperationObject): Marked {
-  const needsDecision = held || state === 'dead' || state === 'conflicted';
-  return toned(held ? `${state}, held` : state, needsDecision ? 'bad' : tones[state]);
+/** Whether nothing happens to a change until a person decides. */
+export function needsDecision({ state, held }: OperationObject): boolean {
+  return held || state === 'dead' || state === 'conflicted';
+}
+
+export function formatState(operation: OperationObject): Marked {
+  const { state, held } = operation;
+  return toned(held ? `${state}, held` : state, needsDecision(operation) ? 'bad' : tones[state]);
 }
 
 const tones: Record<OperationState, Tone> = {

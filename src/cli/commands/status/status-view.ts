@@ -92,7 +92,7 @@ function issuerFields(issuer: NonNullable<StatusObject['issuer']>): Readonly<Rec
   const { activations, seats_taken: seats, waiting } = issuer;
   return {
     leases: `signed as ${issuer.issuer}, key statement ${issuer.version}`,
-    'signing key': ['until ', instant(issuer.not_after)],
+    'signing key': ['ends ', instant(issuer.not_after)],
     devices: formatCounts({
       activations: activations ?? 0,
       'with a seat': seats ?? 0,
@@ -117,7 +117,7 @@ function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<s
     'slowed down':
       retry_after === null
         ? null
-        : [toned('until ', 'warning'), instant(retry_after), ', as the store asked; nothing is sent before'],
+        : [toned('ends ', 'warning'), instant(retry_after), ', as the store asked; nothing is sent before'],
     refused: formatRefused(upstream, hint),
     paused: state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
   };
@@ -182,7 +182,7 @@ function formatCertificate(end: string, now: string): Cell {
   const hasEnded = Date.parse(end) <= Date.parse(now);
   return hasEnded
     ? [toned('EXPIRED', 'bad'), ' on ', instant(end), ': clients reject it until it is renewed']
-    : ['until ', instant(end)];
+    : ['ends ', instant(end)];
 }
 
 function formatStorage(storage: string, hint: Hint): Cell {
@@ -217,15 +217,24 @@ function formatStorage(storage: string, hint: Hint): Cell {
 
 const unavailable = { unavailable: 'cannot be reached', slow: 'does not answer in time' } as const;
 
-export function formatUpstream({ state, since, protocol, breaker, last_success_at }: UpstreamObject): Cell {
+export function formatUpstream(upstream: UpstreamObject): Cell {
+  const { state, since, protocol, protocol_choice: choice, breaker, last_success_at: success } = upstream;
   const breakerNote = breaker === 'closed' ? '' : `, breaker ${breaker}`;
+  // `plain` is where every agent begins: the first response shows whether the upstream has /sync/v1.
+  const isUnknown = success === null && protocol === 'plain' && choice === 'automatic';
   return [
-    toned(state, tones[state] ?? 'warning'),
-    ' since ',
-    instant(since),
-    `, ${protocolTexts[protocol]}${breakerNote}, `,
-    ...(last_success_at === null ? ['not contacted yet'] : ['last success ', brief(last_success_at)]),
+    ...(isFailing(upstream)
+      ? [toned('failing', 'warning')]
+      : [toned(state, tones[state] ?? 'warning'), ' since ', instant(since)]),
+    `, ${isUnknown ? 'protocol not known yet' : protocolTexts[protocol]}${breakerNote}, `,
+    ...(success === null ? ['not contacted yet'] : ['last success ', brief(success)]),
   ];
+}
+
+/** Whether requests fail, and too few of them for the state `down`. */
+function isFailing({ state, last_error_at: at, last_success_at: success }: UpstreamObject): boolean {
+  const isUp = state === 'up' || state === 'unknown';
+  return isUp && at !== null && (success === null || Date.parse(at) > Date.parse(success));
 }
 
 const protocolTexts = { plain: 'plain protocol', latchkey: '/sync/v1' } as const;
