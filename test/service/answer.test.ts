@@ -81,6 +81,18 @@ describe('a delivered change', () => {
     expect(agent.snapshot.confirmedAt).toBe(confirmedAt);
   });
 
+  it('a delivered use at an upstream agent with older knowledge undoes no newer refund', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    const before = agent.now;
+    agent.pass(hour);
+    await agent.read(agent.says(5, { enabled: false }));
+    const refundedAt = agent.now;
+    agent.pass(hour);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), { ...agent.says(6), confirmedAt: before });
+    expect(agent.snapshot).toMatchObject({ license: { uses: 6, enabled: false }, confirmedAt: refundedAt });
+  });
+
   it('the date of a delivered change is stored, and no clock goes back before it', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
@@ -473,5 +485,53 @@ describe('a pause of sync', () => {
     await agent.answer(await agent.send('counter'), no('throttled', hour));
     valueOf(await agent.writer.write(name, command));
     expect(agent.dueIn('counter')).toBe(dueIn);
+  });
+});
+
+describe('an upstream agent that was restored', () => {
+  it('a read with older knowledge replaces nothing, and the next newer read does', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    const before = agent.now;
+    agent.pass(hour);
+    await agent.read(agent.says(6, { enabled: false }));
+    const known = agent.snapshot;
+    agent.pass(hour);
+    await agent.read({ ...agent.says(5), confirmedAt: before });
+    expect(agent.snapshot).toMatchObject({ license: known.license, confirmedAt: known.confirmedAt });
+    await agent.read(agent.says(7));
+    expect(agent.snapshot).toMatchObject({ license: { uses: 7, enabled: true }, confirmedAt: agent.now });
+  });
+
+  it('a read with older knowledge brings no gone key back', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    const before = agent.now;
+    agent.pass(hour);
+    await agent.read(agent.says(5));
+    await loseKey(agent);
+    await agent.read({ ...agent.says(5), confirmedAt: before });
+    expect(agent.snapshot.gone).toBe(true);
+  });
+
+  it('a read with older knowledge decides no lost response', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    const before = agent.now;
+    agent.pass(hour);
+    await agent.read(agent.says(5));
+    const id = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(hour);
+    await agent.read({ ...agent.says(5), confirmedAt: before });
+    expect(agent.stateOf(id)).toBe('uncertain');
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(id)).toBe('delivered');
+  });
+
+  it('a read of the same second is not older, because the upstream says whole seconds', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    agent.pass(second / 2);
+    await agent.read(agent.says(5));
+    const confirmedAt = Math.floor(agent.now / second) * second;
+    await agent.read({ ...agent.says(6, { enabled: false }), confirmedAt });
+    expect(agent.snapshot).toMatchObject({ license: { uses: 6, enabled: false }, confirmedAt });
   });
 });

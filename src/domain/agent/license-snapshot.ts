@@ -163,6 +163,17 @@ export function nextRefreshAt(
   return at.monotonic + Math.max(1, Math.round(intervalMs[at.readResult] * jitter));
 }
 
+/**
+ * Whether an answer of the upstream is older than the snapshot: an upstream that is an agent says how old its knowledge
+ * is, in whole seconds, and was perhaps restored.
+ */
+export function isOlderEvidence(
+  confirmedAt: number,
+  snapshot: Pick<LicenseSnapshot, 'confirmedAt'>,
+): boolean {
+  return confirmedAt < Math.floor(snapshot.confirmedAt / 1000) * 1000;
+}
+
 /** If the upstream is an agent with pending changes, "disabled" may be about to change: read again soon. */
 export function readResultOf({
   value,

@@ -12,6 +12,7 @@ import { answeredSeq, isResendable, mayHaveLost, noPush } from './journal.ts';
 import { type ResumedPushes, resumePushes } from './push.ts';
 import { move, putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
 import { reopenOperations } from './record-response.ts';
+import { isOlderThanKnown } from './upstream-state.ts';
 
 /*
  * Followed license keys: the upstream says what changes about them, and an answer without changes confirms all of them.
@@ -65,9 +66,11 @@ export function recordChanges(
   confirmTime(transaction, answer.confirmedAt);
   if (answer.isReset) snapshots.unfollowAll(productId);
   for (const licenseKey of sent.unfollow) snapshots.setFollowed(licenseKey, false);
+  const refuted = new Set<string>();
   for (const { license } of answer.licenses)
-    recordLicense(transaction, license, { ...command, answer }, context);
-  for (const licenseKey of sent.follow) snapshots.setFollowed(licenseKey, true);
+    if (!recordLicense(transaction, license, { ...command, answer }, context))
+      refuted.add(license.licenseKey);
+  for (const licenseKey of sent.follow) if (!refuted.has(licenseKey)) snapshots.setFollowed(licenseKey, true);
   for (const licenseKey of answer.absent) recordAbsence(transaction, licenseKey, context);
   // The changes that are still to come may be older.
   const confirmed = hasMore ? (follows.get(productId)?.confirmedAt ?? 0) : confirmedAt;
@@ -118,15 +121,26 @@ function orderOf(
   return isAnswered && seq === sent.answeredSeq ? 'resumed' : 'lost';
 }
 
+/**
+ * Returns false if the upstream, which was restored, knows an older state of the key. The key is read until the upstream
+ * knows the newer state; only then the agent follows it again.
+ */
 function recordLicense(
   transaction: Transaction,
   license: License,
   { answer, policy }: RecordChanges,
   context: Context,
-): void {
-  const before = transaction.snapshots.get(license.licenseKey);
-  if (before === null) return;
+): boolean {
+  const { snapshots } = transaction;
+  const before = snapshots.get(license.licenseKey);
+  if (before === null) return true;
   const { licenseKey } = before.license;
+  // What changes about a followed key is newer. Other answers show what the upstream knew before.
+  const isNews = snapshots.isFollowed(licenseKey) || license.enabled === before.license.enabled;
+  if (!isNews && isOlderThanKnown(transaction, before, answer.confirmedAt)) {
+    snapshots.put({ ...before, readFirst: true, refreshAt: context.monotonic });
+    return false;
+  }
   if (before.gone) reopenOperations(transaction, licenseKey, context);
   putSnapshot(transaction, {
     ...before,
@@ -143,6 +157,7 @@ function recordLicense(
     if (head?.progress.state === 'pending')
       scheduleHead(transaction, licenseKey, queue, { at: context.monotonic, failures: 0 });
   }
+  return true;
 }
 
 function refreshAt(

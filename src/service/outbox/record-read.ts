@@ -24,7 +24,7 @@ import {
 import { type UnexpectedCount, refuseOperation, reopenOperations } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
 import { protocolOf } from './protocol.ts';
-import { observeInstance } from './upstream-state.ts';
+import { isOlderThanKnown, observeInstance } from './upstream-state.ts';
 
 type RecordRead = {
   licenseKey: string;
@@ -71,8 +71,14 @@ export function recordRead(
     return done({ unexpected: null });
   }
   const next = observe(transaction, { ...command, outcome }, before, context);
-  if (before !== null && protocolOf(transaction) === 'latchkey') {
-    recordWhilePushing(transaction, before, next, context);
+  const isPushing = protocolOf(transaction) === 'latchkey';
+  const isOlder = before !== null && isOlderThanKnown(transaction, before, outcome.confirmedAt);
+  if (isOlder && !(isPushing && !before.gone && before.license.enabled === read.enabled)) {
+    recordOlder(transaction, before, { ...command, outcome }, context);
+    return done({ unexpected: null });
+  }
+  if (before !== null && isPushing) {
+    recordWhilePushing(transaction, before, isOlder ? { ...next, ...evidenceOf(before) } : next, context);
     return done({ unexpected: null });
   }
   if (before === null) {
@@ -118,14 +124,22 @@ function recordWhilePushing(
     );
   const isInDispute = !isPushed && isFollowedOtherwise(transaction, { before, next, now });
   if (isInDispute) transaction.snapshots.setFollowed(licenseKey, false);
-  const kept = { license: before.license, confirmedAt: before.confirmedAt, run: before.run };
-  const seen = isPushed || isInDispute ? { ...next, ...kept } : next;
+  const seen = isPushed || isInDispute ? { ...next, ...evidenceOf(before) } : next;
   putSnapshot(transaction, isInDispute ? { ...seen, refreshAt: monotonic } : seen);
   for (const head of heads) {
     // The read shows the key, so the changes need not wait any longer.
     if (head?.progress.state === 'pending' && head.nextAt !== null && head.nextAt > monotonic)
       scheduleHead(transaction, licenseKey, queueOfOperation(head), { at: monotonic, failures: 0 });
   }
+}
+
+/** What a snapshot knows of the upstream, and since when. */
+function evidenceOf({
+  license,
+  confirmedAt,
+  run,
+}: LicenseSnapshot): Pick<LicenseSnapshot, 'license' | 'confirmedAt' | 'run'> {
+  return { license, confirmedAt, run };
 }
 
 /** A read takes less than this, in ms: what the upstream said about followed keys before is older than the read. */
@@ -186,10 +200,29 @@ function recordCached(
     : {};
   const readResult = isNewer ? 'known' : 'unanswered';
   const at = { ...context, fraction: context.random.fraction(), readResult } as const;
-  const detail = 'a cache answered, not the upstream';
-  const failure = { detail, retryAfterMs: null, outage: false };
+  const failure = { detail: 'a cache answered, not the upstream', retryAfterMs: null, outage: false };
   postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
   putSnapshot(transaction, { ...before, ...next, refreshAt: nextRefreshAt(before, policy, at) });
+}
+
+/**
+ * An upstream that is an agent was restored, and knows less than this store: its answer changes nothing. Before the key is
+ * followed and its changes are pushed, the upstream must know what is known here.
+ */
+function recordOlder(
+  transaction: Transaction,
+  before: LicenseSnapshot,
+  command: AnsweredRead,
+  context: Context,
+): void {
+  const { policy } = command;
+  const at = { ...context, fraction: context.random.fraction(), readResult: 'unanswered' } as const;
+  const detail = 'the upstream answered with older data than is known here: it was restored';
+  const failure = { detail, retryAfterMs: null, outage: false };
+  postponeDueQueues(transaction, before.license.licenseKey, { ...command, failure }, context);
+  const readFirst = before.readFirst || protocolOf(transaction) === 'latchkey';
+  if (readFirst) transaction.snapshots.setFollowed(before.license.licenseKey, false);
+  putSnapshot(transaction, { ...before, readFirst, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
 type FailedRead = RecordRead & { outcome: Exclude<Outcome<License>, { outcome: 'applied' }> };

@@ -24,7 +24,7 @@ import { done, type Result, failWith } from '../../domain/problem/problem.ts';
 import { currentRun, isOfEarlierRun, confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { isOfOtherUpstream, observeInstance, holdIfElsewhere } from './upstream-state.ts';
+import { isOfOtherUpstream, isOlderThanKnown, observeInstance, holdIfElsewhere } from './upstream-state.ts';
 import {
   endWait,
   nextReconcileAt,
@@ -112,6 +112,9 @@ function recordApplied(
   // Of two overlapping responses either may be the newer. It may disable the key; a read then decides.
   const isStateUnsure =
     overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;
+  // A change of the count shows nothing newer about the state than the upstream knew before.
+  const isOlder = isOlderThanKnown(transaction, snapshot, outcome.confirmedAt);
+  const { enabled } = isOlder && queue === 'counter' ? snapshot.license : outcome.value;
   const changed = {
     ...snapshot,
     license: {
@@ -120,9 +123,9 @@ function recordApplied(
       ...outcome.value,
       licenseKey: operation.subject,
       uses: isCounted ? outcome.value.uses : snapshot.license.uses,
-      enabled: !isStateUnsure && outcome.value.enabled,
+      enabled: !isStateUnsure && enabled,
     },
-    confirmedAt: outcome.confirmedAt,
+    confirmedAt: isOlder ? snapshot.confirmedAt : outcome.confirmedAt,
     run: isCounted ? currentRun(transaction) : snapshot.run,
     manyWriters: snapshot.manyWriters || unexpected !== null,
     missingSince: null,

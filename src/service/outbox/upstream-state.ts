@@ -1,5 +1,9 @@
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { isCountUncertain, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import {
+  isCountUncertain,
+  isOlderEvidence,
+  type LicenseSnapshot,
+} from '../../domain/agent/license-snapshot.ts';
 import { beginRun, currentRun } from '../lifecycle/current-run.ts';
 import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
 import type { ProductList } from '../../domain/agent/product.ts';
@@ -92,6 +96,14 @@ export function isOfFormerAddress(
   { run, confirmedAt }: Pick<LicenseSnapshot, 'run' | 'confirmedAt'>,
 ): boolean {
   return since !== null && run < since.run && confirmedAt < since.at;
+}
+
+/**
+ * Whether a response is older than what is known of a key. It must not replace a newer "no". What an upstream at another
+ * address has said does not count.
+ */
+export function isOlderThanKnown(reader: Reader, snapshot: LicenseSnapshot, confirmedAt: number): boolean {
+  return isOlderEvidence(confirmedAt, snapshot) && !isOfFormerAddress(upstreamAddressSince(reader), snapshot);
 }
 
 /**

@@ -65,7 +65,7 @@ const walks: readonly RegExp[] = [
   // Once, when the time goes back after a wrong clock.
   /^UPDATE (license_snapshot|mirrored_coupon|follow) SET (confirmed|requested)_at = .*_at - :byMs/,
   // Once, when the upstream has another history.
-  /^UPDATE license_snapshot SET followed = 0 WHERE followed = 1 AND /,
+  /^UPDATE license_snapshot SET confirmed_at = CASE followed .* followed = 0\s+WHERE followed = 1 AND \(/s,
   /^UPDATE outbox SET push_seq = NULL WHERE push_seq IS NOT NULL$/,
   // A row a product.
   /^UPDATE push SET seq = 0, /,

@@ -210,16 +210,20 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
       `UPDATE license_snapshot SET ${column} = ${column} - :byMs WHERE :after IS NULL OR ${column} > :after`,
     ),
   );
-  const setFollowed = prepare.change(
-    'UPDATE license_snapshot SET followed = :followed WHERE license_key = :licenseKey',
+  const follow = prepare.change('UPDATE license_snapshot SET followed = 1 WHERE license_key = :licenseKey');
+  // The date at which the followed keys were confirmed together stays with a key that is not followed any more.
+  const unfollow = prepare.change(
+    `UPDATE license_snapshot SET confirmed_at = ${confirmedAt}, followed = 0
+     WHERE license_key = :licenseKey AND followed = 1`,
   );
   const unfollowAll = prepare.change(
-    'UPDATE license_snapshot SET followed = 0 WHERE followed = 1 AND (:productId IS NULL OR product_key = :productId)',
+    `UPDATE license_snapshot SET confirmed_at = ${confirmedAt}, followed = 0
+     WHERE followed = 1 AND (:productId IS NULL OR product_key = :productId)`,
   );
   return {
     ...snapshotReads(prepare),
     put: snapshotPut(prepare),
-    setFollowed: (licenseKey, isFollowed) => void setFollowed({ licenseKey, followed: bit(isFollowed) }),
+    setFollowed: (licenseKey, isFollowed) => void (isFollowed ? follow : unfollow)({ licenseKey }),
     unfollowAll: (productId) => void unfollowAll({ productId: productId ?? null }),
     setLocal: localChange(prepare),
     touch: (licenseKey, askedAt, refreshAt) => touch({ licenseKey, askedAt, refreshAt }),
