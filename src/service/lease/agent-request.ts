@@ -4,13 +4,14 @@ import {
   type FreshnessPolicy,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
-import type { LeaseTerms } from '../../domain/lease.ts';
+import type { LeaseTerms, UseTotals } from '../../domain/lease.ts';
 import { parseLicenseKey, parsePlainLicenseKey } from '../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../domain/problem/problem.ts';
 import { queueUses } from '../outbox/license-change.ts';
+import { isOfLostHistory } from '../lifecycle/lost-history.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { answerRequest, type AnsweredRequest, type LeaseCommand } from './answer.ts';
+import { answerRequest, type AnsweredRequest, type LeaseCommand, type ReportingDevice } from './answer.ts';
 
 type AnswerAgentLeaseRequest = LeaseCommand & {
   /** The id of the configured product whose key the request names, and its terms. */
@@ -47,6 +48,12 @@ export async function answerAgentLeaseRequest(
   if (judged.verdict === 'expired') {
     return failWith('verdict_expired', 'The upstream confirmed this license key too long ago.');
   }
+  // It may have been disabled after the backup.
+  if (isOfLostHistory(transaction, snapshot)) {
+    const detail =
+      'This issuer was restored or copied, and the upstream has not confirmed the license since.';
+    return failWith('upstream_unreachable', detail);
+  }
   const license = localLicense(snapshot);
   const isConfirmedNow = command.until !== null && context.now - snapshot.confirmedAt <= justNowMs;
   const issued = {
@@ -54,8 +61,8 @@ export async function answerAgentLeaseRequest(
     terms,
     stored: transaction.activations.ofDevice(license.licenseKey, device),
     knownUntil: isConfirmedNow ? Infinity : snapshot.confirmedAt + freshness.graceMs,
-    countUses: (growth: { recorded: number; returned: number }) => {
-      const queued = queueUses(transaction, { snapshot, growth, maxPending }, context);
+    countUses: (growth: UseTotals, from: ReportingDevice) => {
+      const queued = queueUses(transaction, { snapshot, growth, from, maxPending }, context);
       return queued.ok ? done(localLicense(queued.value)) : queued;
     },
   };

@@ -16,6 +16,7 @@ import { decideSequence } from '../../domain/sequence.ts';
 import { formatDatetime } from '../../domain/time.ts';
 import { seatEvent } from '../../domain/webhook.ts';
 import { note } from '../webhook/events.ts';
+import { hasLostHistory } from '../lifecycle/lost-history.ts';
 import { logKey } from '../lifecycle/start.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
@@ -55,8 +56,11 @@ export type IssuedLicense = {
   /** Leases end at this instant (epoch ms) or earlier, because the license is not known for longer. */
   knownUntil: number;
   /** Counts uses, and returns the license with the new count. */
-  countUses(growth: UseTotals): Awaitable<Result<License>>;
+  countUses(growth: UseTotals, from: ReportingDevice): Awaitable<Result<License>>;
 };
+
+/** Who reports uses. `isContinued`: one of the two sides was restored, so the uses may have been counted before. */
+export type ReportingDevice = Pick<Activation, 'activationId' | 'uses'> & { isContinued: boolean };
 
 type Tables = Pick<AuthorityTransaction, 'activations' | 'settings' | 'events'>;
 
@@ -67,6 +71,7 @@ type Carrying = Pick<AuthorityTransaction, 'activations' | 'events'> & {
   context: Context;
   /** The activation before the request. */
   before: Activation;
+  isContinued: boolean;
 };
 
 /** Answers a request about a license that was found and locked. */
@@ -96,7 +101,7 @@ export async function answerRequest(
       last: last.seq,
       challenge: await challenge(),
       uses: { ...last.uses },
-      isRestored: last.seq > 0,
+      isRestored: stored !== null || (await isMissing(tables, license.licenseKey)),
     };
     return failWith('out_of_sequence', `The last request of this device has the number ${last.seq}.`, {
       known,
@@ -106,7 +111,17 @@ export async function answerRequest(
   const known = stored ?? newActivation(issued, command.signedRequest, { isContinued, context });
   const before = isContinued ? noteChallenge(known, { termMs: terms.termMs, now: context.now }) : known;
   const { activations, events } = tables;
-  return await carryOut({ activations, events, issued, command, context, before }, growth);
+  return await carryOut({ activations, events, issued, command, context, before, isContinued }, growth);
+}
+
+/**
+ * Whether a device without an activation may have had one before this store was restored. Otherwise its activation was
+ * removed here, and its uses are counted.
+ */
+async function isMissing(tables: Tables, licenseKey: string): Promise<boolean> {
+  return (
+    (await hasLostHistory(tables)) && (await tables.activations.count({ licenseKey })) < maxEndedActivations
+  );
 }
 
 const invalidTotals =
@@ -158,13 +173,14 @@ function newActivation(
 }
 
 async function carryOut(carrying: Carrying, growth: UseTotals): Promise<Result<AnsweredRequest>> {
-  const { activations, issued, before, context, command } = carrying;
+  const { activations, issued, before, context, command, isContinued } = carrying;
   const { request } = command.signedRequest;
   const { terms, license } = issued;
   const { now } = context;
   const asked = { activations, request, before, isLicenseEnabled: license.enabled, terms, now };
   const decision = await decide(asked);
-  const counted = await issued.countUses(growth);
+  const { activationId: reporting, uses } = before;
+  const counted = await issued.countUses(growth, { activationId: reporting, uses, isContinued });
   if (!counted.ok) return counted;
   const reported = { uses: request.uses, deviceName: request.deviceName ?? before.deviceName };
   if (decision.kind === 'refused') {

@@ -4,6 +4,7 @@ import type { LeaseTerms, SignedRequest } from '../../domain/lease.ts';
 import { parseLicenseKey } from '../../domain/license.ts';
 import { done, notFound, type Result } from '../../domain/problem/problem.ts';
 import type { Clock, LicenseFetch, WriteOptions } from '../ports.ts';
+import { isOfLostHistory } from '../lifecycle/lost-history.ts';
 import { storedLicenseKey, type LicenseService } from '../services.ts';
 import type { AuthorityReader, Awaitable, Reader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
@@ -76,7 +77,9 @@ export function agentLeaseDesk(parts: AgentDeskParts): LeaseDesk {
       // A lease is a verify that lasts longer: the key is looked up or refreshed by the same rules.
       const tenant = { accountId: defaultAccountId, productKey: productId };
       const verified = await licenseService.verify(tenant, licenseKey, signal, requester);
-      if (!verified.ok || !isConfirmed) return verified;
+      const snapshot = snapshotOf(reader, request.licenseKey);
+      const isUncertain = snapshot !== null && isOfLostHistory(reader, snapshot);
+      if (!verified.ok || !(isConfirmed || isUncertain)) return verified;
       await fetcher.fetchForCaller([productId], verified.value.license.licenseKey, signal, null);
       return verified;
     },

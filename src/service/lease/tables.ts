@@ -46,7 +46,7 @@ export interface ActivationTable extends ActivationReads {
    * spellings keeps the one whose seat is taken for longer.
    */
   changeKey(from: string, to: string): void;
-  /** Forgets the last requests of all devices: each continues with 1, from the totals that are stored here (on an agent). */
+  /** Forgets the last requests of all devices: each answers a challenge, and reports again what is not in the totals (on an agent). */
   forgetRequests(): void;
 }
 

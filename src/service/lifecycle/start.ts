@@ -14,7 +14,8 @@ import { protocolOf } from '../outbox/protocol.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
 import { beginEpoch } from '../sync/epoch.ts';
-import { countStart } from './current-run.ts';
+import { countStart, currentRun } from './current-run.ts';
+import { noteLostHistory } from './lost-history.ts';
 import { newSecret } from '../access/credential.ts';
 
 type StartStore = {
@@ -55,6 +56,7 @@ export async function startAuthority(
 ): Promise<Result<StartedStore>> {
   const { instance, isCopy } = await startStore(transaction, 'authority', command, context);
   await beginEpoch(transaction, context.random, { isNew: isCopy });
+  if (isCopy) await noteLostHistory(transaction, { run: 0, at: context.now });
   const { accounts } = transaction;
   if (command.apiKeyDigest !== null && (await accounts.get(defaultAccountId)) === null) {
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
@@ -64,15 +66,6 @@ export async function startAuthority(
     }
   }
   return done({ instance });
-}
-
-/**
- * This store may be older than the upstream. Uses that devices have sent meanwhile were delivered, so the devices must not
- * send them again: they continue from the totals of this store.
- */
-function forgetHistory(transaction: Transaction): void {
-  questionChanges(transaction);
-  transaction.activations.forgetRequests();
 }
 
 function questionChanges(transaction: Transaction): void {
@@ -89,7 +82,11 @@ export async function startAgent(
   const { instance, isCopy } = await startStore(transaction, 'agent', command, context);
   countStart(transaction);
   await beginEpoch(transaction, context.random, { isNew: isCopy });
-  if (isCopy) forgetHistory(transaction);
+  if (isCopy) {
+    questionChanges(transaction);
+    transaction.activations.forgetRequests();
+    await noteLostHistory(transaction, { run: currentRun(transaction), at: context.now });
+  }
   const reached = resumeWaits(transaction, context.monotonic);
   makeInFlightUncertain(transaction, command, context);
   renewReconcileDelays(transaction, { reached, reconcileAfterMs: command.reconcileAfterMs }, context);
@@ -161,6 +158,7 @@ export async function restore(
   await beginEpoch(transaction, random, { isNew: true });
   questionChanges(transaction);
   if (roleOf(transaction) === 'agent') transaction.activations.forgetRequests();
+  await noteLostHistory(transaction, { run: currentRun(transaction) + 1, at: now });
   return done({ instance, unfinished: transaction.operations.unfinished() });
 }
 

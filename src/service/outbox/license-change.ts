@@ -9,6 +9,8 @@ import {
 } from '../../domain/agent/license-snapshot.ts';
 import { isHeld, queueOf, type Operation } from '../../domain/outbox/operation.ts';
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
+import { protocolOf } from './protocol.ts';
+import type { ReportingDevice } from '../lease/answer.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
 import { recordChange } from '../access/records.ts';
 import { enabledEvent } from '../../domain/webhook.ts';
@@ -84,13 +86,22 @@ export function queueChange(
   return done({ snapshot: changed, operationId: operation.id });
 }
 
+type QueueUses = {
+  snapshot: LicenseSnapshot;
+  growth: UseTotals;
+  from: ReportingDevice;
+  /** `sync.max_pending`. */
+  maxPending: number;
+};
+
 /**
  * Records many uses of a license at once, in the order `recorded`, `returned`, and the operations that will deliver them.
- * The history gets one entry for each of the two.
+ * The history gets one entry for each of the two. A use that a device reports again to a restored store has the same id as
+ * before, so a Latchkey counts it once. At a plain upstream it is marked as maybe applied.
  */
 export function queueUses(
   transaction: Transaction,
-  { snapshot, growth, maxPending }: { snapshot: LicenseSnapshot; growth: UseTotals; maxPending: number },
+  { snapshot, growth, from, maxPending }: QueueUses,
   context: Context,
 ): Result<LicenseSnapshot> {
   const { recorded, returned } = growth;
@@ -99,19 +110,29 @@ export function queueUses(
   const { productId } = snapshot;
   const { licenseKey } = snapshot.license;
   let { local } = snapshot;
-  for (const [kind, count] of [
-    ['usage', recorded],
-    ['decrease', returned],
+  const maybeApplied = from.isContinued && protocolOf(transaction) === 'plain';
+  for (const [kind, count, last] of [
+    ['usage', recorded, from.uses.recorded],
+    ['decrease', returned, from.uses.returned],
   ] as const) {
     const before = localLicense({ ...snapshot, local });
-    for (let left = count; left > 0; left -= 1) {
-      const operation = enqueue(transaction, { kind, subject: licenseKey, productId }, context);
+    for (let number = last + 1; number <= last + count; number += 1) {
+      const id = idOfUse(context, `${from.activationId} ${kind} ${number}`);
+      if (transaction.operations.get(id) !== null) continue;
+      const change = { id, kind, subject: licenseKey, productId, maybeApplied };
+      const operation = enqueue(transaction, change, context);
       local = addLocalChange(local, operation);
     }
     if (count > 0) recordChange(transaction.history, { change: kind, before, after: local }, context);
   }
   if (recorded + returned > 0) transaction.snapshots.setLocal(licenseKey, local);
   return done({ ...snapshot, local });
+}
+
+/** The id of a use of a device. It has the latest possible time, because the device does not say when the use was. */
+function idOfUse({ digest }: Context, name: string): string {
+  const hash = digest(name);
+  return `ffffffff-ffff-7${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`;
 }
 
 /**

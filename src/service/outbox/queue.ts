@@ -152,9 +152,9 @@ export function licenseKeysOf(operations: readonly Operation[]): Iterable<string
   return new Set(operations.filter(({ kind }) => isLicenseKind(kind)).map(({ subject }) => subject));
 }
 
-/** A change to deliver. `id`: the id that an agent below has given it. */
+/** A change to deliver. `id`: the id that an agent below or a device has given it. `maybeApplied`: it may have been sent before. */
 type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productId'> &
-  Partial<Pick<Operation, 'id' | 'seenEnabled' | 'payload'>>;
+  Partial<Pick<Operation, 'id' | 'seenEnabled' | 'payload'> & { maybeApplied: boolean }>;
 
 /** Refuses changes above `sync.max_pending` waiting operations: an accepted operation is never dropped for space. */
 export function refuseWhenFull(transaction: Transaction, maxPending: number, changes = 1): Result<null> {
@@ -168,7 +168,7 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number, cha
 /** Adds an operation at the end of its queue. If it is alone there, it is due at once. */
 export function enqueue(
   { operations, trace }: Transaction,
-  { id, kind, subject, productId, seenEnabled = null, payload = null }: NewOperation,
+  { id, kind, subject, productId, seenEnabled = null, payload = null, maybeApplied = false }: NewOperation,
   { now, monotonic, random, actor, requestId }: Context,
 ): Operation {
   const isHead = queueOf[kind] !== 'order' && operations.isIdle(subject, queueOf[kind]);
@@ -189,7 +189,7 @@ export function enqueue(
     lastError: null,
     seenEnabled,
     payload,
-    progress: { state: 'pending', maybeApplied: false },
+    progress: { state: 'pending', maybeApplied },
   });
   trace.add(traced('queued', operation));
   return operation;

@@ -181,7 +181,9 @@ export class FakeIssuer implements AsyncDisposable {
   /** The store is that of an earlier backup, in which the device is unknown. */
   forget(device: HeldDevice): void {
     const activation = this.activation(device);
-    const { store } = this.authority;
+    const { store, license } = this.authority;
+    const { recorded, returned } = activation.uses;
+    store.licenses.setState({ ...license, uses: license.uses - recorded + returned });
     store.activations.put({ ...activation, seq: 0, digest: '', uses: { recorded: 0, returned: 0 }, rev: 1 });
   }
 
