@@ -2,6 +2,7 @@
  * `npm run bench` measures Latchkey as ratios to reference servers that are measured in the same rounds. Every server
  * and every load generator is a process on loopback.
  */
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -9,8 +10,8 @@ import { parseArgs } from 'node:util';
 import { Bench, fullEffort, quickEffort } from './bench.ts';
 import { hasWrk } from './load/wrk.ts';
 import { buildWhereStale, isFresh, isThere, root, type Form } from './program.ts';
-import { textLine, withTable } from './table.ts';
-import type { Row, Theme } from './theme.ts';
+import { textLine, withTable, type ThemeRow } from './table.ts';
+import type { Theme } from './theme.ts';
 import { themes } from './themes/all.ts';
 
 const resultFile = join(root, 'dist/bench/results.json');
@@ -50,6 +51,7 @@ async function run(form: Form, chosen: readonly Theme[]): Promise<number> {
   if (!isThere(form)) throw new Error(`There is no ${form}: see package.json, build:${form}`);
   const about = {
     at: new Date().toISOString(),
+    commit: commit(),
     machine: machine(),
     form,
     quick: values.quick,
@@ -68,7 +70,7 @@ async function run(form: Form, chosen: readonly Theme[]): Promise<number> {
   return failed ? 1 : 0;
 }
 
-type Measurement = { rows: (Row & { theme: string })[]; failed: boolean };
+type Measurement = { rows: ThemeRow[]; failed: boolean };
 
 async function measure(form: Form, chosen: readonly Theme[]): Promise<Measurement> {
   await using bench = new Bench(form, values.quick ? quickEffort : fullEffort);
@@ -89,16 +91,30 @@ async function measure(form: Form, chosen: readonly Theme[]): Promise<Measuremen
   return { rows, failed };
 }
 
-type About = { machine: string; form: Form; loadGenerator: string; loadAverage: number };
+type About = {
+  at: string;
+  commit: string;
+  machine: string;
+  form: Form;
+  loadGenerator: string;
+  loadAverage: number;
+};
 
-/** The machine and the form, and whether other programs ran, which affects every figure. */
-function headingOf({ machine: where, form, loadAverage }: About): string {
-  const beside = loadAverage > 1 ? `, while other programs ran (load average ${loadAverage.toFixed(1)})` : '';
-  return `${where}; ${form}${beside}`;
+/** The commit, the date, the machine and the form, and whether other programs ran, which affects every figure. */
+function headingOf({
+  at,
+  commit: revision,
+  machine: where,
+  form,
+  loadGenerator,
+  loadAverage,
+}: About): string {
+  const others = loadAverage > 1 ? `, while other programs ran (load average ${loadAverage.toFixed(1)})` : '';
+  return `Commit ${revision}, ${at.slice(0, 10)}, ${where}; ${form}; TCP load by ${loadGenerator}${others}`;
 }
 
 function headOf(about: About): string {
-  const lines = [headingOf(about), `TCP load by ${about.loadGenerator}`];
+  const lines = [headingOf(about)];
   if (about.form === 'build' && isThere('executable') && !isFresh('executable')) {
     lines.push('The executable is older than the sources, and not measured: npm run build:executable');
   }
@@ -117,6 +133,18 @@ function chosenThemes(names: readonly string[]): readonly Theme[] {
     if (theme === undefined) throw new Error(`There is no theme ${name}.\n${help}`);
     return theme;
   });
+}
+
+/** The short name of the commit, and whether the source has changes that are not in the commit. */
+function commit(): string {
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+  try {
+    const changes = git('status', '--porcelain', '--', 'src', 'package-lock.json');
+    return `${git('rev-parse', '--short=8', 'HEAD')}${changes === '' ? '' : ' with changes'}`;
+  } catch {
+    return 'unknown';
+  }
 }
 
 function machine(): string {

@@ -26,10 +26,13 @@ export function textLine(row: Row): string {
 
 const marks = ['<!-- npm run bench -->', '<!-- end -->'] as const;
 
+/** A row with the name of its theme. */
+export type ThemeRow = Row & { readonly theme: string };
+
 /** Replaces the table between the two marks of a Markdown text. */
 export function withTable(
   text: string,
-  { heading, rows }: { heading: string; rows: readonly Row[] },
+  { heading, rows }: { heading: string; rows: readonly ThemeRow[] },
 ): string {
   const [before, between] = text.split(marks[0]);
   const after = between?.split(marks[1])[1];
@@ -37,19 +40,29 @@ export function withTable(
   return [before, marks[0], `\n\n${heading}:\n\n${markdownTable(rows)}\n\n`, marks[1], after].join('');
 }
 
+const columns = ['theme', 'row', 'median', 'lowest–highest', 'goal', 'result', 'measured'];
+
 /** Formats the table as prettier does. */
-function markdownTable(rows: readonly Row[]): string {
-  const withoutGoals = rows.map(cellsOf).map(([what = '', median = '', spread = '', , , last = '']) => {
-    return [what, median, spread, last];
-  });
-  const lines = [['', 'median', 'lowest–highest', 'measured'], ...withoutGoals];
-  const widths = [0, 1, 2, 3].map((column) =>
+function markdownTable(rows: readonly ThemeRow[]): string {
+  const lines = [columns, ...rows.map((row) => [row.theme, ...cellsOf(row)])];
+  const widths = columns.map((_, column) =>
     Math.max(3, ...lines.map((cells) => (cells[column] ?? '').length)),
   );
   const join = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const padded = lines.map((cells) => join(cells.map((cell, column) => cell.padEnd(widths[column] ?? 0))));
   const rule = join(widths.map((width) => '-'.repeat(width)));
   return [padded[0], rule, ...padded.slice(1)].join('\n');
+}
+
+/** The rows of the table between the two marks of a Markdown text: theme, name and result (`reached`, `missed`). */
+export function rowsInTable(text: string): { theme: string; what: string; result: string }[] {
+  const table = text.split(marks[0])[1]?.split(marks[1])[0] ?? '';
+  return table
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .slice(2)
+    .map(([, theme = '', what = '', , , , result = '']) => ({ theme, what, result }));
 }
 
 function showSource({ figure, unit, processorMicros }: Source): string {

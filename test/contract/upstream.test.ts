@@ -132,9 +132,13 @@ test.each([200, 201] as const)(
 test('an unreadable coupon is omitted from the list and reported', async () => {
   await using scene = await startHarness();
   scene.server.addCoupon({ code: 'ODD', percent_off: 5, amount_off: 5 });
+  scene.server.addCoupon({ code: 'GOOD', percent_off: 5 });
   expect(await scene.client.listCoupons({ limit: 10, offset: 0 }, never())).toMatchObject({
-    outcome: 'ambiguous',
-    detail: expect.stringContaining('data.coupons, id 1: amount_off: '),
+    outcome: 'applied',
+    value: {
+      coupons: [{ code: 'GOOD' }],
+      unreadable: [{ id: 1, code: 'ODD', fault: expect.stringContaining('amount_off: ') as string }],
+    },
   });
 });
 

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { output } from '../bench/process.ts';
+import { rowsInTable, type ThemeRow } from '../bench/table.ts';
 import type { Row } from '../bench/theme.ts';
 import { themes } from '../bench/themes/all.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -17,13 +18,28 @@ it('the benchmark measures every theme without a failed request', { timeout: 600
   const options = ['--quick', '--form', 'source', '--json', json, '--markdown', book];
   await output([process.execPath, main, ...names, ...options]);
 
-  const { rows } = JSON.parse(readFileSync(json, 'utf8')) as { rows: (Row & { theme: string })[] };
+  const { rows } = JSON.parse(readFileSync(json, 'utf8')) as { rows: ThemeRow[] };
   expect([...new Set(rows.map(({ theme }) => theme))]).toEqual(names);
   expect(rows.filter((row) => !isWhole(row))).toEqual([]);
   const text = readFileSync(book, 'utf8');
-  expect(text).toMatch(/^before\n\n<!--.+\| median.+-->\n\nafter\n$/s);
-  for (const { what } of rows) expect(text).toContain(`| ${what} `);
+  expect(text).toMatch(/^before\n\n<!--.+\nCommit [0-9a-f]{8}.+\| median.+-->\n\nafter\n$/s);
+  expect(rowsInTable(text).map(({ what }) => what)).toEqual(rows.map(({ what }) => what));
+
+  const extra = new Set(themes.filter(({ isExtra }) => isExtra).map(({ name }) => name));
+  const published = rowsInTable(readFileSync(join(main, '../README.md'), 'utf8'));
+  expect(
+    kindsOf(published),
+    'test/bench/README.md: run npm run bench -- --markdown test/bench/README.md',
+  ).toEqual(kindsOf(rows.filter(({ theme }) => !extra.has(theme))));
 });
+
+/** The theme and the name of each row, without numbers and forms, which differ between runs. */
+function kindsOf(rows: readonly { theme: string; what: string }[]): string[] {
+  const kinds = rows.map(({ theme, what }) => {
+    return `${theme}: ${what.replaceAll(/[\d,]+/g, 'N').replaceAll(/\b(build|executable|source)\b/g, 'FORM')}`;
+  });
+  return [...new Set(kinds)];
+}
 
 /** A row has figures, or a note that says why they are missing. */
 function isWhole({ figure, note }: Row): boolean {

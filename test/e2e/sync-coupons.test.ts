@@ -66,6 +66,19 @@ test.concurrent(
 );
 
 test.concurrent(
+  'one odd coupon at the store leaves the list of the others, which says that one is left out',
+  async () => {
+    await using harness = await startAgentHarness();
+    const { agent, upstream } = harness;
+    upstream.addCoupon({ code: 'ODD', percent_off: 5, amount_off: 5 });
+    upstream.addCoupon({ code: 'SPRING', percent_off: 10 });
+    const answer = await listCoupons(agent);
+    expect([answer.status, answer.headers['latchkey-left-out']]).toEqual([200, '1']);
+    expect(await listedCodes(agent)).toEqual(['SPRING']);
+  },
+);
+
+test.concurrent(
   'a stale coupon mirror is refreshed in the background, and drops a coupon only when the coupon itself is 404',
   async () => {
     const freshness = { fresh: '50ms', stale: '1h', grace: '2h' };

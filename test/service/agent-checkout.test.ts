@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { Cart } from '../../src/domain/checkout/quote.ts';
 import { agentCheckoutService } from '../../src/service/agent/checkout.ts';
+import type { CouponPage } from '../../src/service/ports.ts';
 import type { CheckoutService } from '../../src/service/services.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { createManualHarness, never, type ManualHarness } from '../support/harness/manual-harness.ts';
@@ -31,12 +32,16 @@ async function mirror(harness: ManualHarness, ...coupons: readonly Coupon[]): Pr
 
 /** Answers the list that is waiting upstream. */
 async function listed(harness: ManualHarness, ...coupons: readonly Coupon[]): Promise<void> {
+  await listedWith(harness, { coupons, unreadable: [] });
+}
+
+async function listedWith(harness: ManualHarness, value: CouponPage): Promise<void> {
   await harness.time.settle();
   const [request, ...others] = harness.arrivedCoupons.splice(0);
   if (request?.kind !== 'list' || others.length > 0) throw new Error('no list has arrived alone');
   await request.answer({
     outcome: 'applied',
-    value: { coupons, unreadable: [] },
+    value,
     confirmedAt: harness.clock.now(),
     isCached: false,
   });
@@ -49,6 +54,25 @@ function quote(harness: ManualHarness, cart: Cart = buildCart({})) {
 function redeem(harness: ManualHarness, order: string, cart: Cart = buildCart({})) {
   return checkout(harness).redeem({ accountId, order, cart }, asked, never);
 }
+
+it('one odd coupon at the store leaves the quotes of the others, and its own quote says why', async () => {
+  await using harness = await createManualHarness();
+  const good = buildCoupon({ id: 7 });
+  const odd = { id: 8, code: 'Odd', fault: 'coupon_type: Invalid option' };
+  const quoted = quote(harness);
+  await listedWith(harness, { coupons: [good], unreadable: [odd] });
+  expect(valueOf(await quoted).quote).toMatchObject({ couponId: 7, reasons: [] });
+  // The second answer comes without another list.
+  for (const code of ['ODD', 'odd']) {
+    const refused = await quote(harness, { ...buildCart({}), code });
+    expect(refusalOf(refused)).toBe('upstream_unreachable');
+    const why = 'The upstream has a coupon with this code that cannot be read: coupon_type: Invalid option';
+    expect(JSON.stringify(refused)).toContain(why);
+  }
+  expect(valueOf(await quote(harness, { ...buildCart({}), code: 'NONE' })).quote.reasons).toEqual([
+    'unknown_code',
+  ]);
+});
 
 it('a pasted coupon code is quoted and redeemed as the coupon with that code', async () => {
   await using harness = await createManualHarness();

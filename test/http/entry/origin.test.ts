@@ -55,6 +55,7 @@ describe('a page of an allowed origin', () => {
         'Latchkey-Freshness',
         'Latchkey-Grace-Until',
         'Latchkey-Instance',
+        'Latchkey-Left-Out',
         'Latchkey-Pending',
         'Link',
         'Location',
