@@ -64,9 +64,10 @@ test('there is something of everything that is looked at in the guides', () => {
   const all = guides.map(readExample).join('\n');
   const looks = [linksIn, citationsIn, blocksOfShell, blocksOfYaml, commandsInSentences, settingsIn, wordsIn];
   for (const look of looks) expect(look(all).length, look.name).toBeGreaterThan(2);
-  // test/e2e/existing-software/readme.test.ts and test/e2e/lease-guide.test.ts run the programs.
+  // test/e2e/existing-software/readme.test.ts and test/e2e/lease-guide.test.ts run the programs;
+  // test/lease-vectors-reference.test.ts compares the documents.
   const languages = [...all.matchAll(/^ *```(\w+)$/gm)].map(([, language]) => language);
-  expect(new Set(languages)).toEqual(new Set(['sh', 'yaml', 'js', 'ts', 'text']));
+  expect(new Set(languages)).toEqual(new Set(['sh', 'yaml', 'js', 'json', 'ts', 'text']));
 });
 
 describe.each(guides)('%s', (path) => {

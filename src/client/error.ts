@@ -141,8 +141,10 @@ export type LeaseErrorCode =
   | 'wrong_issuer'
   | 'wrong_product'
   | 'wrong_license'
-  /** Another device has signed the proof. */
+  /** The document is about another device, or another device has signed the proof. */
   | 'wrong_device'
+  /** The notice is about another activation than the lease that the program has. */
+  | 'wrong_activation'
   /** The nonce of the program was not signed: the answer may be a recorded one. */
   | 'wrong_nonce'
   /** The key that has signed is not known. */

@@ -40,7 +40,7 @@ export interface LeaseDocuments {
   readonly notice?: string | null | undefined;
   /** The key statement. */
   readonly keys: string;
-  /** Proves that the sender has the key of the device that the lease names. */
+  /** Proves that the sender has the key of the device that the lease or the notice names. */
   readonly proof?: string | null | undefined;
 }
 
@@ -48,8 +48,12 @@ export interface LeaseDocuments {
 export interface LeaseCheck extends LeaseTrust, LeaseDocuments {
   /** As the user has typed it in. */
   readonly licenseKey: string;
-  /** The nonce that the program has sent. Without a nonce, a recorded answer is accepted until the lease expires. */
+  /** The nonce that the program has sent. Without a nonce, a recorded lease is accepted until it expires, and a recorded notice for ever. */
   readonly nonce?: string | null | undefined;
+  /** The `device` of an earlier verdict, if the program has stored it: what is about another device is then refused. */
+  readonly device?: string | null | undefined;
+  /** The `activationId` of the lease that the program has, if it has stored it: a notice about another activation is then refused. */
+  readonly activationId?: string | null | undefined;
   /** A date, or epoch ms. Default: the system clock. */
   readonly now?: Date | number | undefined;
 }
@@ -57,6 +61,8 @@ export interface LeaseCheck extends LeaseTrust, LeaseDocuments {
 /** A signed document: which one it is, and which keys have signed it. */
 interface SignedAnswer {
   readonly activationId: string;
+  /** The thumbprint (RFC 7638) of the key of the device. */
+  readonly device: string;
   readonly issuedAt: Date;
   /** A later document of the same activation has a higher number. */
   readonly rev: number;
@@ -80,7 +86,7 @@ export interface ValidLease extends SignedAnswer {
 const noticeStates = ['disabled', 'ended', 'blocked', 'replaced'] as const;
 
 /**
- * The issuer has signed that there is no lease.
+ * The issuer has signed that this device has no lease.
  *
  * - `disabled`: the license was disabled, or its purchase refunded.
  * - `ended`: this device has given its seat back.
@@ -156,7 +162,7 @@ export function readDocuments(body: unknown): LeaseDocuments | null {
 export function verifyLease(check: LeaseCheck): ValidLease | SignedRefusal {
   const roots = checkTrust(check);
   const nowMs = checkNow(check.now);
-  checkNonceOption(check);
+  checkTexts(check);
   const spellings = spellingsOf(check.licenseKey);
   const statement = readStatement(check, roots);
   const { lease = null, notice = null } = check;
@@ -218,7 +224,7 @@ function readLease(
   return {
     verdict: 'valid',
     license,
-    ...readAnswer(document, statement),
+    ...readAnswer(document, check, statement),
     expiresAt,
     refreshAt: readTime(document, 'refresh_at'),
     seats: readSeats(document),
@@ -232,7 +238,13 @@ function readNotice(check: LeaseCheck, statement: Statement, spellings: readonly
   checkLicenseKey(document, document.claims['license_key'], spellings);
   const reason = noticeStates.find((state) => state === document.claims['state']);
   if (reason === undefined) throw malformed(document, 'state');
-  return { verdict: 'refused', reason, isSigned: true, ...readAnswer(document, statement) };
+  const answer = readAnswer(document, check, statement);
+  // A notice about another activation ends no lease of this one.
+  if (!isExpected(answer.activationId, check.activationId)) {
+    throw fault('wrong_activation', 'The notice is about another activation of the license.');
+  }
+  checkNonce(check, document);
+  return { verdict: 'refused', reason, isSigned: true, ...answer };
 }
 
 /** Checks that a key of the statement has signed a document, and that the document ends before the key. */
@@ -254,23 +266,23 @@ function checkIssued(document: SignedDocument, check: LeaseCheck, statement: Sta
 /** Says who has signed the nonce. Throws if the program has sent a nonce, and the nonce is not signed. */
 function checkNonce(
   { nonce, proof, product }: LeaseCheck,
-  lease: SignedDocument,
+  { name, claims, signed }: SignedDocument,
 ): ValidLease['nonceSignedBy'] {
   if (nonce === undefined || nonce === null) return null;
-  const isSignedByIssuer = lease.claims['nonce'] === nonce;
+  const isSignedByIssuer = claims['nonce'] === nonce;
   if (proof === undefined || proof === null) {
     if (isSignedByIssuer) return 'issuer';
     throw fault('wrong_nonce', 'There is no proof for the nonce: the answer may be a recorded one.');
   }
   const document = parseDocument('proof', proof, 'latchkey-proof+jwt');
   const device = document.jwk;
-  if (device === null || thumbprintOf(device) !== member(lease.claims['cnf'], 'jkt')) {
-    throw fault('wrong_device', 'The proof is signed by another device than the lease names.');
+  if (device === null || thumbprintOf(device) !== member(claims['cnf'], 'jkt')) {
+    throw fault('wrong_device', `The proof is signed by another device than the ${name} names.`);
   }
   checkSignature(document, device);
   checkText(document, 'aud', product, 'wrong_product');
   checkText(document, 'nonce', nonce, 'wrong_nonce');
-  checkText(document, 'lease_hash', sha256(lease.signed), 'wrong_nonce');
+  checkText(document, 'lease_hash', sha256(signed), 'wrong_nonce');
   return isSignedByIssuer ? 'issuer' : 'device';
 }
 
@@ -279,15 +291,25 @@ function checkLicenseKey(document: SignedDocument, licenseKey: unknown, spelling
   throw fault('wrong_license', `The ${document.name} is for another license key.`);
 }
 
-function readAnswer(document: SignedDocument, { version }: Statement): SignedAnswer {
-  const activationId = document.claims['sub'];
+function readAnswer(document: SignedDocument, check: LeaseCheck, { version }: Statement): SignedAnswer {
+  const [activationId, device] = [document.claims['sub'], member(document.claims['cnf'], 'jkt')];
   if (typeof activationId !== 'string') throw malformed(document, 'sub');
+  if (typeof device !== 'string') throw malformed(document, 'cnf');
+  if (!isExpected(device, check.device)) {
+    throw fault('wrong_device', `The ${document.name} is about another device.`);
+  }
   return {
     activationId,
+    device,
     issuedAt: readTime(document, 'issued_at'),
     rev: readCount(document, 'rev'),
     keysVersion: version,
   };
+}
+
+/** Whether a value is the one that the program expects, if it expects one. */
+function isExpected(value: string, expected: string | null | undefined): boolean {
+  return (expected ?? value) === value;
 }
 
 function readSeats(document: SignedDocument): ValidLease['seats'] {
@@ -344,12 +366,14 @@ export function checkNow(now: unknown = Date.now()): number {
   throw new ConfigurationError('now must be a valid Date or a number of ms since 1970.');
 }
 
-function checkNonceOption({ nonce = null, proof = null }: LeaseCheck): void {
-  if (nonce === null && proof !== null) {
-    throw new ConfigurationError('A proof needs the nonce that it was asked for.');
+function checkTexts(check: LeaseCheck): void {
+  for (const name of ['nonce', 'device', 'activationId'] as const) {
+    const value: unknown = check[name] ?? null;
+    if (value === null || (typeof value === 'string' && value !== '')) continue;
+    throw new ConfigurationError(`${name} must be a text that is not empty.`);
   }
-  if (nonce !== null && (typeof nonce !== 'string' || nonce === '')) {
-    throw new ConfigurationError('nonce must be a text that is not empty.');
+  if ((check.nonce ?? null) === null && (check.proof ?? null) !== null) {
+    throw new ConfigurationError('A proof needs the nonce that it was asked for.');
   }
 }
 

@@ -108,9 +108,9 @@ export class Holder implements LeaseHolder, HeldLicenses {
     const statement = heldStatement(this.#parts.reader);
     if (document === null || statement === null) return noLease();
     const { text, kind } = document;
-    if (kind === 'notice') return done({ notice: text, keys: statement.text });
     const proof = nonce === null ? null : await this.#parts.documents.prove({ text, productKey }, nonce);
-    return done({ lease: text, proof, keys: statement.text });
+    const proven = { proof, keys: statement.text };
+    return done(kind === 'notice' ? { notice: text, ...proven } : { lease: text, ...proven });
   }
 
   async requestFile(asked: Parameters<LeaseHolder['requestFile']>[0]): Promise<Result<string>> {

@@ -63,10 +63,9 @@ export class DeviceDocuments {
     return await signDocument('request', serializeRequest(request, this.#issuer, jti), this.#device);
   }
 
-  /** Proves to a program that asks with a nonce that this process has the key that the lease names. */
-  async prove(lease: { text: string; productKey: string }, nonce: string): Promise<string> {
-    const leaseHash = signedPartDigest(lease.text, 'base64url');
-    const claims = serializeProof({ productKey: lease.productKey, nonce, leaseHash });
+  /** Proves to a program that asks with a nonce that this process has the key that the lease or the notice names. */
+  async prove({ text, productKey }: { text: string; productKey: string }, nonce: string): Promise<string> {
+    const claims = serializeProof({ productKey, nonce, leaseHash: signedPartDigest(text, 'base64url') });
     return await signDocument('proof', claims, this.#device);
   }
 

@@ -4,7 +4,7 @@ import { ConfigurationError, LeaseError, verifyLease, type LeaseCheck } from '..
 import { makeLeaseVectors, type LeaseVector } from '../support/lease/vectors.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
-const made = makeLeaseVectors(now);
+const made = makeLeaseVectors();
 const { vectors, ...trust } = made;
 const nonce = 'a-nonce-of-this-program';
 
@@ -74,9 +74,10 @@ it('a valid lease gives the license, the dates, the seats and the version of the
       date: new Date('2026-02-22T10:00:00Z'),
     },
     activationId: 'activation-1',
+    device: expect.stringMatching(/^[\w-]{43}$/) as string,
     issuedAt: new Date('2026-03-01T12:00:00Z'),
     refreshAt: new Date('2026-03-02T12:00:00Z'),
-    expiresAt: new Date('2026-03-31T12:00:00Z'),
+    expiresAt: new Date('2100-01-01T00:00:00Z'),
     rev: now,
     seats: { limit: 3, taken: 1 },
     keysVersion: 3,
@@ -90,6 +91,7 @@ it('a notice gives its state, the date and the version of the keys', () => {
     reason: 'disabled',
     isSigned: true,
     activationId: 'activation-1',
+    device: expect.stringMatching(/^[\w-]{43}$/) as string,
     issuedAt: new Date('2026-03-01T12:00:00Z'),
     rev: now,
     keysVersion: 3,
@@ -107,7 +109,7 @@ it('a lease without a nonce is valid for a program that sends none', () => {
 });
 
 it('a lease is valid until the millisecond in which it expires, by the clock of the program', () => {
-  const end = Date.parse('2026-03-31T12:00:00Z');
+  const end = Date.parse('2100-01-01T00:00:00Z');
   expect(conclude({ ...valid, now: end - 1 })).toBe('valid');
   expect(conclude({ ...valid, now: end })).toBe('expired');
   expect(conclude({ ...valid, now: new Date(end) })).toBe('expired');
@@ -181,8 +183,21 @@ it('no document is accepted in place of another', () => {
   }
 });
 
+it('a program that has stored its device and its activation refuses a notice about another one', () => {
+  const { activationId, device } = verifyLease(valid);
+  const file = { ...disabled, nonce: undefined, proof: undefined };
+  expect(conclude({ ...file, activationId, device })).toBe('disabled');
+  expect(conclude({ ...file, activationId: 'activation-2', device })).toBe('wrong_activation');
+  expect(conclude({ ...file, activationId, device: 'A'.repeat(43) })).toBe('wrong_device');
+  expect(conclude({ ...valid, activationId: 'activation-2', device })).toBe('valid');
+  expect(conclude({ ...valid, device: 'A'.repeat(43) })).toBe('wrong_device');
+  for (const nothing of [null, undefined]) {
+    expect(conclude({ ...file, activationId: nothing, device: nothing })).toBe('disabled');
+  }
+});
+
 it('documents of two vendors, or for two nonces, are never valid together', () => {
-  const other = makeLeaseVectors(now);
+  const other = makeLeaseVectors('another vendor');
   const typed = vectors[0]?.typed ?? '';
   const worlds = [made, other].flatMap((vendor) =>
     [nonce, 'another-nonce-of-the-program'].map((sent) => ({
@@ -244,6 +259,8 @@ it.each([
   ['a version below 0', { minKeysVersion: -1 }],
   ['an empty nonce', { nonce: '' }],
   ['a nonce that is no text', { nonce: 7 as unknown as string }],
+  ['an empty device', { device: '' }],
+  ['an activation that is no text', { activationId: {} as unknown as string }],
   ['a license key that is no text', { licenseKey: 7 as unknown as string }],
   ['a proof without a nonce', { nonce: undefined }],
   ['a proof that is no text without a nonce', { nonce: undefined, proof: 7 as unknown as string }],

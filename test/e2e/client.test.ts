@@ -101,7 +101,7 @@ it("leases are checked by the ES module and by the CommonJS module, also on the 
   await using home = temporaryDirectory();
   await installClient(home.path);
   const now = Date.now();
-  const { vectors, ...trust } = makeLeaseVectors(now);
+  const { vectors, ...trust } = makeLeaseVectors();
   const nonce = 'a-nonce-of-this-program';
   const checks = vectors.map(({ answer, typed, expected }) => ({
     ...trust,

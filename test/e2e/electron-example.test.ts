@@ -75,7 +75,7 @@ it('the Electron example shows each verdict, also without an agent or with a wro
 });
 
 it('the Electron example with root keys concludes from each answer of a holder, good or bad, what it must', async () => {
-  const made = makeLeaseVectors(Date.now());
+  const made = makeLeaseVectors();
   const file = join(directory.path, 'lease.js');
   const source = readFileSync(file, 'utf8');
   expect(source.split('roots: []')).toHaveLength(2);

@@ -16,7 +16,7 @@ import { temporaryDirectory, type TemporaryDirectory } from '../support/temporar
 /* Programs with root keys compiled in, against servers that answer like a holder or like an attacker. */
 
 // The programs ask the clock of this machine.
-const made = makeLeaseVectors(Date.now());
+const made = makeLeaseVectors();
 const vectors = made.vectors.filter((each) => each.isForStrictParsers === undefined);
 /** One answer for each conclusion. */
 const samples = [...new Map(vectors.map((each) => [each.expected, each])).values()];

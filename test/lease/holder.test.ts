@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { keyPair } from '../support/builders/lease-builders.ts';
+import { LeaseError, verifyLease } from '../../src/client/index.ts';
+import { keyPair, leaseIssuer } from '../support/builders/lease-builders.ts';
 import { FakeIssuer, HeldDevice } from '../support/harness/holder-harness.ts';
-import { day, hour, key, minute, refusalOf, valueOf } from '../support/harness/service-harness.ts';
+import {
+  day,
+  hour,
+  key,
+  minute,
+  productKey,
+  refusalOf,
+  valueOf,
+} from '../support/harness/service-harness.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
 
 const open = async (
@@ -104,6 +113,25 @@ describe('a verify at a holder', () => {
 });
 
 describe('notices', () => {
+  it('a program that sends a nonce gets a notice with the proof that it is about this device', async () => {
+    await using shop = await open({ refreshMs: hour });
+    const { device, issuer } = shop;
+    await device.verify();
+    await issuer.authority.setEnabled(false);
+    await issuer.time.advance(2 * hour);
+    await device.renew();
+    const nonce = 'AAAAAAAAAAAAAAAAAAAAAA';
+    const asked = { licenseKey: key, productKey, nonce, waitMs: 0 };
+    const shown = valueOf(await device.holder.show(asked, device.signal));
+    const trust = { issuer: leaseIssuer, product: productKey, roots: [issuer.root.jwk] };
+    const check = { ...trust, ...shown, licenseKey: key, nonce };
+    expect(verifyLease(check)).toMatchObject({ reason: 'disabled', device: device.device.kid });
+    expect(() => verifyLease({ ...check, nonce: 'BBBBBBBBBBBBBBBBBBBBBB' })).toThrow(LeaseError);
+    expect(() => verifyLease({ ...check, proof: null })).toThrow(LeaseError);
+    const unasked = valueOf(await device.holder.show({ ...asked, nonce: null }, device.signal));
+    expect(unasked).toMatchObject({ proof: null });
+  });
+
   it('a disabled license is answered as disabled for good, until there is a newer lease', async () => {
     await using shop = await open({ refreshMs: hour });
     const { device, issuer } = shop;

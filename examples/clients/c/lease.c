@@ -149,11 +149,11 @@ static int is_same_key(const char *stored, const char *typed) {
   return (is_usual ? strncasecmp(stored, typed, length) : strncmp(stored, typed, length)) == 0;
 }
 
-/* The device that the lease names has signed the nonce: this is no recorded answer. */
-static int is_proven(const char *proof, const char *lease, const char *device, const char *nonce) {
+/* The device that the document names has signed the nonce: this is no recorded answer, and none for another device. */
+static int is_proven(const char *proof, const char *document, const char *device, const char *nonce) {
   char hash[hash_size];
   double unused;
-  sha256(lease, (size_t)(strrchr(lease, '.') - lease), hash);
+  sha256(document, (size_t)(strrchr(document, '.') - document), hash);
   cJSON *claims = open_document(proof, "latchkey-proof+jwt", (known){NULL, device}, &unused);
   const int is_right = is(claims, "aud", lease_product) && is(claims, "nonce", nonce) && is(claims, "lease_hash", hash);
   cJSON_Delete(claims);
@@ -172,15 +172,19 @@ static const char *notice_verdict(const cJSON *notice, const char *license_key, 
 
 const char *lease_check(const cJSON *answer, const char *license_key, const char *nonce, double seen_version,
                         double *version, const char **reason) {
+  *version = 0;
+  *reason = "this program must pass a license key, a nonce, and a version of 0 or above";
+  if (license_key == NULL || nonce == NULL || *nonce == 0 || !(seen_version >= 0)) return NULL;
   const char *verdict = NULL, *lease = text(answer, "lease");
   const int is_lease = *lease != 0;
+  const char *document = is_lease ? lease : text(answer, "notice");
   double not_after = 0;
   cJSON *claims = NULL, *statement = open_document(text(answer, "keys"), "latchkey-keys+jwt", (known){NULL, NULL}, &not_after);
   *version = number(statement, "version");
   *reason = "no root key has signed the key statement, or it is older than one that was seen";
   if (is(statement, "iss", issuer) && *version >= min_keys_version && *version >= seen_version) {
     const char *typ = is_lease ? "latchkey-lease+jwt" : "latchkey-notice+jwt";
-    claims = open_document(is_lease ? lease : text(answer, "notice"), typ, (known){statement, NULL}, &not_after);
+    claims = open_document(document, typ, (known){statement, NULL}, &not_after);
     *reason = "no key of the issuer has signed it, or it is valid for longer than its key";
   }
   const double until = number(claims, is_lease ? "exp" : "issued_at");
@@ -194,10 +198,12 @@ const char *lease_check(const cJSON *answer, const char *license_key, const char
       *reason = "the lease is for another product or another license key";
     else if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(license, "enabled")) || (double)time(NULL) >= until)
       *reason = "the lease has expired";
-    else if ((*proof != 0 || !is(claims, "nonce", nonce)) && !is_proven(proof, lease, device, nonce))
-      *reason = "the device has not signed the nonce: the answer may be a recorded one";
     else
       verdict = "valid";
+    if (verdict != NULL && (*proof != 0 || !is(claims, "nonce", nonce)) && !is_proven(proof, document, device, nonce)) {
+      *reason = "the device has not signed the nonce: the answer may be a recorded one, or one for another device";
+      verdict = NULL;
+    }
   }
   cJSON_Delete(claims);
   cJSON_Delete(statement);

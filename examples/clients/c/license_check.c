@@ -109,7 +109,7 @@ static const char *leased(const char *key) {
   double seen = 0, version = 0;
   FILE *file = fopen(path, "r");
   if (file != NULL) {
-    if (fscanf(file, "%lf", &seen) != 1) seen = 0;
+    if (fscanf(file, "%lf", &seen) != 1 || !(seen >= 0)) seen = 0;
     fclose(file);
   }
   cJSON *answer;

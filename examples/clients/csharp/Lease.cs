@@ -33,6 +33,7 @@ public static class Lease
     /// <summary>Gives the verdict of an answer, and the version of its keys.</summary>
     public static string Check(XmlDocument answer, string licenseKey, string nonce, long seenVersion, out long version)
     {
+        if (licenseKey == null || string.IsNullOrEmpty(nonce)) throw new ArgumentException("licenseKey and nonce must be texts, and nonce not empty");
         XmlNode signedBy;
         var statement = Open(Text(answer, "data/keys"), "latchkey-keys+jwt", header => Roots
             .Select(root => Key("EC", "P-256", root[0], root[1])).FirstOrDefault(key => Thumbprint(key) == Text(header, "kid")), out signedBy);
@@ -51,28 +52,25 @@ public static class Lease
         licenseKey = licenseKey.Trim();
         if (Generated.IsMatch(licenseKey)) licenseKey = licenseKey.ToUpperInvariant();
         Ensure(Text(claims, isLease ? "license/license_key" : "license_key") == licenseKey, "it is for another license key");
-        if (!isLease)
-        {
-            Ensure(States.Contains(Text(claims, "state")), "the notice has another state");
-            return "refused: " + Text(claims, "state");
-        }
-        Ensure(Text(claims, "aud") == Product, "the lease is for another product");
-        Ensure(DateTimeOffset.UtcNow.ToUnixTimeSeconds() < until, "the lease has expired");
-        Ensure(claims.SelectSingleNode("/root/license/enabled[@type='boolean' and .='true']") != null, "the license is not enabled");
+        Ensure(isLease || States.Contains(Text(claims, "state")), "the notice has another state");
+        Ensure(!isLease || Text(claims, "aud") == Product, "the lease is for another product");
+        Ensure(!isLease || DateTimeOffset.UtcNow.ToUnixTimeSeconds() < until, "the lease has expired");
+        var enabled = claims.SelectSingleNode("/root/license/enabled[@type='boolean' and .='true']");
+        Ensure(!isLease || enabled != null, "the license is not enabled");
         if (Text(claims, "nonce") != nonce || Text(answer, "data/proof") != null)
             CheckProof(Text(answer, "data/proof"), signed, Text(claims, "cnf/jkt"), nonce);
-        return "valid";
+        return isLease ? "valid" : "refused: " + Text(claims, "state");
     }
 
-    /// <summary>The device that the lease names has signed the nonce: this is no recorded answer.</summary>
-    static void CheckProof(string proof, string lease, string device, string nonce)
+    /// <summary>The device that the document names has signed the nonce: this is no recorded answer, and none for another device.</summary>
+    static void CheckProof(string proof, string document, string device, string nonce)
     {
         XmlNode signedBy;
         var claims = Open(proof, "latchkey-proof+jwt", header => header.SelectSingleNode("/root/jwk"), out signedBy);
         Ensure(signedBy.ChildNodes.Count == 4 && Thumbprint(signedBy) == device, "the proof is signed by another device");
         Ensure(Text(claims, "aud") == Product, "the proof is for another product");
         Ensure(Text(claims, "nonce") == nonce, "the proof is for another nonce");
-        Ensure(Text(claims, "lease_hash") == Sha256(lease.Substring(0, lease.LastIndexOf('.'))), "the proof is for another lease");
+        Ensure(Text(claims, "lease_hash") == Sha256(document.Substring(0, document.LastIndexOf('.'))), "the proof is for another document");
     }
 
     /// <summary>Gives the claims of a document with exactly the header of its type, and the key that has signed it.</summary>

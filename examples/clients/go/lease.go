@@ -70,6 +70,9 @@ var states = []string{"disabled", "ended", "blocked", "replaced"}
 
 // check gives the verdict of an answer, and the version of its keys. An error proves nothing: it is not a "no".
 func check(answer documents, key, nonce string, seenVersion int) (string, int, error) {
+	if nonce == "" {
+		return "", 0, errors.New("this program must pass a nonce")
+	}
 	known := []signedKey{}
 	for _, root := range roots {
 		known = append(known, signedKey{Jwk: root})
@@ -88,8 +91,11 @@ func check(answer documents, key, nonce string, seenVersion int) (string, int, e
 	}
 	if answer.Lease == "" {
 		notice, by, err := open(answer.Notice, "latchkey-notice+jwt", signing, jwt.WithIssuer(issuer))
-		if err == nil && (notice.LicenseKey != key || notice.IssuedAt > by.NotAfter || !slices.Contains(states, notice.State)) {
-			err = errors.New("the notice is for another license key, too long, or has another state")
+		if err == nil && (notice.LicenseKey != key || notice.IssuedAt < 1 || notice.IssuedAt > by.NotAfter || !slices.Contains(states, notice.State)) {
+			err = errors.New("the notice is for another license key, has another state, or was issued after the end of its key")
+		}
+		if err == nil {
+			err = checkProof(answer.Proof, answer.Notice, notice.Cnf.Jkt, nonce)
 		}
 		if err != nil {
 			return "", 0, err
@@ -110,14 +116,15 @@ func check(answer documents, key, nonce string, seenVersion int) (string, int, e
 	return "valid", statement.Version, err
 }
 
-// checkProof: the device that the lease names has signed the nonce, so that this is no recorded answer.
-func checkProof(proof, lease, device, nonce string) error {
+// checkProof: the device that the document names has signed the nonce, so that this is no recorded answer, and none for
+// another device.
+func checkProof(proof, document, device, nonce string) error {
 	signed, _, err := open(proof, "latchkey-proof+jwt", ofDevice(device), jwt.WithAudience(product))
 	if err != nil {
 		return err
 	}
-	if signed.Nonce != nonce || signed.LeaseHash != hash(lease[:strings.LastIndex(lease, ".")]) {
-		return errors.New("the proof is for another nonce or another lease")
+	if signed.Nonce != nonce || signed.LeaseHash != hash(document[:strings.LastIndex(document, ".")]) {
+		return errors.New("the proof is for another nonce or another document")
 	}
 	return nil
 }

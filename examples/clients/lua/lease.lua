@@ -92,18 +92,21 @@ local function named(keys)
   end
 end
 
--- The device that the lease names has signed the nonce: this is no recorded answer.
+-- The device that the document names has signed the nonce: this is no recorded answer, and none for another device.
 local function check_proof(proof, document, device, nonce)
   local claims = open(proof, "latchkey-proof+jwt", function(header)
     return size(header.jwk) == 4 and thumbprint(header.jwk) == device and { jwk = header.jwk }
   end)
   ensure(claims.aud == lease.product, "the proof is for another product")
   ensure(claims.nonce == nonce, "the proof is for another nonce")
-  ensure(claims.lease_hash == sha256(document:match("^(.*)%.")), "the proof is for another lease")
+  ensure(claims.lease_hash == sha256(document:match("^(.*)%.")), "the proof is for another document")
 end
 
 -- Gives the verdict of an answer, and the version of its keys.
 function lease.check(answer, license_key, nonce, seen_version)
+  assert(type(license_key) == "string", "license_key must be a text")
+  assert(type(nonce) == "string" and nonce ~= "", "nonce must be a text that is not empty")
+  assert(math.type(seen_version) == "integer", "seen_version must be a whole number")
   local roots = {}
   for index, root in ipairs(lease.roots) do
     roots[index] = { jwk = { kty = "EC", crv = "P-256", x = root[1], y = root[2] } }
@@ -122,17 +125,14 @@ function lease.check(answer, license_key, nonce, seen_version)
   local letters = ("[A-HJ-NP-Za-hj-np-z2-9]"):rep(5)
   if license_key:match("^" .. letters .. ("%-" .. letters):rep(3) .. "$") then license_key = license_key:upper() end
   ensure((is_lease and member(claims.license, "license_key") or claims.license_key) == license_key, "it is for another license key")
-  if not is_lease then
-    ensure(states[claims.state], "the notice has another state")
-    return "refused: " .. claims.state, version
-  end
-  ensure(claims.aud == lease.product, "the lease is for another product")
-  ensure(os.time() < finish, "the lease has expired")
-  ensure(member(claims.license, "enabled") == true, "the license is not enabled")
+  ensure(is_lease or states[claims.state], "the notice has another state")
+  ensure(not is_lease or claims.aud == lease.product, "the lease is for another product")
+  ensure(not is_lease or os.time() < finish, "the lease has expired")
+  ensure(not is_lease or member(claims.license, "enabled") == true, "the license is not enabled")
   if claims.nonce ~= nonce or answer.proof then
     check_proof(answer.proof, document, member(claims.cnf, "jkt"), nonce)
   end
-  return "valid", version
+  return is_lease and "valid" or "refused: " .. claims.state, version
 end
 
 return lease

@@ -83,7 +83,7 @@ local function leased(key)
   if status == 409 and answer.code == "no_seat_left" then return "refused: no seat left" end
   -- The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
   local kept = io.open(file)
-  local seen = kept and kept:read("n") or 0
+  local seen = math.tointeger(kept and kept:read("n")) or 0
   if kept then kept:close() end
   local proven, verdict, version = pcall(lease.check, answer and answer.data, key, nonce, seen)
   if not proven then

@@ -24,6 +24,9 @@ final class NotProven extends RuntimeException
 /** Gives the verdict of an answer, and the version of its keys. */
 function checkLease(array $answer, string $licenseKey, string $nonce, int $seenVersion): array
 {
+    if ($nonce === '') {
+        throw new InvalidArgumentException('this program must pass a nonce');
+    }
     $roots = array_map(fn (array $root) => ['kty' => 'EC', 'crv' => 'P-256', 'x' => $root[0], 'y' => $root[1]], ROOTS);
     $named = array_column(array_map(fn (array $jwk) => [thumbprint($jwk), ['jwk' => $jwk]], $roots), 1, 0);
     [$statement] = openDocument($answer['keys'] ?? null, 'latchkey-keys+jwt', fn (array $header) => $named[$header['kid'] ?? ''] ?? null);
@@ -42,21 +45,19 @@ function checkLease(array $answer, string $licenseKey, string $nonce, int $seenV
     $licenseKey = preg_match(GENERATED, $licenseKey) ? strtoupper($licenseKey) : $licenseKey;
     $issuedFor = $isLease ? $claims['license']['license_key'] ?? null : $claims['license_key'] ?? null;
     ensure($issuedFor === $licenseKey, 'it is for another license key');
-    if (!$isLease) {
-        ensure(in_array($claims['state'], ['disabled', 'ended', 'blocked', 'replaced'], true), 'the notice has another state');
-        return ['refused: ' . $claims['state'], $version];
-    }
-    ensure($claims['aud'] === PRODUCT, 'the lease is for another product');
-    ensure(time() < $until, 'the lease has expired');
-    ensure(($claims['license']['enabled'] ?? null) === true, 'the license is not enabled');
+    $state = $claims['state'] ?? null;
+    ensure($isLease || in_array($state, ['disabled', 'ended', 'blocked', 'replaced'], true), 'the notice has another state');
+    ensure(!$isLease || $claims['aud'] === PRODUCT, 'the lease is for another product');
+    ensure(!$isLease || time() < $until, 'the lease has expired');
+    ensure(!$isLease || ($claims['license']['enabled'] ?? null) === true, 'the license is not enabled');
     if (($claims['nonce'] ?? null) !== $nonce || isset($answer['proof'])) {
         checkProof($answer['proof'] ?? null, $signed, $claims['cnf']['jkt'] ?? null, $nonce);
     }
-    return ['valid', $version];
+    return [$isLease ? 'valid' : "refused: $state", $version];
 }
 
-/** The device that the lease names has signed the nonce: this is no recorded answer. */
-function checkProof(?string $proof, string $lease, ?string $device, string $nonce): void
+/** The device that the document names has signed the nonce: this is no recorded answer, and none for another device. */
+function checkProof(?string $proof, string $document, ?string $device, string $nonce): void
 {
     [$claims] = openDocument($proof, 'latchkey-proof+jwt', function (array $header) use ($device) {
         $jwk = $header['jwk'] ?? null;
@@ -64,7 +65,7 @@ function checkProof(?string $proof, string $lease, ?string $device, string $nonc
     });
     ensure($claims['aud'] === PRODUCT, 'the proof is for another product');
     ensure($claims['nonce'] === $nonce, 'the proof is for another nonce');
-    ensure($claims['lease_hash'] === sha256(substr($lease, 0, strrpos($lease, '.'))), 'the proof is for another lease');
+    ensure($claims['lease_hash'] === sha256(substr($document, 0, strrpos($document, '.'))), 'the proof is for another document');
 }
 
 /** Gives the claims of a document with exactly the header of its type, and the key that has signed it. */

@@ -42,6 +42,10 @@ def opened(document, typ, key_of, **expected):
 
 def check(answer, license_key, nonce, seen_version=0):
     """The verdict, and the version of the keys, to be passed as `seen_version` the next time."""
+    if not isinstance(license_key, str) or not isinstance(nonce, str) or not nonce:
+        raise ValueError("license_key and nonce must be texts, and nonce not empty")
+    if not isinstance(seen_version, int):
+        raise ValueError("seen_version must be a whole number")
     try:
         roots = {thumbprint(root): root for root in ROOTS}
         statement = opened(answer["keys"], "latchkey-keys+jwt", roots.__getitem__, issuer=ISSUER)
@@ -59,21 +63,19 @@ def check(answer, license_key, nonce, seen_version=0):
         issued_for = claims["license"]["license_key"] if is_lease else claims["license_key"]
         if issued_for != (license_key.upper() if KEY.fullmatch(license_key) else license_key):
             raise NotProven("it is for another license key")
-        if not is_lease:
-            if claims["state"] not in ("disabled", "ended", "blocked", "replaced"):
-                raise NotProven("the notice has another state")
-            return f"refused: {claims['state']}", statement["version"]
-        if claims["license"]["enabled"] is not True:
+        if not is_lease and claims["state"] not in ("disabled", "ended", "blocked", "replaced"):
+            raise NotProven("the notice has another state")
+        if is_lease and claims["license"]["enabled"] is not True:
             raise NotProven("the license is not enabled")
         if claims.get("nonce") != nonce or "proof" in answer:
             check_proof(answer["proof"], signed, claims["cnf"]["jkt"], nonce)
-        return "valid", statement["version"]
+        return "valid" if is_lease else f"refused: {claims['state']}", statement["version"]
     except (jwt.PyJWTError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise NotProven(f"{type(error).__name__}: {error}") from error
 
 
-def check_proof(proof, lease, device, nonce):
-    """The device that the lease names has signed the nonce: this is no recorded answer."""
+def check_proof(proof, document, device, nonce):
+    """The device that the document names has signed the nonce: this is no recorded answer, and none for another device."""
 
     def key_of(jwk):
         if jwk.keys() != DEVICE or thumbprint(jwk) != device:
@@ -81,5 +83,5 @@ def check_proof(proof, lease, device, nonce):
         return jwk
 
     claims = opened(proof, "latchkey-proof+jwt", key_of, audience=PRODUCT)
-    if claims["nonce"] != nonce or claims["lease_hash"] != sha256(lease.rpartition(".")[0]):
-        raise NotProven("the proof is for another nonce or another lease")
+    if claims["nonce"] != nonce or claims["lease_hash"] != sha256(document.rpartition(".")[0]):
+        raise NotProven("the proof is for another nonce or another document")

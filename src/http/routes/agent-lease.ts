@@ -46,9 +46,8 @@ const show = route({
       const productKey = principal.tenant.productKey ?? query.productKey ?? null;
       const shown = await holder.show({ licenseKey, productKey, nonce, waitMs }, signal);
       if (!shown.ok) return shown;
-      if ('notice' in shown.value) return ok(shown.value);
-      const { lease, proof, keys } = shown.value;
-      return ok({ lease, ...(proof !== null && { proof }), keys });
+      const { proof, ...documents } = shown.value;
+      return ok({ ...documents, ...(proof !== null && { proof }) });
     }),
 });
 

@@ -54,8 +54,7 @@ export interface LeaseIssuer {
 }
 
 /** What a program gets from its holder. */
-export type ProgramAnswer =
-  { lease: string; proof: string | null; keys: string } | { notice: string; keys: string };
+export type ProgramAnswer = ({ lease: string } | { notice: string }) & { proof: string | null; keys: string };
 
 export type HeldLeaseStatus = {
   held: HeldLease;

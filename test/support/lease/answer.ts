@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { LeaseErrorCode } from '../../../src/client/error.ts';
-import { hashOf, signDraft, type Draft, type TestKey } from './documents.ts';
+import { hashOf, sha256, signDraft, type Draft, type TestKey } from './documents.ts';
 
 /* The parts of an answer of a holder, and how to change them. */
 
@@ -22,6 +21,10 @@ export const issuer = 'https://licenses.example.com';
 export const product = 'RGsF';
 export const day = 86_400;
 export const keysVersion = 3;
+/** When the documents are issued, in seconds. The programs ask the clock of their machine, which is later. */
+export const now = Date.parse('2026-03-01T12:00:00Z') / 1000;
+/** When the leases end. */
+export const end = Date.parse('2100-01-01T00:00:00Z') / 1000;
 
 /** The parts of one answer, which a vector changes. */
 export interface Parts {
@@ -36,7 +39,7 @@ export interface Keys {
   readonly root: TestKey;
   readonly otherRoot: TestKey;
   readonly signing: TestKey;
-  /** A signing key that ends before the leases. */
+  /** A signing key that has ended before the documents were issued. */
   readonly ending: TestKey;
   readonly device: TestKey;
   readonly stranger: TestKey;
@@ -44,9 +47,10 @@ export interface Keys {
 
 export function partsOf(
   { root, signing, ending, device }: Keys,
-  { licenseKey, nonce, now }: { licenseKey: string; nonce: string; now: number },
+  { licenseKey, nonce }: { licenseKey: string; nonce: string },
 ): Parts {
-  const issued = { iss: issuer, issued_at: now, rev: now * 1000 };
+  // The request that the document answers: only the holder looks at it.
+  const request = sha256(`a request for ${licenseKey}`);
   return {
     nonce,
     device,
@@ -56,8 +60,8 @@ export function partsOf(
         iss: issuer,
         version: keysVersion,
         keys: [
-          { jwk: signing.jwk, not_after: now + 400 * day },
-          { jwk: ending.jwk, not_after: now + day },
+          { jwk: signing.jwk, not_after: end + day },
+          { jwk: ending.jwk, not_after: now - day },
         ],
       },
       key: root,
@@ -68,7 +72,7 @@ export function partsOf(
         iss: issuer,
         aud: product,
         sub: 'activation-1',
-        exp: now + 30 * day,
+        exp: end,
         issued_at: now,
         refresh_at: now + day,
         rev: now * 1000,
@@ -82,29 +86,26 @@ export function partsOf(
         },
         seats: { limit: 3, taken: 1 },
         cnf: { jkt: device.kid },
-        request: requestDigest,
+        request,
       },
       key: signing,
     },
     notice: {
       header: headerOf('latchkey-notice+jwt', signing),
       claims: {
-        iss: issued.iss,
+        iss: issuer,
         sub: 'activation-1',
         license_key: licenseKey,
         state: 'disabled',
-        rev: issued.rev,
-        issued_at: issued.issued_at,
+        rev: now * 1000,
+        issued_at: now,
         cnf: { jkt: device.kid },
-        request: requestDigest,
+        request,
       },
       key: signing,
     },
   };
 }
-
-/** The digest of the request that is answered. Programs do not know the request. */
-const requestDigest = createHash('sha256').update('request').digest('base64url');
 
 export function headerOf(typ: string, { kid }: TestKey): Members {
   return { alg: 'ES256', typ, kid };
@@ -114,40 +115,45 @@ export interface Case {
   readonly name: string;
   readonly expected: Expected;
   readonly isForStrictParsers?: true;
+  readonly isTampered?: true;
   readonly typed?: (licenseKey: string) => string;
   readonly answer: (parts: Parts) => LeaseAnswer;
 }
 
-/** Changes of the parts of an answer with a lease. */
+/** Changes of the parts of an answer. */
 export interface Changes {
   readonly statement?: Draft;
   readonly lease?: Draft;
+  readonly notice?: Draft;
   readonly nonce?: string;
   readonly device?: TestKey;
   readonly proof?: (draft: Draft) => Draft;
 }
 
 /** An answer with a lease and its proof, with changes that the signers themselves have signed. */
-export function answerWith(
-  parts: Parts,
-  { proof: change, ...changes }: Changes = {},
-): Required<Omit<LeaseAnswer, 'notice'>> {
-  const { statement, lease, device, nonce } = { ...parts, ...changes };
-  const signedLease = signDraft(lease);
-  const draft = {
-    header: { alg: 'ES256', typ: 'latchkey-proof+jwt', jwk: device.jwk },
-    claims: { aud: product, nonce, lease_hash: hashOf(signedLease) },
-    key: device,
-  };
-  return {
-    lease: signedLease,
-    proof: signDraft(change?.(draft) ?? draft),
-    keys: signDraft(statement),
-  };
+export function answerWith(parts: Parts, changes: Changes = {}): Required<Omit<LeaseAnswer, 'notice'>> {
+  const changed = { ...parts, ...changes };
+  const lease = signDraft(changed.lease);
+  return { lease, proof: proofOf(lease, changed), keys: signDraft(changed.statement) };
 }
 
-export function noticeWith(parts: Parts, notice: Draft = parts.notice): LeaseAnswer {
-  return { notice: signDraft(notice), keys: signDraft(parts.statement) };
+/** An answer with a notice and its proof. */
+export function noticeWith(parts: Parts, changes: Changes = {}): Required<Omit<LeaseAnswer, 'lease'>> {
+  const changed = { ...parts, ...changes };
+  const notice = signDraft(changed.notice);
+  return { notice, proof: proofOf(notice, changed), keys: signDraft(changed.statement) };
+}
+
+function proofOf(
+  document: string,
+  { device, nonce, proof }: Pick<Parts, 'device' | 'nonce'> & Pick<Changes, 'proof'>,
+): string {
+  const draft = {
+    header: { alg: 'ES256', typ: 'latchkey-proof+jwt', jwk: device.jwk },
+    claims: { aud: product, nonce, lease_hash: hashOf(document) },
+    key: device,
+  };
+  return signDraft(proof?.(draft) ?? draft);
 }
 
 export const withClaims = (draft: Draft, claims: Members): Draft => ({

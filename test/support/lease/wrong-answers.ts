@@ -2,8 +2,10 @@ import { createHmac } from 'node:crypto';
 import type { LeaseErrorCode } from '../../../src/client/error.ts';
 import {
   answerWith,
-  day,
+  end,
   keysVersion,
+  noticeWith,
+  now,
   product,
   signedBy,
   withClaims,
@@ -18,17 +20,17 @@ import { encode, hashOf, signText, type Draft } from './documents.ts';
 
 /* Answers that are signed by somebody, and wrong. */
 
-export function wrongCases(keys: Keys, now: number): Case[] {
+export function wrongCases(keys: Keys): Case[] {
   return [
-    ...wrongLeases(keys, now),
-    ...uselessLeases(now),
+    ...wrongLeases(keys),
+    ...uselessLeases(),
     ...wrongHeaders(keys),
     ...wrongProofs(keys),
     ...wrongStatements(keys),
   ];
 }
 
-function wrongLeases({ root, ending, device, stranger }: Keys, now: number): Case[] {
+function wrongLeases({ root, ending, device, stranger }: Keys): Case[] {
   const cases: [string, LeaseErrorCode, (lease: Draft, parts: Parts) => Draft][] = [
     ['a lease that has expired', 'expired', (lease) => withClaims(lease, { exp: now - 60 })],
     ['a lease without an end', 'malformed', (lease) => withClaims(lease, { exp: undefined })],
@@ -56,7 +58,7 @@ function wrongLeases({ root, ending, device, stranger }: Keys, now: number): Cas
       'wrong_device',
       (lease) => withClaims(lease, { cnf: { jkt: stranger.kid } }),
     ],
-    ['a lease that names no device', 'wrong_device', (lease) => withClaims(lease, { cnf: {} })],
+    ['a lease that names no device', 'malformed', (lease) => withClaims(lease, { cnf: {} })],
     ['a lease that outlives its key', 'outlives_key', (lease) => signedBy(lease, ending)],
     ['a lease that a root key has signed', 'unknown_key', (lease) => signedBy(lease, root)],
     ['a lease that the device has signed', 'unknown_key', (lease) => signedBy(lease, device)],
@@ -91,9 +93,9 @@ function wrongLeases({ root, ending, device, stranger }: Keys, now: number): Cas
 }
 
 /** The issuer never signs such leases. Several libraries read a text of digits as a number, and programs ignore claims that they do not need. */
-function uselessLeases(now: number): Case[] {
+function uselessLeases(): Case[] {
   const claims: [string, Members][] = [
-    ['an end that is a text', { exp: String(now + day) }],
+    ['an end that is a text', { exp: String(end) }],
     ['no activation', { sub: null }],
     ['seats that are a text', { seats: 'many' }],
     ['no date of the next renewal', { refresh_at: undefined }],
@@ -104,6 +106,89 @@ function uselessLeases(now: number): Case[] {
     isForStrictParsers: true,
     answer: (parts) => answerWith(parts, { lease: withClaims(parts.lease, changed) }),
   }));
+}
+
+/** Notices that the issuer has signed and that end no lease of this device. */
+export function wrongNotices({ signing, ending, stranger }: Keys): Case[] {
+  const notices: [string, LeaseErrorCode, (notice: Draft) => Draft][] = [
+    [
+      'a notice about another device',
+      'wrong_device',
+      (notice) => withClaims(notice, { cnf: { jkt: stranger.kid } }),
+    ],
+    ['a notice that names no device', 'malformed', (notice) => withClaims(notice, { cnf: undefined })],
+    [
+      'a notice that has the license key in the member of a lease',
+      'wrong_license',
+      (notice) =>
+        withClaims(notice, {
+          license_key: undefined,
+          license: { license_key: notice.claims['license_key'], enabled: false },
+        }),
+    ],
+    [
+      'a notice that was issued after the end of its key',
+      'outlives_key',
+      (notice) => signedBy(notice, ending),
+    ],
+    ['a notice without a date', 'malformed', (notice) => withClaims(notice, { issued_at: undefined })],
+    ['a notice whose header has a jwk', 'malformed', (notice) => withHeader(notice, { jwk: signing.jwk })],
+    [
+      'a notice of the type of a lease',
+      'wrong_type',
+      (notice) => withHeader(notice, { typ: 'latchkey-lease+jwt' }),
+    ],
+  ];
+  const cases = notices.map(([name, expected, change]): Case => ({
+    name,
+    expected,
+    answer: (parts) => noticeWith(parts, { notice: change(parts.notice) }),
+  }));
+  return [
+    ...cases,
+    {
+      name: 'a notice about another device, with the proof of that device for another nonce',
+      expected: 'wrong_nonce',
+      answer: (parts) =>
+        noticeWith(parts, {
+          notice: withClaims(parts.notice, { cnf: { jkt: stranger.kid } }),
+          device: stranger,
+          nonce: 'recorded-nonce-of-another-day',
+        }),
+    },
+    {
+      name: 'a notice without a proof',
+      expected: 'wrong_nonce',
+      answer(parts) {
+        const { notice, keys } = noticeWith(parts);
+        return { notice, keys };
+      },
+    },
+    {
+      name: 'a recorded notice',
+      expected: 'wrong_nonce',
+      answer: (parts) => noticeWith(parts, { nonce: 'recorded-nonce-of-another-day' }),
+    },
+    {
+      name: 'a notice with the proof for a lease',
+      expected: 'wrong_nonce',
+      answer: (parts) => ({ ...noticeWith(parts), proof: answerWith(parts).proof }),
+    },
+    {
+      name: 'a lease in place of a notice',
+      expected: 'wrong_type',
+      answer(parts) {
+        const { lease, ...rest } = answerWith(parts);
+        return { notice: lease, ...rest };
+      },
+    },
+    {
+      name: 'a notice and a lease',
+      expected: 'malformed',
+      isForStrictParsers: true,
+      answer: (parts) => ({ ...answerWith(parts), notice: noticeWith(parts).notice }),
+    },
+  ];
 }
 
 function wrongHeaders({ signing }: Keys): Case[] {

@@ -14,6 +14,7 @@ pub const ROOTS: &[[&str; 2]] = &[];
 
 /// The verdict of an answer, and the version of its keys. An error proves nothing: it is not a "no".
 pub fn check(answer: &Value, key: &str, nonce: &str, seen_version: u64) -> Result<(String, u64), String> {
+    ensure(!nonce.is_empty(), "this program must pass a nonce")?;
     let roots = ROOTS.iter().map(|[x, y]| json!({"jwk": {"kty": "EC", "crv": "P-256", "x": x, "y": y}}));
     let (statement, _) = open(&answer["keys"], "latchkey-keys+jwt", &named(roots.collect()))?;
     let version = statement["version"].as_u64().ok_or("the key statement has no version")?;
@@ -26,25 +27,23 @@ pub fn check(answer: &Value, key: &str, nonce: &str, seen_version: u64) -> Resul
     ensure(until.is_some() && until <= by["not_after"].as_u64(), "it is valid for longer than its key")?;
     let issued_for = if is_lease { &claims["license"]["license_key"] } else { &claims["license_key"] };
     ensure(issued_for == &stored(key), "it is for another license key")?;
-    if !is_lease {
-        let state = claims["state"].as_str().unwrap_or_default();
-        ensure(["disabled", "ended", "blocked", "replaced"].contains(&state), "the notice has another state")?;
-        return Ok((format!("refused: {state}"), version));
-    }
-    ensure(claims["license"]["enabled"] == true, "the license is not enabled")?;
+    let state = claims["state"].as_str().unwrap_or_default();
+    let is_state = ["disabled", "ended", "blocked", "replaced"].contains(&state);
+    ensure(is_lease || is_state, "the notice has another state")?;
+    ensure(!is_lease || claims["license"]["enabled"] == true, "the license is not enabled")?;
     if claims["nonce"] != nonce || answer["proof"].is_string() {
-        // The device that the lease names has signed the nonce: this is no recorded answer.
-        let lease = signed.as_str().unwrap_or_default();
+        // The device that the document names has signed the nonce: this is no recorded answer, and none for another device.
+        let document = signed.as_str().unwrap_or_default();
         let device = |header: &Value| {
             let key = json!({ "jwk": header["jwk"] });
             let is_exact = header["jwk"].as_object().is_some_and(|members| members.len() == 4);
             (is_exact && claims["cnf"]["jkt"] == thumbprint(&key["jwk"])).then_some(key)
         };
         let (proof, _) = open(&answer["proof"], "latchkey-proof+jwt", &device)?;
-        let hash = sha256(lease.rsplit_once('.').unwrap_or_default().0);
-        ensure(proof["nonce"] == nonce && proof["lease_hash"] == hash, "the proof is for another nonce or lease")?;
+        let hash = sha256(document.rsplit_once('.').unwrap_or_default().0);
+        ensure(proof["nonce"] == nonce && proof["lease_hash"] == hash, "the proof is for another nonce or document")?;
     }
-    Ok((String::from("valid"), version))
+    Ok((if is_lease { String::from("valid") } else { format!("refused: {state}") }, version))
 }
 
 /// The claims of a document with exactly the header of its type, and the key that has signed it.

@@ -57,6 +57,7 @@ struct NoticeClaims: Decodable {
     let license_key: String
     let state: State
     let issued_at: Int
+    let cnf: LeaseClaims.Device
 }
 
 struct ProofClaims: Decodable {
@@ -70,6 +71,7 @@ struct NotProven: Error { let reason: String }
 
 /// Gives the verdict of an answer, and the version of its keys.
 func check(_ answer: Documents, _ typed: String, nonce: String, seenVersion: Int) throws -> (String, Int) {
+    try ensure(!nonce.isEmpty, "this program must pass a nonce")
     let signers = roots.map { SignedKey(jwk: $0, not_after: .max) }
     let (statement, _): (Statement, SignedKey) = try opened(answer.keys, "latchkey-keys+jwt", named(signers))
     try ensure(statement.iss == issuer, "the key statement is of another issuer")
@@ -81,6 +83,7 @@ func check(_ answer: Documents, _ typed: String, nonce: String, seenVersion: Int
         let (notice, by): (NoticeClaims, SignedKey) = try opened(answer.notice ?? "", "latchkey-notice+jwt", named(statement.keys))
         try ensure(notice.iss == issuer && notice.license_key == key, "the notice is for another license key")
         try ensure(notice.issued_at <= by.not_after, "its key had ended")
+        try checkProof(answer.proof ?? "", of: answer.notice ?? "", device: notice.cnf.jkt, nonce: nonce)
         return ("refused: \(notice.state.rawValue)", statement.version)
     }
     let (lease, by): (LeaseClaims, SignedKey) = try opened(signed, "latchkey-lease+jwt", named(statement.keys))
@@ -90,16 +93,20 @@ func check(_ answer: Documents, _ typed: String, nonce: String, seenVersion: Int
     try ensure(lease.exp <= by.not_after, "the lease is valid for longer than its key")
     try ensure(Date().timeIntervalSince1970 < Double(lease.exp), "the lease has expired")
     if lease.nonce != nonce || answer.proof != nil {
-        // The device that the lease names has signed the nonce: this is no recorded answer.
-        let (proof, _): (ProofClaims, SignedKey) = try opened(answer.proof ?? "", "latchkey-proof+jwt") { header in
-            guard let jwk = header["jwk"] as? [String: String], jwk.count == 4, let x = jwk["x"], let y = jwk["y"] else { return nil }
-            let device = Jwk(kty: jwk["kty"] ?? "", crv: jwk["crv"] ?? "", x: x, y: y)
-            return device.thumbprint == lease.cnf.jkt ? SignedKey(jwk: device, not_after: .max) : nil
-        }
-        let hash = sha256(String(signed[..<signed.lastIndex(of: ".")!]))
-        try ensure(proof.aud == product && proof.nonce == nonce && proof.lease_hash == hash, "the proof is for another nonce or lease")
+        try checkProof(answer.proof ?? "", of: signed, device: lease.cnf.jkt, nonce: nonce)
     }
     return ("valid", statement.version)
+}
+
+/// The device that the document names has signed the nonce: this is no recorded answer, and none for another device.
+func checkProof(_ text: String, of document: String, device: String, nonce: String) throws {
+    let (proof, _): (ProofClaims, SignedKey) = try opened(text, "latchkey-proof+jwt") { header in
+        guard let jwk = header["jwk"] as? [String: String], jwk.count == 4, let x = jwk["x"], let y = jwk["y"] else { return nil }
+        let key = Jwk(kty: jwk["kty"] ?? "", crv: jwk["crv"] ?? "", x: x, y: y)
+        return key.thumbprint == device ? SignedKey(jwk: key, not_after: .max) : nil
+    }
+    let hash = sha256(String(document[..<document.lastIndex(of: ".")!]))
+    try ensure(proof.aud == product && proof.nonce == nonce && proof.lease_hash == hash, "the proof is for another nonce or document")
 }
 
 /// Gives the claims of a document with exactly the header of its type, and the key that has signed it.

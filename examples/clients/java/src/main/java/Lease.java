@@ -42,9 +42,12 @@ final class Lease {
   }
 
   /** A document whose signature is right. */
-  private record Opened(JWTClaimsSet claims, String keyId) {}
+  private record Opened(JWTClaimsSet claims, String keyId, String signedPart) {}
 
   static Checked check(String body, String licenseKey, String nonce, long seenVersion) throws NotProven {
+    if (licenseKey == null || nonce == null || nonce.isEmpty()) {
+      throw new IllegalArgumentException("licenseKey and nonce must be texts, and nonce not empty");
+    }
     try {
       Map<String, Object> answer = JSONObjectUtils.getJSONObject(JSONObjectUtils.parse(body), "data");
       if (answer == null) {
@@ -84,6 +87,7 @@ final class Lease {
       ensure(key.equals(notice.claims().getStringClaim("license_key")), "the notice is for another license key");
       ensure(notice.claims().getLongClaim("issued_at") <= ends.get(notice.keyId()), "its key had ended");
       ensure(STATES.contains(state), "the notice has another state");
+      checkProof(answer, notice, nonce);
       return new Checked("refused: " + state, version);
     }
     Opened opened = open(signed, "latchkey-lease+jwt", signing);
@@ -95,26 +99,27 @@ final class Lease {
     ensure(lease.getDateClaim("exp").getTime() / 1000 <= ends.get(opened.keyId()), "the lease outlives its key");
     ensure(key.equals(license.get("license_key")), "the lease is for another license key");
     ensure(Boolean.TRUE.equals(license.get("enabled")), "the license is not enabled");
-    String proof = (String) answer.get("proof");
-    if (proof != null || !nonce.equals(lease.getClaim("nonce"))) {
-      checkProof(proof, signed, (String) lease.getJSONObjectClaim("cnf").get("jkt"), nonce);
+    if (answer.get("proof") != null || !nonce.equals(lease.getClaim("nonce"))) {
+      checkProof(answer, opened, nonce);
     }
     return new Checked("valid", version);
   }
 
-  /** The device that the lease names has signed the nonce: this is no recorded answer. */
-  private static void checkProof(String proof, String lease, String device, String nonce)
+  /** The device that the document names has signed the nonce: this is no recorded answer, and none for another device. */
+  private static void checkProof(Map<String, Object> answer, Opened opened, String nonce)
       throws NotProven, ParseException, JOSEException, NoSuchAlgorithmException {
+    String proof = (String) answer.get("proof");
+    Object device = opened.claims().getJSONObjectClaim("cnf").get("jkt");
     ensure(proof != null, "there is no proof for the nonce");
     Map<String, Object> jwk = JSONObjectUtils.getJSONObject(SignedJWT.parse(proof).getHeader().toJSONObject(), "jwk");
     ensure(jwk != null && jwk.size() == 4, "the proof has no key");
     ECKey key = ECKey.parse(jwk);
     ensure(key.computeThumbprint().toString().equals(device), "the proof is signed by another device");
     JWTClaimsSet claims = open(proof, "latchkey-proof+jwt", Map.of("", key)).claims();
-    String hash = sha256(lease.substring(0, lease.lastIndexOf('.')));
+    String hash = sha256(opened.signedPart());
     ensure(PRODUCT.equals(claims.getClaim("aud")), "the proof is for another product");
     ensure(nonce.equals(claims.getStringClaim("nonce")), "the proof is for another nonce");
-    ensure(hash.equals(claims.getStringClaim("lease_hash")), "the proof is for another lease");
+    ensure(hash.equals(claims.getStringClaim("lease_hash")), "the proof is for another document");
   }
 
   /** Gives the claims of a document that a known key has signed, with exactly the header of its type. */
@@ -131,7 +136,8 @@ final class Lease {
     // `aud` stays as it is written: one text, never a list.
     Map<String, Object> claims = signed.getPayload().toJSONObject();
     JWTClaimsSet.Builder builder = new JWTClaimsSet.Builder(JWTClaimsSet.parse(claims));
-    return new Opened(builder.claim("aud", claims.get("aud")).build(), keyId);
+    String signedPart = document.substring(0, document.lastIndexOf('.'));
+    return new Opened(builder.claim("aud", claims.get("aud")).build(), keyId, signedPart);
   }
 
   private static String sha256(String text) throws NoSuchAlgorithmException {
