@@ -69,7 +69,7 @@ function applied(value: License, at: number): Outcome<License> {
 }
 
 function unreachable(): Outcome<License> {
-  const detail = 'connect ECONNREFUSED: the upstream does not listen';
+  const detail = 'connection refused';
   return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
 }
 

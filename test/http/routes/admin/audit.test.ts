@@ -127,7 +127,7 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   },
   'POST /admin/v1/webhooks/:id/test': {
     at: () => 'hook',
-    record: 'webhook.test | hook | connect ECONNREFUSED 127.0.0.1:1',
+    record: 'webhook.test | hook | connection refused',
   },
   'POST /admin/v1/webhook-events/:id/replay': {
     at: () => 'event',
