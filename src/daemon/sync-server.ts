@@ -1,3 +1,5 @@
+import { newFollowerRate } from '../domain/sync/push.ts';
+import { NamedRateLimiter } from '../http/entry/admission.ts';
 import type { SyncServer, SyncStore } from '../service/sync/ports.ts';
 import type { Clock, Log, Random } from '../service/ports.ts';
 import type { ChainParts } from '../service/sync/chain-store.ts';
@@ -50,10 +52,16 @@ async function load(parts: Parts): Promise<SyncServer> {
     import('../service/sync/server.ts'),
     import('../service/sync/waiting.ts'),
   ]);
+  const { perSecond, burst } = newFollowerRate;
+  const newFollowers = new NamedRateLimiter(
+    () => perSecond,
+    () => clock.monotonic(),
+    burst,
+  );
   const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
   const waiting = new WaitingAgents({ reader, changes, clock, log, nextTurn });
   const store = await storeOf(parts);
-  return new StoreSyncServer({ reader, store, waiting, clock, random, count });
+  return new StoreSyncServer({ reader, store, waiting, clock, random, newFollowers, count });
 }
 
 async function storeOf({ chain = null, reader, writer, clock }: Parts): Promise<SyncStore> {

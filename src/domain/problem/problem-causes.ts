@@ -130,7 +130,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   sequence_reused:
     'Two machines use the same state directory of an agent, or its state was put back by hand.',
   too_many_agents:
-    'An account has at most 100,000 agents. An agent whose state directory is lost at each start is another agent each time.',
+    'A product, or an account by its API key, has at most 100,000 agents. Followers that have not asked for two hours make room. An agent whose state directory is lost at each start is another agent each time.',
   too_many_keys: 'An agent follows at most 100,000 license keys with one credential.',
   activation_blocked: 'The vendor has blocked the key of this device.',
   lease_request_unanswered:

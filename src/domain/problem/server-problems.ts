@@ -71,7 +71,7 @@ export const serverProblems = {
   },
   too_many_agents: {
     status: 507,
-    title: 'The account has too many agents',
+    title: 'The product or account has too many agents',
     remedy: 'Forget agents that are gone: latchkey agent list, latchkey agent forget NUMBER.',
   },
   too_many_keys: {

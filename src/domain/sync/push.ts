@@ -4,6 +4,9 @@ import { isLicenseKind, type LicenseOperationKind, type OperationKind } from '..
 import type { ProblemCode } from '../problem/problem-table.ts';
 import type { Scope, Tenant } from '../access/principal.ts';
 import { dayMs } from '../time.ts';
+import type { Rate } from '../token-bucket.ts';
+
+const hourMs = 3_600_000;
 
 /*
  * A push is one numbered request of an agent with the changes that its callers have made (src/sync/README.md, Between
@@ -30,10 +33,20 @@ export const maxWaitS = 25;
 
 /** The limits of the store. */
 export const maxKeysPerAgent = 100_000;
-export const maxAgentsPerAccount = 100_000;
+export const maxAgentsPerReach = 100_000;
+
+/**
+ * How often a credential may begin another follower. In the time in which a follower counts as idle, one credential cannot
+ * begin as many as a reach may have.
+ */
+export const newFollowerRate: Rate = { perSecond: 10, burst: 1_000 };
+export const idleAfterMs: number = 2 * hourMs;
 
 /** For how long the outcomes of operations and the changes of followed keys are kept. A follower may be silent for as long. */
 export const syncRetentionMs: number = 30 * dayMs;
+
+/** An agent is noted as seen at most once in this time, in ms, so that most requests write nothing. */
+export const seenEveryMs: number = hourMs;
 
 /** The scope that a credential needs for operations of a kind. */
 export const scopeOfKind: Readonly<Record<OperationKind, Scope>> = {

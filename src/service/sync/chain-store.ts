@@ -46,7 +46,8 @@ export function chainStore(parts: Parts): SyncStore {
       return taken;
     },
     async follow(command, writeOptions) {
-      const followed = await writer.write('followFromBelow', command, writeOptions);
+      const own = { productIds: visible(command.tenant) };
+      const followed = await writer.write('followFromBelow', { ...command, ...own }, writeOptions);
       if (followed.ok) followNew();
       return followed;
     },

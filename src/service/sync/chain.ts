@@ -12,7 +12,7 @@ import { couponChangeBefore, takeCouponChange } from './chain-coupon.ts';
 import { queueChange } from '../outbox/license-change.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { followKeys, type FollowKeys } from './follow.ts';
+import { followReached, type FollowKeys } from './follow.ts';
 import { pushOnce, type AppliedPush, type ApplyPush } from './push.ts';
 
 /*
@@ -95,13 +95,17 @@ const askedEveryMs = 3_600_000;
 /** Changes which keys an agent below follows. What it follows counts as asked for, so that this agent follows it, too. */
 export async function followFromBelow(
   transaction: Transaction,
-  command: FollowKeys,
+  { productIds, ...command }: FollowKeys & { productIds: readonly string[] },
   context: Context,
-): Promise<Result<null>> {
-  const { sync, chain } = transaction;
-  const { agentId, tenant, follow } = command;
+): Promise<Result<readonly string[]>> {
+  const { sync, chain, snapshots } = transaction;
+  const { agentId, tenant } = command;
+  const follow = command.follow.filter((licenseKey) => {
+    const snapshot = snapshots.get(licenseKey);
+    return snapshot !== null && productIds.includes(snapshot.productId);
+  });
   const before = sync.agent(agentId, reachOf(tenant))?.seenAt ?? 0;
-  const followed = await followKeys(transaction, command, context);
+  const followed = await followReached(transaction, { ...command, follow }, context);
   if (!followed.ok) return followed;
   const { now, monotonic } = context;
   const hasHourBegun = Math.trunc(before / askedEveryMs) !== Math.trunc(now / askedEveryMs);

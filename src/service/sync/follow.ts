@@ -1,9 +1,9 @@
 import type { Tenant } from '../../domain/access/principal.ts';
 import { done, failWith, notFound, type Result } from '../../domain/problem/problem.ts';
-import { maxAgentsPerAccount, maxKeysPerAgent, reachOf } from '../../domain/sync/push.ts';
+import { maxKeysPerAgent, reachOf, seenEveryMs } from '../../domain/sync/push.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
-import { tooManyAgents } from './push.ts';
+import { forgetIdle, hasRoom, tooManyAgents } from './room.ts';
 import type { SyncAgent } from './tables.ts';
 
 export type FollowKeys = {
@@ -15,34 +15,49 @@ export type FollowKeys = {
   unfollow: readonly string[];
 };
 
-/** Changes which license keys an agent follows, and notes that it was seen. */
+/**
+ * Changes which license keys an agent follows, and notes that it was seen. Returns the keys that it follows from now on:
+ * nothing is stored about a key out of its reach.
+ */
 export async function followKeys(
+  transaction: AuthorityTransaction,
+  command: FollowKeys,
+  context: Context,
+): Promise<Result<readonly string[]>> {
+  const { tenant, follow } = command;
+  const reached = follow.length === 0 ? follow : await transaction.sync.reached(tenant, follow);
+  return await followReached(transaction, { ...command, follow: reached }, context);
+}
+
+/** `follow`: keys within the reach. */
+export async function followReached(
   transaction: AuthorityTransaction,
   { agentId, tenant, startsAnew, follow, unfollow }: FollowKeys,
   { now }: Context,
-): Promise<Result<null>> {
+): Promise<Result<readonly string[]>> {
   const { sync } = transaction;
   const agent = await agentOf(transaction, { agentId, tenant, now });
   if (agent === null) return tooManyAgents();
   const { number } = agent;
-  if (agent.seenAt < now) await sync.put({ ...agent, seenAt: now });
+  if (now - agent.seenAt > seenEveryMs) await sync.put({ ...agent, seenAt: now });
   if (startsAnew && agent.followed > 0) await sync.unfollow(number, null);
   if (unfollow.length > 0) await sync.unfollow(number, unfollow);
   if (follow.length > 0 && (await sync.follow(number, follow)) > maxKeysPerAgent) {
     return failWith('too_many_keys', `An agent follows at most ${maxKeysPerAgent} license keys.`);
   }
-  return done(null);
+  return done(follow);
 }
 
-/** Null: the account has too many agents. */
+/** Null: there are too many agents. */
 async function agentOf(
-  { sync }: AuthorityTransaction,
+  transaction: AuthorityTransaction,
   { agentId, tenant, now }: { agentId: string; tenant: Tenant; now: number },
 ): Promise<SyncAgent | null> {
+  const { sync } = transaction;
   const reach = reachOf(tenant);
   const known = await sync.agent(agentId, reach);
   if (known !== null) return known;
-  if ((await sync.count({ tenant })) >= maxAgentsPerAccount) return null;
+  if (!(await hasRoom(transaction, reach, now))) return null;
   const none = { seq: 0, digest: '', reply: '', followed: 0 };
   await sync.add({ agentId, reach, ...tenant, ...none, createdAt: now, seenAt: now });
   return await sync.agent(agentId, reach);
@@ -62,8 +77,9 @@ export async function forgetAgent(
 export const prunedSetting = 'sync_operations_pruned';
 
 /**
- * Removes up to `limit` outcomes of operations from before an instant (epoch ms), and ends up to `limit` follows of agents
- * that were last seen before it. Returns how many rows were removed.
+ * Removes up to `limit` outcomes of operations from before an instant (epoch ms), ends up to `limit` follows of agents
+ * that were last seen before it, and forgets up to `limit` of these agents that never pushed. Returns how many rows were
+ * removed.
  */
 export async function pruneSync(
   { sync, settings }: AuthorityTransaction,
@@ -73,5 +89,6 @@ export async function pruneSync(
   const pruned = Number((await settings.get(prunedSetting)) ?? 0);
   if (outcomes > 0 && before > pruned) await settings.set(prunedSetting, String(before));
   const follows = await sync.pruneFollows(before, limit);
-  return done({ removed: Math.max(outcomes, follows) });
+  const idle = await forgetIdle({ sync }, { reach: null, before, limit });
+  return done({ removed: Math.max(outcomes, follows, idle) });
 }

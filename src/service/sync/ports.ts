@@ -72,7 +72,8 @@ export type SyncStore = {
   /** Whether agents may begin to use it. */
   isOffered: () => boolean;
   push: (command: ApplyPush, writeOptions: Partial<WriteOptions>) => Promise<Result<AppliedPush>>;
-  follow: (command: FollowKeys, writeOptions: Partial<WriteOptions>) => Promise<Result<null>>;
+  /** Returns the keys that are followed: those of the request that are within the reach. */
+  follow: (command: FollowKeys, writeOptions: Partial<WriteOptions>) => Promise<Result<readonly string[]>>;
   /** `confirmedAt`: as in `FollowedChanges`. */
   followed: (query: FollowedQuery) => Awaitable<FollowedRead & { confirmedAt: number }>;
   /** Whether an operation was taken although its outcome is not stored. */

@@ -7,7 +7,6 @@ import {
   fitReply,
   isLicenseChange,
   isUndecided,
-  maxAgentsPerAccount,
   reachOf,
   type MalformedOperation,
   type OperationResult,
@@ -22,6 +21,7 @@ import { redeemCoupon, storedCouponCode, voidRedemption } from '../checkout.ts';
 import type { Context } from '../ports.ts';
 import { storedLicenseKey } from '../services.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
+import { hasRoom, tooManyAgents } from './room.ts';
 import type { StoredOutcome, SyncAgent } from './tables.ts';
 
 export type ApplyPush = {
@@ -90,7 +90,7 @@ export async function pushOnce(
       sequence,
     });
   }
-  if (agent === null && (await sync.count({ tenant })) >= maxAgentsPerAccount) return tooManyAgents();
+  if (agent === null && !(await hasRoom(transaction, reachOf(tenant), context.now))) return tooManyAgents();
   const applied = await applyOperations(transaction, command, context, steps);
   if (!applied.ok) return applied;
   const reply: AppliedPush = { seq, results: fitReply(applied.value) };
@@ -109,11 +109,6 @@ async function keepOutcomes(
 ): Promise<void> {
   const ids = operations.flatMap(({ id }) => id ?? []);
   await sync.addOutcomes(accountId, await sync.outcomes(accountId, ids), now);
-}
-
-export function tooManyAgents(): Result<never> {
-  const detail = `The account has ${maxAgentsPerAccount} agents already.`;
-  return failWith('too_many_agents', detail);
 }
 
 async function storePush(

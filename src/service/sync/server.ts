@@ -1,5 +1,5 @@
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { reachOf, syncRetentionMs, timeOfId } from '../../domain/sync/push.ts';
+import { reachOf, seenEveryMs, syncRetentionMs, timeOfId } from '../../domain/sync/push.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Clock, Random, WriteOptions } from '../ports.ts';
 import type { AuthorityReader } from '../tables.ts';
@@ -36,12 +36,11 @@ type Parts = {
   waiting: WaitingAgents;
   clock: Pick<Clock, 'now' | 'monotonic'>;
   random: Pick<Random, 'fraction'>;
+  /** Limits how often a credential begins another follower; returns how many ms to wait. */
+  newFollowers: { take(credential: string): number };
   /** Counts an answered push: `applied`, `repeated` or the code of a problem, and its operations by their outcome. */
   count: (result: string, outcomes: readonly string[]) => void;
 };
-
-/** An agent is noted as seen at most once in this time, in ms, so that most requests write nothing. */
-const seenEveryMs = 3_600_000;
 
 /** A follower that was silent for longer sends all its keys again. Its keys are kept for longer, counted from when it was noted as seen. */
 const longestSilenceMs = syncRetentionMs - 2 * seenEveryMs;
@@ -123,13 +122,15 @@ export class StoreSyncServer implements SyncServer {
     const { store } = this.#parts;
     const { agentId, tenant, follow, unfollow } = request;
     const begun = await this.#begin(request);
-    if (begun.mustWrite) {
-      const command = { agentId, tenant, startsAnew: begun.position === null, follow, unfollow };
-      const followed = await store.follow(command, { actor, requestId });
-      if (!followed.ok) return followed;
-    }
+    const waitMs = begun.isNew ? this.#parts.newFollowers.take(actor ?? '') : 0;
+    if (waitMs > 0) return tooManyNew(waitMs);
+    const command = { agentId, tenant, startsAnew: begun.position === null, follow, unfollow };
+    const stored = begun.mustWrite ? await store.follow(command, { actor, requestId }) : done(follow);
+    if (!stored.ok) return stored;
     const followed = begun.mustWrite ? await this.#followedBy(request) : begun.followed;
-    const first = await this.#read(request, { ...begun, followed }, follow);
+    const read = await this.#read(request, { ...begun, followed }, stored.value);
+    const reached = new Set(stored.value);
+    const first = { ...read, absent: [...read.absent, ...follow.filter((key) => !reached.has(key))] };
     // Nothing of the request is kept while it waits, but the agent, the position and the time.
     if (request.waitMs === 0 || isWorthTelling(first)) return done(first);
     return await this.#wait({ agentId, tenant, waitMs: request.waitMs }, first, signal);
@@ -148,7 +149,7 @@ export class StoreSyncServer implements SyncServer {
     cursor,
     follow,
     unfollow,
-  }: ChangesRequest): Promise<Begun & { mustWrite: boolean }> {
+  }: ChangesRequest): Promise<Begun & { mustWrite: boolean; isNew: boolean }> {
     const { reader, clock } = this.#parts;
     const { sync } = reader;
     const agent = await sync.agent(agentId, reachOf(tenant));
@@ -164,7 +165,7 @@ export class StoreSyncServer implements SyncServer {
     const mustWrite = !isKnown || isStale || follow.length > 0 || unfollow.length > 0;
     const position = isKnown ? at.position : null;
     const isReset = !isKnown && cursor !== null;
-    return { position, followed: agent?.followed ?? 0, isReset, mustWrite };
+    return { position, followed: agent?.followed ?? 0, isReset, mustWrite, isNew: agent === null };
   }
 
   async #read(
@@ -206,6 +207,11 @@ export class StoreSyncServer implements SyncServer {
       }
     }
   }
+}
+
+function tooManyNew(waitMs: number): Result<never> {
+  const retryAfterS = Math.ceil(waitMs / 1000);
+  return failWith('rate_limited', 'This credential begins too many followers.', { retryAfterS });
 }
 
 function isEmpty({

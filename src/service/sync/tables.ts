@@ -70,6 +70,14 @@ export interface SyncReads {
   /** Without their replies. */
   list(filter: TenantFilter, page: Page): SyncAgent[];
   count(filter: TenantFilter): number;
+  countOfReach(reach: string): number;
+  /**
+   * The numbers of up to `limit` agents that have never pushed and were last seen before an instant, those that were silent
+   * for longest first. `reach`: null: of all reaches.
+   */
+  idle(reach: string | null, before: number, limit: number): number[];
+  /** Those of the keys that have a license in the tenant. */
+  reached(tenant: Tenant, licenseKeys: readonly string[]): string[];
   /** The outcomes of those operations that are known. */
   outcomes(accountId: string, ids: readonly string[]): StoredOutcome[];
   /** Whether a text is a position of this history, and not ahead of it. */

@@ -50,7 +50,11 @@ test('old outcomes and the keys of silent followers are removed, and the last pu
   const end = Date.now() + 400 * day;
   await prune(end);
   expect(new Set((await authority.known(ids)).map(({ outcome }) => outcome))).toEqual(new Set(['too_old']));
-  expect(await authority.known([newId(end + 2 * day)])).toMatchObject([{ outcome: 'not_seen' }]);
+  // The clock of an agent may be a day ahead: what it calls newer may be as old.
+  expect(await authority.known([newId(end + day - 1), newId(end + day)])).toMatchObject([
+    { outcome: 'too_old' },
+    { outcome: 'not_seen' },
+  ]);
   const { sync } = authority.opened.app.reader;
   const tenant = { accountId: 'default', productKey: null };
   const rows = await sync.list({ tenant }, { limit: 100, offset: 0 });

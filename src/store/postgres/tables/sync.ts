@@ -119,6 +119,7 @@ export function syncReads(prepare: Prepare): AwaitableTable<SyncReads> {
     byNumber: one('number = $1').first,
     list: (filter, page) => listed.list([ofAccount(filter.tenant)], page),
     count: ({ tenant }) => listed.count([ofAccount(tenant)]),
+    ...reachReads(prepare),
     outcomes: (accountId, ids) => outcomes.all(accountId, ids),
     async isPosition(text) {
       const position = parsePosition(text);
@@ -139,6 +140,25 @@ export function syncReads(prepare: Prepare): AwaitableTable<SyncReads> {
       if (first === undefined) throw new Error('the history has no row');
       return { ...nextPosition(position, first), agents: rows.flatMap((row) => row.agent ?? []) };
     },
+  };
+}
+
+function reachReads(prepare: Prepare): Pick<AwaitableTable<SyncReads>, 'countOfReach' | 'idle' | 'reached'> {
+  const { syncAgent, license, product } = prepare.names;
+  const countOfReach = prepare.column<number>(`SELECT count(*) FROM ${syncAgent} WHERE reach = $1`);
+  const idle = prepare.column<number>(
+    `SELECT number FROM ${syncAgent} WHERE seq = 0 AND seen_at < $2 AND ($1::text IS NULL OR reach = $1)
+     ORDER BY seen_at LIMIT $3::bigint`,
+  );
+  const reached = prepare.column<string>(
+    `SELECT license_key FROM ${license} WHERE license_key = ANY ($3::text[])
+     AND ($2::text IS NULL OR product_key = $2) AND EXISTS (SELECT FROM ${product} AS reached
+       WHERE reached.product_key = ${license}.product_key AND reached.account_id = $1)`,
+  );
+  return {
+    countOfReach: async (reach) => (await countOfReach.first(reach)) ?? 0,
+    idle: (reach, before, limit) => idle.all(reach, before, limit),
+    reached: ({ accountId, productKey }, licenseKeys) => reached.all(accountId, productKey, licenseKeys),
   };
 }
 

@@ -62,6 +62,14 @@ export function syncReads(prepare: Prepare): SyncReads {
     `${agentColumns("''")} WHERE ${ofAccount} AND number > ?2 ORDER BY number LIMIT ?3 OFFSET ?4`,
   );
   const count = prepare.count(`SELECT count(*) AS count FROM sync_agent WHERE ${ofAccount}`);
+  const countOfReach = prepare.count('SELECT count(*) AS count FROM sync_agent WHERE reach = ?');
+  const idle = prepare.column<number>(
+    `SELECT number FROM sync_agent WHERE seq = 0 AND seen_at < ?2 AND (?1 IS NULL OR reach = ?1)
+     ORDER BY seen_at LIMIT ?3`,
+  );
+  const reached = prepare.column<string>(
+    `SELECT license_key FROM license WHERE license_key IN (SELECT value FROM json_each(?3)) AND ${ofTenant(1, 2)}`,
+  );
   const outcomes = prepare.query<StoredOutcome>(
     `SELECT id, outcome, code, coupon_id AS couponId FROM sync_operation
      WHERE account_id = ? AND id IN (SELECT value FROM json_each(?))`,
@@ -81,6 +89,10 @@ export function syncReads(prepare: Prepare): SyncReads {
     list: ({ tenant }, page) =>
       list.all(tenant?.accountId ?? null, afterNumber(page), page.limit, page.offset),
     count: ({ tenant }) => count(tenant?.accountId ?? null),
+    countOfReach,
+    idle: (reach, before, limit) => idle.all(reach, before, limit),
+    reached: ({ accountId, productKey }, licenseKeys) =>
+      reached.all(accountId, productKey, JSON.stringify(licenseKeys)),
     outcomes: (accountId, ids) => outcomes.all(accountId, JSON.stringify(ids)),
     isPosition: (position) => /^\d{1,15}$/.test(position) && Number(position) <= end(),
     followed({ agentId, reach, tenant, position, keys }) {

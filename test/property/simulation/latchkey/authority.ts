@@ -230,8 +230,9 @@ export class SimulatedAuthority implements Disposable {
     const nextTurn = (): Promise<void> => Promise.resolve();
     const waiting = new WaitingAgents({ reader, changes, clock, log: silent, nextTurn });
     const count = (): void => undefined;
+    const newFollowers = { take: () => 0 };
     const store = authorityStore({ reader, writer, clock });
-    const server = new StoreSyncServer({ reader, store, waiting, clock, random, count });
+    const server = new StoreSyncServer({ reader, store, waiting, clock, random, newFollowers, count });
     return { writer, changes, server };
   }
 
