@@ -13,7 +13,7 @@ import { readNamedFile } from './file/named-file.ts';
 import { readRootKey } from './file/root-key.ts';
 import { readSecretFiles } from './file/secret-file.ts';
 import { type Tree, isTree, valueAt } from './file/tree.ts';
-import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warnings.ts';
+import { containsSecret, warnOfPlainHttp, warnOfReadableFiles, warnOfShortSecrets } from './warnings.ts';
 import type { Address } from './value/address.ts';
 import { checkSockets, endpoints } from './settings/listen.ts';
 import * as types from './types.ts';
@@ -117,6 +117,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     fileWithSecrets,
     warnings: [
       ...warnOfPlainHttp(configuration, raw),
+      ...warnOfShortSecrets(configuration, raw),
       ...warnOfReadableFiles({ fileWithSecrets, secretFiles }, raw, sources),
     ],
   };

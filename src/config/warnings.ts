@@ -32,6 +32,24 @@ export function warnOfPlainHttp({ upstream }: Configuration, { originOf }: Raw):
   return [{ key: 'upstream.base_url', text, origin: originOf(['upstream', 'base_url']) }];
 }
 
+/** A shorter secret can be guessed. */
+const minSecretLength = 8;
+
+export function warnOfShortSecrets(
+  { upstream, products }: Configuration,
+  { originOf }: Raw,
+): readonly ConfigError[] {
+  const secrets = [
+    { at: ['upstream', 'api_key'], secret: upstream?.apiKey ?? null },
+    ...products.map(({ secret }, index) => ({ at: ['products', index, 'secret'], secret })),
+  ];
+  return secrets.flatMap(({ at, secret }) => {
+    if (secret === null || secret.reveal().length >= minSecretLength) return [];
+    const text = `is shorter than ${minSecretLength} characters, so it can be guessed: is it the whole secret?`;
+    return [{ key: formatKey(at), text, origin: originOf(at) }];
+  });
+}
+
 /** Warns of files with secrets that every user of this machine can read, or on Windows another user. */
 export function warnOfReadableFiles(
   files: { readonly fileWithSecrets: string | null; readonly secretFiles: readonly SecretFile[] },

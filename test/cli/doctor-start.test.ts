@@ -136,3 +136,15 @@ test.skipIf(!canMount)('doctor reports a state directory on a file system that i
     spawnSync('umount', [state]);
   }
 });
+
+test('config check prints what is not safe in the configuration', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'config.yaml');
+  const upstream = { base_url: 'https://store.invalid', api_key: 'x' };
+  writeFileSync(file, JSON.stringify({ state_dir: directory.path, upstream, products: [] }), { mode: 0o600 });
+  const { code, out } = await latchkey('config', 'check', '--config', file);
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/^warn {2}upstream\.api_key: is shorter than 8 characters, so it can be guessed/m),
+  ]);
+});

@@ -293,6 +293,15 @@ test.each(['', '\n', '# upstream:\n#   base_url: https://api.example.com\n', '--
   },
 );
 
+test('a missing colon is reported in one line of plain words', () => {
+  const where = 'is a colon missing after a key, or the blank after the colon?';
+  for (const text of [
+    'listen\n  tcp: 127.0.0.1:1\nlog\n  level: info\nsync: {}\n',
+    'state_dir:/x\nlisten: {}\nlog: {}\n',
+  ])
+    expect(errorsOf({ text })).toEqual([`file: is not valid YAML: ${where} (from ${here} line 1)`]);
+});
+
 test('{} is a configuration with every default', () => {
   expect(errorsOf({ text: '{}' })).toEqual([]);
 });

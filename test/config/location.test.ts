@@ -63,7 +63,7 @@ afterEach(() => {
 
 test('a configuration is loaded from the file system', () => {
   const file = join(directory, 'config.yaml');
-  writeFileSync(join(directory, 'key'), 'k\n');
+  writeFileSync(join(directory, 'key'), 'key-of-the-shop\n');
   writeFileSync(file, 'state_dir: .\nupstream: { base_url: "http://localhost", api_key_file: key }');
   const loaded = loadConfiguration({ file, environment: {} });
   expect(loaded).toMatchObject({ ok: true, file, configuration: { stateDir: directory, role: 'agent' } });

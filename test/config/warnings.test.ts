@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { folder, warningsOf } from '../support/builders/config-builders.ts';
+import { errorsOf, folder, warningsOf } from '../support/builders/config-builders.ts';
 
 const here = `${folder}/config.yaml`;
 
@@ -25,16 +25,19 @@ test.each([
 });
 
 const agent = 'upstream: { base_url: "http://localhost" }\n';
-const files = { '/etc/key': 'key', [`${folder}/a.secret`]: 'secret' };
+const files = { '/etc/key': 'key-of-the-shop', [`${folder}/a.secret`]: 'secret-of-A' };
 
 test.each([
-  ['the secret of a product', `${agent}products: [{ key: A, secret: hush }]`],
+  ['the secret of a product', `${agent}products: [{ key: A, secret: hush-hush }]`],
   [
     'the secret of one of several products',
-    `${agent}products: [{ key: A, secret_file: a.secret }, { key: B, secret: hush }]`,
+    `${agent}products: [{ key: A, secret_file: a.secret }, { key: B, secret: hush-hush }]`,
   ],
-  ['an API key', 'upstream: { base_url: "http://localhost", api_key: hush }'],
-  ['the password of a proxy', 'upstream: { base_url: "http://localhost", proxy: "http://me:hush@proxy" }'],
+  ['an API key', 'upstream: { base_url: "http://localhost", api_key: hush-hush }'],
+  [
+    'the password of a proxy',
+    'upstream: { base_url: "http://localhost", proxy: "http://me:hush-hush@proxy" }',
+  ],
 ])('a configuration file that contains %s causes a warning if every user can read it', (_, text) => {
   expect(warningsOf({ text, files, worldReadable: [here] })).toEqual([
     `file: ${here} holds a secret and can be read by every user of this machine: chmod 0600 (from flag)`,
@@ -45,7 +48,7 @@ test.each([
 test('a configuration file without secrets may be readable by every user', () => {
   const text =
     'upstream: { base_url: "http://localhost", api_key_file: /etc/key, proxy: "http://proxy" }\nproducts: [{ key: A }]';
-  const environment = { LATCHKEY_PRODUCTS__0__SECRET: 'hush' };
+  const environment = { LATCHKEY_PRODUCTS__0__SECRET: 'hush-hush' };
   expect(warningsOf({ text, environment, files, worldReadable: [here] })).toEqual([]);
 });
 
@@ -63,9 +66,24 @@ products:
 });
 
 test('on Windows the warning of a readable file names no permission bits', () => {
-  const text = `listen: { socket: false }\n${agent}products: [{ key: A, secret: hush }]`;
+  const text = `listen: { socket: false }\n${agent}products: [{ key: A, secret: hush-hush }]`;
   const named = String.raw`C:\srv\latchkey\config.yaml`;
   expect(warningsOf({ text, worldReadable: [named], platform: 'win32' })).toEqual([
     `file: ${named} holds a secret and can be read by other users of this machine: latchkey doctor says who, and how to change that (from flag)`,
+  ]);
+});
+
+test('short secrets cause a warning', () => {
+  const text =
+    'upstream: { base_url: "https://store.example", api_key: x }\nproducts: [{ key: A, secret: "1" }, { key: B, secret: long-enough }]';
+  expect(warningsOf({ text }).filter((line) => line.includes('shorter'))).toEqual([
+    `upstream.api_key: is shorter than 8 characters, so it can be guessed: is it the whole secret? (from ${here} line 1)`,
+    `products[0].secret: is shorter than 8 characters, so it can be guessed: is it the whole secret? (from ${here} line 2)`,
+  ]);
+});
+
+test.each(['0.0.0.0/0', '"::/0"'])('proxies that contain every address are refused: %s', (range) => {
+  expect(errorsOf({ text: `listen: { public: { address: 127.0.0.1:1, proxies: [${range}] } }` })).toEqual([
+    expect.stringMatching(/^listen\.public\.proxies: must not contain every address: /),
   ]);
 });

@@ -12,6 +12,15 @@ export interface YamlError {
   readonly text: string;
 }
 
+/** What is usually wrong, in place of the words of the parser. */
+const hints: Readonly<Record<string, string>> = {
+  MULTILINE_IMPLICIT_KEY: 'is a colon missing after a key, or the blank after the colon?',
+  BLOCK_AS_IMPLICIT_KEY: 'two colons are on one line: put quotes around the value',
+  TAB_AS_INDENT: 'a line is indented with a tab: use blanks',
+  BAD_INDENT: 'the indentation does not fit, or a bracket is not closed',
+  MISSING_CHAR: 'a colon, a quote or a bracket is missing',
+};
+
 /** Node decodes bytes that are not UTF-8 as this character. */
 const replacementCharacter = '\u{FFFD}';
 
@@ -34,9 +43,10 @@ export function parseYaml(text: string): YamlText | readonly YamlError[] {
   });
   const undecoded = text.indexOf(replacementCharacter);
   if (undecoded !== -1) return [{ line: lineAt(undecoded), text: 'is not UTF-8 text' }];
-  const errors = [...document.errors, ...document.warnings].map((error) => ({
+  // The others usually follow from the first one.
+  const errors = [...document.errors, ...document.warnings].slice(0, 1).map((error) => ({
     line: lineAt(error.pos[0]),
-    text: `is not valid YAML: ${error.code.toLowerCase().replaceAll('_', ' ')}`,
+    text: `is not valid YAML: ${hints[error.code] ?? error.code.toLowerCase().replaceAll('_', ' ')}`,
   }));
   visit(document, {
     Alias: (_, alias) => {

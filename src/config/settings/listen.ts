@@ -28,6 +28,13 @@ import {
 } from '../types.ts';
 import { isLoopback } from '../value/address.ts';
 
+const trustsEverybody =
+  'must not contain every address: each caller could then choose its own address in X-Forwarded-For';
+
+function hasNoOpenRange(ranges: readonly { prefix: number }[]): boolean {
+  return ranges.every(({ prefix }) => prefix > 0);
+}
+
 const grant = section(
   z
     .strictObject({
@@ -134,7 +141,7 @@ const publicListener = section(
       description:
         'Address and port of the listener, which speaks plain HTTP; port 0 picks a free one. The proxy of your web server adds TLS.',
     }),
-    proxies: z.array(addressRange).prefault([]).meta({
+    proxies: z.array(addressRange).refine(hasNoOpenRange, trustsEverybody).prefault([]).meta({
       description:
         'Addresses of the proxies in front of the listener. The client of a request is then the last address of `X-Forwarded-For` that is not a proxy.',
     }),

@@ -30,6 +30,12 @@ type DecideOperation = { operationId: string; decision: Decision };
 /** The operation after the decision, and its state before. */
 type DecidedOperation = { operation: Operation; was: OperationState };
 
+const pastOf: Readonly<Record<Decision, string>> = {
+  retry: 'retried',
+  drop: 'dropped',
+  confirm: 'confirmed',
+};
+
 /** Carries out a person's decision about an operation (src/sync/README.md, Operation states). */
 export function decideOperation(
   transaction: Transaction,
@@ -42,7 +48,7 @@ export function decideOperation(
   if (nextProgress(operation.progress, event) === null) {
     return failWith(
       'operation_not_open',
-      `The operation is ${operation.progress.state}: it takes no ${decision}.`,
+      `The change is ${operation.progress.state}, so it cannot be ${pastOf[decision]}.`,
     );
   }
   const queue = queueOf[operation.kind];

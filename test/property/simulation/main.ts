@@ -22,8 +22,12 @@ const seedsOfAProcess = 250;
  * the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own. `--fleet 1000`: what an agent costs in fleets of
  * 10, 100 and 1,000 agents at one authority.
  */
+const usage = `npm run simulate -- [--seeds N] [--from N] [--steps N] [--aimed] [--latchkey]
+  [--troubles NAME,NAME] [--sabotage NAME] [--fleet N]
+See the comment in test/property/simulation/main.ts`;
 const { values } = parseArgs({
   options: {
+    help: { type: 'boolean', short: 'h', default: false },
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },
     steps: { type: 'string', default: '200' },
@@ -34,6 +38,10 @@ const { values } = parseArgs({
     fleet: { type: 'string' },
   },
 });
+if (values.help) {
+  process.stdout.write(`${usage}\n`);
+  process.exit();
+}
 const [from, seeds, steps] = [Number(values.from), Number(values.seeds), Number(values.steps)];
 const named = values.troubles?.split(',') ?? null;
 const chosen = values.latchkey ? null : (named?.filter(isTrouble) ?? null);

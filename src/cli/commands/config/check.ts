@@ -1,5 +1,6 @@
 import type { Configuration } from '../../../config/configuration.ts';
-import type { Finding } from '../../../config/finding.ts';
+import { formatConfigError } from '../../../config/errors.ts';
+import { type Finding, warn } from '../../../config/finding.ts';
 import { loadConfiguration } from '../../../config/load.ts';
 import { instanceOf } from '../../client/endpoint.ts';
 import { defineCommand } from '../../command.ts';
@@ -23,11 +24,13 @@ export const command = defineCommand({
       return exitCode.configuration;
     }
     const { file, configuration } = loaded;
-    const findings = args.connect === true ? await checkConnection(configuration) : [];
+    const unsafe = loaded.warnings.map((each) => warn(formatConfigError(each), 'correct it if you can'));
+    const connected = args.connect === true ? await checkConnection(configuration) : [];
+    const findings = [...unsafe, ...connected];
     const isOk = findings.every(({ level }) => level !== 'fail');
     const { role } = configuration;
     const lines = [`ok: ${formatSource(loaded)} (${role})`, formatFindings(findings)];
-    const more = args.connect === true ? { findings } : {};
+    const more = args.connect === true || findings.length > 0 ? { findings } : {};
     await output.result({ ok: isOk, file, role, ...more }, lines.join('\n').trimEnd());
     return isOk ? exitCode.done : exitCode.failed;
   },
