@@ -29,6 +29,9 @@ export const provenanceHeaderNames = {
   pending: 'Latchkey-Pending',
 } as const;
 
+/** How many coupons of the upstream cannot be read and are not in the list (src/http/README.md, Agent headers). */
+export const leftOutHeader = 'Latchkey-Left-Out';
+
 /**
  * The instance that sent a response, or a request to its upstream. The command line recognizes its daemon by this
  * header, and an agent recognizes its own requests.

@@ -65,7 +65,7 @@ type RouteFacts = {
   tag: Tag;
   summary: string;
   /** Headers of a success, in addition to the headers of every response and every list. */
-  headers?: readonly ('location' | 'provenance' | 'etag')[];
+  headers?: readonly ('location' | 'provenance' | 'left_out' | 'etag')[];
   /** Problems of this route only; src/http/openapi/responses.ts adds the common problems. */
   refusals?: readonly ProblemCode[];
   access: Access;

@@ -241,6 +241,8 @@ export interface CouponFetch {
   create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>>;
   /** Queues a background read of the whole list. */
   refresh(): void;
+  /** The coupons of the last list since the start that cannot be read. */
+  unreadable(): readonly UnreadableCoupon[];
 }
 
 /** Deliveries to the upstream that callers wait for. */

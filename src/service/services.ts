@@ -80,7 +80,13 @@ export interface LicenseService {
 }
 
 export type CouponResponse = { coupon: Coupon; provenance: Provenance };
-export type CouponList = { coupons: readonly Coupon[]; total: number; provenance: Provenance };
+export type CouponList = {
+  coupons: readonly Coupon[];
+  total: number;
+  /** How many coupons of the upstream cannot be read and are left out. */
+  leftOut: number;
+  provenance: Provenance;
+};
 
 /** The coupon API of both roles. */
 export interface CouponService {

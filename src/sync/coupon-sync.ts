@@ -45,8 +45,8 @@ type CouponSyncParts = {
 export class CouponSync implements CouponFetch {
   readonly #parts: CouponSyncParts;
   #listing: Promise<Outcome<CouponPage>> | null = null;
-  /** The unreadable coupons of the last list, by name: each is logged once. */
-  #unreadable: ReadonlySet<string> = new Set();
+  /** The unreadable coupons of the last list: each is logged once. */
+  #unreadable: readonly UnreadableCoupon[] = [];
 
   constructor(parts: CouponSyncParts) {
     this.#parts = parts;
@@ -59,6 +59,10 @@ export class CouponSync implements CouponFetch {
 
   refresh(): void {
     void this.#listWhole('refresh');
+  }
+
+  unreadable(): readonly UnreadableCoupon[] {
+    return this.#unreadable;
   }
 
   async get(id: number, signal: AbortSignal): Promise<CouponLookup<Coupon>> {
@@ -198,12 +202,13 @@ export class CouponSync implements CouponFetch {
   }
 
   #logUnreadable(unreadable: readonly UnreadableCoupon[]): void {
+    const known = new Set(this.#unreadable.map(unreadableName));
     for (const coupon of unreadable) {
-      if (this.#unreadable.has(unreadableName(coupon))) continue;
+      if (known.has(unreadableName(coupon))) continue;
       const { id, fault: error } = coupon;
       this.#parts.log.warn({ coupon: id, error }, 'a coupon of the upstream cannot be read and is left out');
     }
-    this.#unreadable = new Set(unreadable.map(unreadableName));
+    this.#unreadable = unreadable;
   }
 
   /** Stores the list in the mirror. On a full disk the mirror stays as it is, and creations are still reconciled. */

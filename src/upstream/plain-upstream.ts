@@ -10,6 +10,7 @@ import {
   type Dialect,
   type RequestKind,
   readCoupon,
+  readCoupons,
   readLicense,
   writeCoupon,
   writeLicenseKey,
@@ -135,7 +136,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     const begin = cursor === undefined ? { offset: String(offset) } : { cursor };
     const parameters = { limit: String(limit), ...begin };
     const route: Route = { request: 'listCoupons', path: '/coupons', signal };
-    return this.#callCoupons(route, parameters, (body) => this.#settings.dialect.readCoupons(body));
+    return this.#callCoupons(route, parameters, readCoupons);
   }
 
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>> {

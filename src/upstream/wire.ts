@@ -166,21 +166,8 @@ export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean)
   return expected(data) ? { value: data } : { fault: 'the response is about another coupon' };
 }
 
-/**
- * Reads a list of coupons. One unreadable coupon makes the whole list unreadable, because a list with a gap would be
- * wrong. A coupon with a negative id (an agent above has not delivered it yet) is named instead.
- */
-export function readCoupons(body: unknown): Parsed<CouponPage> {
-  const reading = readReadableCoupons(body);
-  if ('fault' in reading) return reading;
-  const unreadable = reading.value.unreadable.find(({ id }) => id === null || id >= 0);
-  return unreadable === undefined
-    ? reading
-    : { fault: `data.coupons, id ${unreadable.id ?? 'unreadable'}: ${unreadable.fault}` };
-}
-
 /** Reads a list of coupons; unreadable ones are named. */
-export function readReadableCoupons(body: unknown): Parsed<CouponPage> {
+export function readCoupons(body: unknown): Parsed<CouponPage> {
   const reading = read(couponListResponse, body);
   if ('fault' in reading) return reading;
   const coupons: Coupon[] = [];
@@ -316,7 +303,6 @@ type DialectRefusal = { reason: NotAppliedReason; what: string };
 export type Dialect = {
   /** Understands a refusal of this dialect; null: the response is read as the specification says. */
   refusalOf(response: DialectResponse, request: RequestKind): DialectRefusal | null;
-  readCoupons(body: unknown): Parsed<CouponPage>;
 };
 
 /** Requests about one thing that may not exist. */
@@ -331,7 +317,6 @@ const payhip: Dialect = {
     if (saysUnknown(response, request)) return { reason: 'missing', what: 'the store does not know it' };
     return null;
   },
-  readCoupons: readReadableCoupons,
 };
 
 /** A page for people with the marks of the firewall. Without the marks, it may be anybody's page. */
@@ -359,10 +344,7 @@ function hasEmptyData(body: DialectResponse['body']): boolean {
 }
 
 /** The specification only. */
-const specification: Dialect = {
-  refusalOf: () => null,
-  readCoupons,
-};
+const specification: Dialect = { refusalOf: () => null };
 
 /** The dialects by their names in the setting `upstream.dialect`. */
 export const dialects: Readonly<Record<DialectName, Dialect>> = { specification, payhip };

@@ -176,6 +176,8 @@ interface List<Item> {
   readonly member: string;
   readonly item: z.ZodType<Item>;
   readonly row: (item: Item) => Readonly<Record<string, Cell>>;
+  /** What to warn of after a response; null: nothing. */
+  readonly warning?: (answer: DaemonResponse) => string | null;
 }
 
 type ListArgs<Declared> = Args<Declared & typeof pageOptions>;
@@ -192,7 +194,7 @@ export function defineList<const Declared extends Builder, Item>(
   },
 ): Command {
   const { list, query = () => ({}), within = () => '', builder, ...rest } = command;
-  const { path, member, item, row } = list;
+  const { path, member, item, row, warning } = list;
   const schema = z.object({ [member]: z.array(item) });
   return defineCommand({
     ...rest,
@@ -205,6 +207,8 @@ export function defineList<const Declared extends Builder, Item>(
       const { items, raw, total, answer } = await readPages({ limit, offset, all }, member, (page) =>
         request(parsed, { path: where, query: { ...filter, ...page } }, schema),
       );
+      const warned = warning?.(answer) ?? null;
+      if (warned !== null) output.printError([`latchkey: ${warned}`]);
       const end = offset + items.length;
       const next = items.length > 0 && end < total ? end : null;
       const shown = formatPage(items.map(row), { total, next });

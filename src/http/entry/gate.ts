@@ -13,6 +13,7 @@ import {
   instanceHeader,
   provenanceHeaderNames,
   requestIdHeader,
+  leftOutHeader,
 } from '../../domain/header-names.ts';
 import { consoleFileRoute, hasNoCredential, sessionTokenOf } from '../console/access.ts';
 import type { Route } from '../route.ts';
@@ -133,6 +134,7 @@ const readable = [
   instanceHeader,
   requestIdHeader,
   ...Object.values(provenanceHeaderNames),
+  leftOutHeader,
   'Age',
   'Cache-Status',
   'Link',

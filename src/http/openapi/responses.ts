@@ -9,6 +9,7 @@ import {
   provenanceHeaderNames as provenance,
   instanceHeader,
   requestIdHeader,
+  leftOutHeader,
 } from '../../domain/header-names.ts';
 import type { Freshness } from '../../domain/agent/license-snapshot.ts';
 
@@ -226,6 +227,10 @@ export const responseHeaders: Readonly<Record<string, Header>> = {
     description: 'Changes with the body. Send it as `If-None-Match` to get 304 while nothing has changed.',
     schema: { type: 'string' },
   },
+  [leftOutHeader]: {
+    description: 'How many coupons of the upstream cannot be read and are not in the list.',
+    schema: count,
+  },
   'X-Total-Count': { description: 'The number of items on all pages together.', schema: count },
   Link: {
     description: 'The next page, if there is one (RFC 8288).',
@@ -251,6 +256,7 @@ function headersOf({ headers = [], query }: Route, status: number): Record<strin
   return references([
     ...everywhere,
     ...(headers.includes('provenance') ? [...Object.values(provenance), 'Age', 'Cache-Status'] : []),
+    ...(headers.includes('left_out') ? [leftOutHeader] : []),
     ...('offset' in shape ? page : []),
     ...(headers.includes('location') && status === 201 ? ['Location'] : []),
     ...(headers.includes('etag') ? ['ETag'] : []),

@@ -15,6 +15,7 @@ import {
 import {
   couponsNotConfigured,
   couponsUnreachable,
+  unreadableCoupon,
   isExpired,
   refreshOlder,
   type AgentCouponParts,
@@ -158,12 +159,16 @@ async function refreshCode(
   }
   const before = mirroredSince(reader);
   if (before !== null && clock.now() - before <= settings().unknownMs) {
+    const unreadable = unreadableCoupon(fetcher, code);
+    if (mirrored === null && unreadable !== null) return unreadable;
     const { confirmedAt } = mirrored ?? { confirmedAt: before };
     return done(provenanceNow(parts, { confirmedAt, pending: 0, cache: 'hit' }));
   }
   const lookup = await fetcher.list(signal);
   const since = mirroredSince(reader);
   if (since === null) return couponsUnreachable(lookup);
+  const unreadable = unreadableCoupon(fetcher, code);
+  if (unreadable !== null && reader.mirror.byCode(code) === null) return unreadable;
   const { confirmedAt } = reader.mirror.byCode(code) ?? { confirmedAt: since };
   return done(provenanceNow(parts, { confirmedAt, pending: 0, cache: since === before ? 'hit' : 'miss' }));
 }

@@ -150,7 +150,11 @@ async function list(
     if (lookup.found === 'known' && (since ?? 0) < lookup.confirmedAt) {
       const { value, confirmedAt } = lookup;
       const provenance = provenanceNow(parts, { confirmedAt, pending: 0, cache: 'miss' });
-      return done({ ...listUnstored(reader, value, query), provenance });
+      return done({
+        ...listUnstored(reader, value, query),
+        leftOut: fetcher.unreadable().length,
+        provenance,
+      });
     }
     if (since === null) return couponsUnreachable(lookup);
   } else {
@@ -161,7 +165,8 @@ async function list(
   const mirrored = await lists.mirror.list(filter, filter);
   const coupons = mirrored.map(({ coupon }) => coupon);
   const provenance = provenanceNow(parts, { confirmedAt: since, pending: 0, cache });
-  return done({ coupons, total: await lists.mirror.count(filter), provenance });
+  const total = await lists.mirror.count(filter);
+  return done({ coupons, total, leftOut: fetcher.unreadable().length, provenance });
 }
 
 async function get(
@@ -218,6 +223,22 @@ export function couponsUnreachable(lookup: CouponLookup<unknown>): Result<never>
   const details = { known: 'the disk is too full to store them', missing: 'the upstream has no such list' };
   const detail = lookup.found === 'unreachable' ? lookup.detail : details[lookup.found];
   return failWith('upstream_unreachable', `The upstream's coupons were never read: ${detail}`);
+}
+
+/** A coupon that may be the one with this code, but cannot be read; null if there is none. */
+export function unreadableCoupon(
+  fetcher: Pick<CouponFetch, 'unreadable'>,
+  code: string,
+): Result<never> | null {
+  const folded = foldCouponCode(code);
+  const found = fetcher
+    .unreadable()
+    .find((each) => each.code !== null && foldCouponCode(each.code) === folded);
+  if (found === undefined) return null;
+  return failWith(
+    'upstream_unreachable',
+    `The upstream has a coupon with this code that cannot be read: ${found.fault}`,
+  );
 }
 
 /** Coupons belong to the account, and this agent has no credential of the account. */

@@ -77,7 +77,7 @@ export function authorityCouponService(
     async list(accountId, sent): Promise<Result<CouponList>> {
       const query = await withStoredCouponCode(sent, (code) => reader.coupons.byCode(accountId, code));
       const coupons = await lists.coupons.list(accountId, query, query);
-      return done({ coupons, total: await lists.coupons.count(accountId, query), provenance });
+      return done({ coupons, total: await lists.coupons.count(accountId, query), leftOut: 0, provenance });
     },
     async get(accountId, id): Promise<Result<CouponResponse>> {
       const coupon = await reader.coupons.get(accountId, id);

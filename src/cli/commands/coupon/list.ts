@@ -9,6 +9,8 @@ import {
   formatState,
   isProvisional,
 } from './coupon.ts';
+import { leftOutHeader } from '../../../domain/header-names.ts';
+import { counted } from '../../../domain/text.ts';
 import { countedCouponObject } from '../../../wire/coupon.ts';
 
 export const command = defineList({
@@ -24,6 +26,11 @@ export const command = defineList({
     path: countedCouponsPath,
     member: 'coupons',
     item: countedCouponObject,
+    warning: ({ headers }) => {
+      const leftOut = Number(headers[leftOutHeader.toLowerCase()] ?? 0);
+      const coupons = counted(leftOut, 'coupon');
+      return leftOut > 0 ? `${coupons} of the store cannot be read and are left out; the log says why` : null;
+    },
     row: (each) => ({
       id: each.id,
       code: each.code,

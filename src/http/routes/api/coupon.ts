@@ -1,3 +1,4 @@
+import { leftOutHeader } from '../../../domain/header-names.ts';
 import type { Coupon } from '../../../domain/checkout/coupon.ts';
 import { withNext, type Page } from '../../../domain/page.ts';
 import { failWith, type Result } from '../../../domain/problem/problem.ts';
@@ -62,12 +63,13 @@ const create = route({
 });
 
 function pageOfCoupons(
-  { coupons: rows, total, provenance }: CouponList,
+  { coupons: rows, total, leftOut, provenance }: CouponList,
   query: Page,
   sentTo: Parameters<typeof pageOf>[2],
 ): { items: readonly Coupon[]; headers: RouteResponse['headers'] } {
   const read = pageOf({ list: 'coupons', rows, total, keyOf: ({ id }) => [id] }, query, sentTo);
-  return { items: read.items, headers: { ...read.headers, ...provenanceHeaders(provenance) } };
+  const skipped = leftOut > 0 ? { [leftOutHeader]: String(leftOut) } : {};
+  return { items: read.items, headers: { ...read.headers, ...provenanceHeaders(provenance), ...skipped } };
 }
 
 const list = route({
@@ -76,7 +78,7 @@ const list = route({
   operationId: 'listCoupons',
   tag: 'Coupons',
   summary: 'List coupons',
-  headers: ['provenance'],
+  headers: ['provenance', 'left_out'],
   access: { credential: 'api_key', scope: 'coupons:read' },
   sessions: 'all',
   query: pageQuery('coupons'),
@@ -115,7 +117,7 @@ const listCounted = route({
   operationId: 'listCheckoutCoupons',
   tag: 'Checkout',
   summary: 'List coupons with their state and how often each is redeemed',
-  headers: ['provenance'],
+  headers: ['provenance', 'left_out'],
   access: { credential: 'api_key', scope: 'coupons:read' },
   sessions: 'all',
   query: countedCouponQuery,
