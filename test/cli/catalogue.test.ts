@@ -21,7 +21,7 @@ test('coupon create sends the given options under the names of the specification
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 201, body: { data: coupon } });
   const argv = ['coupon', 'create', '--code', 'FIVE', '--type', 'single', '--product', 'RGsF'];
-  const outcome = await latchkey(...argv, '--amount-off', '550', '--state-dir', daemon.stateDir);
+  const outcome = await latchkey(...argv, '--amount-off', '5.50', '--state-dir', daemon.stateDir);
   expect(outcome).toMatchObject({ code: 0, err: '' });
   expect(outcome.out).toBe(
     [
@@ -59,7 +59,12 @@ test('coupon create sends all options, and marks a provisional coupon', async ()
     notes: 'for friends',
   };
   const { coupon_type, collection_id, ...same } = sent;
-  const options = { ...same, type: coupon_type, collection: collection_id };
+  const options = {
+    ...same,
+    minimum_purchase_amount: '10.00',
+    type: coupon_type,
+    collection: collection_id,
+  };
   const argv = Object.entries(options).flatMap(([name, value]) => [`--${name.replaceAll('_', '-')}`, value]);
   const { out, err } = await latchkey('coupon', 'create', ...argv, '--state-dir', daemon.stateDir);
   expect(Object.fromEntries(new URLSearchParams(daemon.received[0]?.body))).toEqual(sent);

@@ -243,14 +243,14 @@ test('coupon commands update, end and delete a coupon', async () => {
   const until = { end_date: '2089-12-31T23:59:59+00:00' };
   expect(await update('--end-date', '2089-12-31')).toEqual({ ...made, ...until });
   const from = { start_date: '2089-12-01T00:00:00+00:00', minimum_purchase_amount: 1_000 };
-  const dated = await update('--start-date', '2089-12-01', '--minimum-purchase-amount', '1000');
+  const dated = await update('--start-date', '2089-12-01', '--minimum-purchase-amount', '10.00');
   expect(dated).toEqual({ ...made, ...until, ...from });
   expect(await update('--start-date', 'none', '--end-date', 'none')).toEqual({
     ...made,
     minimum_purchase_amount: 1_000,
   });
   await update('--minimum-purchase-amount', 'none', '--end-date', '2089-12-31');
-  expect(await update('--usage-limit', 'none', '--notes', 'none', '--amount-off', '500')).toEqual({
+  expect(await update('--usage-limit', 'none', '--notes', 'none', '--amount-off', '500c')).toEqual({
     ...made,
     ...until,
     usage_limit: null,
@@ -269,6 +269,10 @@ test('coupon commands update, end and delete a coupon', async () => {
 test.each<[argv: string[], complaint: string]>([
   [[], 'Give something to change'],
   [['--percent-off', '20', '--amount-off', '5'], 'cannot be combined'],
+  [['--amount-off', '5'], '--amount-off 5 could be money or cents: use 5.00 or 5c'],
+  [['--minimum-purchase-amount', '60'], 'use 60.00 or 60c'],
+  [['--amount-off', '5.001'], '--amount-off must be an amount such as 5.00 or 500c'],
+  [['--amount-off=-5.00'], 'must be an amount'],
   [['--notes', ''], '--notes is empty: use none to remove the value'],
 ])('coupon update %j is a usage error', async (argv, complaint) => {
   await using shop = await openCliShop();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { csvParts, textOf } from '../../src/console/pages/selling/csv-parts.ts';
-import { centsOf, money } from '../../src/console/pages/selling/money.ts';
+import { amountPattern, centsOf, money, percentPattern } from '../../src/console/pages/selling/money.ts';
 
 const wide = { records: 100, characters: 100_000 };
 
@@ -54,6 +54,20 @@ test.each([
 
 test.each(['', '4.999', '-1', '1e3', '1,234.50', 'free', '9'.repeat(13)])('%j is no amount', (text) => {
   expect(centsOf(text)).toBeNull();
+});
+
+test.each([
+  ['5.00', true],
+  ['4,9', true],
+  [' 20 ', true],
+  ['20%', true],
+  ['33.3 %', true],
+  ['5.001', false],
+  ['five', false],
+  ['-5', false],
+  ['1e3', false],
+])('the field for a discount takes only a percentage or an amount: %s', (text, isTaken) => {
+  expect(new RegExp(`^(?:${percentPattern}|${amountPattern})$`, 'v').test(text)).toBe(isTaken);
 });
 
 test('cents are written with two places', () => {

@@ -210,6 +210,8 @@ type FieldProps = {
   readonly type?: 'text' | 'email' | 'number' | 'search' | 'date';
   readonly value?: string;
   readonly isRequired?: boolean;
+  /** What the browser accepts, as a regular expression; `help` says it in words. */
+  readonly pattern?: string;
   /** A text of several lines. */
   readonly isLong?: boolean;
   readonly options?: readonly (readonly [value: string, text: string])[];
@@ -225,6 +227,7 @@ export function Field({
   value = '',
   isRequired = false,
   isLong = false,
+  pattern,
   options,
 }: FieldProps) {
   const id = useId();
@@ -239,7 +242,15 @@ export function Field({
       <label for={id}>{label}</label>
       {isLong && <textarea {...shared} rows={3} defaultValue={value} />}
       {!isLong && options === undefined && (
-        <input {...shared} type={type} defaultValue={value} placeholder={example} autocomplete="off" />
+        <input
+          {...shared}
+          type={type}
+          defaultValue={value}
+          placeholder={example}
+          pattern={pattern}
+          title={pattern === undefined ? undefined : help}
+          autocomplete="off"
+        />
       )}
       {options !== undefined && (
         <select {...shared}>

@@ -119,7 +119,7 @@ describe.skipIf(!isBrowserInstalled)(`licenses and coupons of an agent in a real
     await page.fill('Code', 'TILL5');
     await page.fill('Discount', '5');
     await page.fill('Only for the product', 'product');
-    await page.shows('latchkey coupon create --code TILL5 --type single --product product --amount-off 500');
+    await page.shows('latchkey coupon create --code TILL5 --type single --product product --amount-off 5.00');
     await page.page.keyboard.press('Enter');
     await page.headed('TILL5');
     await eventually(() => harness.upstream.coupons.some(({ code }) => code === 'TILL5'));

@@ -12,7 +12,7 @@ export const countedCouponsPath = '/agent/v1/coupons';
 
 export const termOptions = {
   'usage-limit': textOption('How often it can be redeemed'),
-  'minimum-purchase-amount': textOption('In cents'),
+  'minimum-purchase-amount': textOption('Of the cart, such as 60.00 or 6000c (cents)'),
   'start-date': textOption('A date (its start, UTC), a datetime, or a time from now, such as 24h'),
   'end-date': textOption('A date (its end, UTC), a datetime, or a time from now, such as 30d'),
   notes: textOption('A note for yourself'),

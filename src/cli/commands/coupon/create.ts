@@ -1,5 +1,6 @@
 import { requestAndShow } from '../../client/request.ts';
 import { defineCommand, textOption } from '../../command.ts';
+import { readCents } from '../../money.ts';
 import { printDates, readDates } from '../../values.ts';
 import { couponsPath, couponView, termOptions, warnOfPast } from './coupon.ts';
 
@@ -14,7 +15,7 @@ export const command = defineCommand({
       describe: 'Applies to one product, all products or a collection',
     },
     'percent-off': textOption('Percentage, above 0 and at most 100'),
-    'amount-off': textOption('Discount in cents'),
+    'amount-off': textOption('Discount, such as 5.00 or 500c (cents)'),
     product: textOption('Product key, with --type single', 'product'),
     collection: textOption('Collection id, with --type collection', 'collection'),
     ...termOptions,
@@ -22,7 +23,7 @@ export const command = defineCommand({
   examples: [
     ['latchkey coupon create --code SPRING --type multi --percent-off 20', '20 % off everything'],
     [
-      'latchkey coupon create --code FIVE --type single --product RGsF --amount-off 500',
+      'latchkey coupon create --code FIVE --type single --product RGsF --amount-off 5.00',
       '5.00 off a product',
     ],
   ],
@@ -37,11 +38,14 @@ export const command = defineCommand({
       code: args.code,
       coupon_type: args.type,
       percent_off: args.percentOff,
-      amount_off: args.amountOff,
+      amount_off: args.amountOff === undefined ? undefined : readCents('amount-off', args.amountOff),
       product_key: args.product,
       collection_id: args.collection,
       usage_limit: args.usageLimit,
-      minimum_purchase_amount: args.minimumPurchaseAmount,
+      minimum_purchase_amount:
+        args.minimumPurchaseAmount === undefined
+          ? undefined
+          : readCents('minimum-purchase-amount', args.minimumPurchaseAmount),
       start_date: dates['start-date'],
       end_date: dates['end-date'],
       notes: args.notes,

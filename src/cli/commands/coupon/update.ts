@@ -1,5 +1,6 @@
 import { request, requestAndShow } from '../../client/request.ts';
 import { defineCommand, positional, textOption, UsageError } from '../../command.ts';
+import { readCents } from '../../money.ts';
 import { printDates, readDates } from '../../values.ts';
 import { couponPath, couponsPath, couponView, termOptions, warnOfPast } from './coupon.ts';
 import { couponObject } from '../../../wire/coupon.ts';
@@ -16,7 +17,7 @@ export const command = defineCommand({
     ...termOptions,
     code: textOption('Only if it was never redeemed'),
     'percent-off': textOption('Only if it was never redeemed'),
-    'amount-off': textOption('In cents; only if it was never redeemed'),
+    'amount-off': textOption('Such as 5.00 or 500c (cents); only if it was never redeemed'),
   },
   examples: [
     ['latchkey coupon update 7 --end-date 2026-12-31', 'until the end of that day in UTC'],
@@ -32,16 +33,22 @@ export const command = defineCommand({
       { 'start-date': 'start', 'end-date': 'end' },
       'after',
     );
+    const least = ignoreNone(args.minimumPurchaseAmount);
+    const minimum =
+      least === undefined || least === '' ? undefined : String(readCents('minimum-purchase-amount', least));
     const changes = {
       ...textChange('start_date', startDate, dates['start-date']),
       ...textChange('end_date', endDate, dates['end-date']),
       ...textChange('usage_limit', args.usageLimit),
-      ...textChange('minimum_purchase_amount', args.minimumPurchaseAmount),
+      ...textChange('minimum_purchase_amount', args.minimumPurchaseAmount, minimum),
       ...textChange('notes', args.notes),
       // A coupon always has a code, and the code may be "none".
       ...(args.code !== undefined && { code: args.code }),
       ...(args.percentOff !== undefined && { percent_off: args.percentOff, amount_off: null }),
-      ...(args.amountOff !== undefined && { amount_off: args.amountOff, percent_off: null }),
+      ...(args.amountOff !== undefined && {
+        amount_off: readCents('amount-off', args.amountOff),
+        percent_off: null,
+      }),
     };
     if (Object.keys(changes).length === 0)
       throw new UsageError('Give something to change, such as --end-date');

@@ -7,7 +7,7 @@ import { quoted } from '../../parts/command.tsx';
 import { goTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
 import { useProducts } from '../products.tsx';
-import { centsOf } from './money.ts';
+import { amountPattern, centsOf, percentPattern } from './money.ts';
 
 type Terms = Readonly<Record<string, string | number>>;
 
@@ -52,9 +52,15 @@ function optionsIn(form: FormData): Readonly<Record<string, string>> {
     'start-date': fieldText(form, 'from'),
     'end-date': fieldText(form, 'to'),
     'usage-limit': fieldText(form, 'limit'),
-    'minimum-purchase-amount': String(centsOf(minimum) ?? minimum),
+    'minimum-purchase-amount': amountText(minimum),
     notes: fieldText(form, 'notes'),
   };
+}
+
+/** An amount as the command takes it, `5.00`; other text as it is. */
+function amountText(text: string): string {
+  const cents = centsOf(text);
+  return cents === null ? text : (cents / 100).toFixed(2);
 }
 
 function optionsOf(coupon: CountedCouponObject): Readonly<Record<string, string>> {
@@ -62,7 +68,8 @@ function optionsOf(coupon: CountedCouponObject): Readonly<Record<string, string>
     'start-date': dayOf(coupon.start_date),
     'end-date': dayOf(coupon.end_date),
     'usage-limit': String(coupon.usage_limit ?? ''),
-    'minimum-purchase-amount': String(coupon.minimum_purchase_amount ?? ''),
+    'minimum-purchase-amount':
+      coupon.minimum_purchase_amount === null ? '' : (coupon.minimum_purchase_amount / 100).toFixed(2),
     notes: coupon.notes ?? '',
   };
 }
@@ -106,6 +113,7 @@ function OptionalFields({ coupon }: { coupon?: CountedCouponObject }) {
           name="minimum"
           value={minimum === null ? '' : (minimum / 100).toFixed(2)}
           help="Such as 60.00; empty: none."
+          pattern={amountPattern}
         />
       </div>
       <Field
@@ -141,7 +149,13 @@ export function CreateCoupon({ role, onDone }: { role: OverviewObject['role']; o
     >
       <div class="pair">
         <Field label="Code" name="code" isRequired help="What customers enter, such as SPRING." />
-        <Field label="Discount" name="discount" isRequired help="20% for a percentage, 5.00 for an amount." />
+        <Field
+          label="Discount"
+          name="discount"
+          isRequired
+          help="20% for a percentage, 5.00 for an amount."
+          pattern={`${percentPattern}|${amountPattern}`}
+        />
       </div>
       <ScopeField role={role} />
       <OptionalFields />
@@ -204,7 +218,7 @@ function createCommand(form: FormData): string {
       ? []
       : [`--collection ${quoted(String(scope['collection_id']))}`]),
     discount['percent_off'] === undefined
-      ? `--amount-off ${quoted(String(discount['amount_off'] || 'CENTS'))}`
+      ? `--amount-off ${quoted(amountText(fieldText(form, 'discount')) || 'AMOUNT')}`
       : `--percent-off ${quoted(String(discount['percent_off']))}`,
     ...changedOptions(form),
   ].join(' ');

@@ -12,3 +12,9 @@ export function centsOf(text: string): number | null {
   const { whole = '0', part = '' } = match.groups;
   return Number(whole) * 100 + Number(part.padEnd(2, '0'));
 }
+
+/** What a field for an amount accepts, such as `5.00`; the browser shows the error at the field. */
+export const amountPattern = String.raw`\s*\d{1,12}(?:[.,]\d{1,2})?\s*`;
+
+/** What a field for a percentage accepts, such as `20%`. */
+export const percentPattern = String.raw`\s*\d{1,3}(?:\.\d{1,16})?\s*%\s*`;

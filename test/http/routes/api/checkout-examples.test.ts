@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
+import { readCents } from '../../../../src/cli/money.ts';
 import { readItem } from '../../../../src/cli/commands/coupon/checkout.ts';
 import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';
 
@@ -36,7 +37,7 @@ function termsOf(options: string): Record<string, string> {
   };
   const pairs = [...options.matchAll(/--(\S+) (\S+)/g)].map(([, name = '', value = '']) => [
     names[name] ?? name.replaceAll('-', '_'),
-    value,
+    name.includes('amount') ? String(readCents(name, value)) : value,
   ]);
   return Object.fromEntries(pairs) as Record<string, string>;
 }
