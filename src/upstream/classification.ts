@@ -86,8 +86,8 @@ function classifyResponse<Value>(
     return { outcome: 'applied', value: reading.value, isCached, ...provenanceOf(response, cachedForMs, at) };
   }
   if (status >= 400 && status < 500) {
-    // Only a JSON object is the upstream's verdict; a firewall sends a page.
-    return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
+    // Only a JSON object is the upstream's verdict; a firewall sends a page. Whoever answers 429 has done nothing.
+    return 'fault' in body && status !== 429 ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
   if (status === 304) return ambiguous('a cache answered 304 to an unconditional request');
   return ambiguous(status < 400 ? redirectText(response, hidden) : message);

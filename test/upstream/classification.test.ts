@@ -110,6 +110,14 @@ describe('a response', () => {
     expect(outcomeOf(200, text)).toMatchObject({ outcome: 'ambiguous', detail: `HTTP 200: ${fault}` });
   });
 
+  test.each(['', 'slow down', '[]', '\n<!doctype html><p>', '{"error":'])(
+    'a response 429 with %j is throttled, whatever its body',
+    (text) => {
+      const detail = 'HTTP 429';
+      expect(outcomeOf(429, text)).toMatchObject({ outcome: 'not_applied', reason: 'throttled', detail });
+    },
+  );
+
   test.each(['gzip', 'br'])(
     'a response in %s, which was not requested, is ambiguous, and the detail says so',
     (coding) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chooseProxy, formatProxy, isException } from '../../src/upstream/proxy.ts';
+import { chooseProxy, formatProxy, ignoredExceptions, isException } from '../../src/upstream/proxy.ts';
 
 const proxy = 'http://proxy.example:3128';
 
@@ -15,6 +15,9 @@ describe('NO_PROXY', () => {
     ['*.store.example', 'https://api.store.example', true],
     ['*.store.example', 'https://store.example', false],
     ['*', 'https://store.example', true],
+    ['*store.example', 'https://mystore.example', true],
+    ['*store.example', 'https://other.example', false],
+    ['*.1.2.3', 'https://10.1.2.3', false],
     ['a.example, *', 'https://store.example', true],
     ['*', 'https://[2001:db8::1]', true],
     ['', 'https://store.example', false],
@@ -48,6 +51,31 @@ describe('NO_PROXY', () => {
     ['[2001:db8::1]:8443', 'https://[2001:db8::1]', false],
   ])('NO_PROXY %s: whether %s is reached without the proxy is %s', (noProxy, url, isReachedDirectly) => {
     expect(isException(new URL(url), noProxy)).toBe(isReachedDirectly);
+  });
+});
+
+test('entries of NO_PROXY that match no host are named', () => {
+  const understood =
+    'localhost, .a.example *.b.example *c.example d.example:443 10.0.0.0/8 [::1]:80 fe80::/10 * under_score.e münchen.example.';
+  expect(ignoredExceptions({ NO_PROXY: understood })).toBeNull();
+  expect(ignoredExceptions({ HTTP_PROXY: proxy })).toBeNull();
+  const ignored = [
+    '192.168.*',
+    '10.0.0',
+    '*.1.2.3',
+    'http://a.example',
+    'a.example;b.example',
+    '<local>',
+    '10.0.0.0/33',
+  ];
+  for (const entry of ignored)
+    expect(ignoredExceptions({ NO_PROXY: `a.example,${entry}` })).toEqual({
+      source: 'NO_PROXY',
+      entries: [entry],
+    });
+  expect(ignoredExceptions({ no_proxy: 'x/y', NO_PROXY: 'a/b' })).toEqual({
+    source: 'no_proxy',
+    entries: ['x/y'],
   });
 });
 

@@ -17,7 +17,7 @@ import { KeyedMutex } from '../../sync/waiting.ts';
 import { Sync } from '../../sync/sync.ts';
 import { networkTransport } from '../../upstream/exchange.ts';
 import { plainUpstreamOver, type PlainUpstreamSettings } from '../../upstream/plain-upstream.ts';
-import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';
+import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream/proxy.ts';
 import { SyncEndpoint } from '../../upstream/sync-endpoint.ts';
 import { recordTime } from '../maintenance.ts';
 import { isSameDigest, systemRandom } from '../system/machine.ts';
@@ -206,6 +206,8 @@ function logProxy(choice: ProxyChoice, log: Log): void {
   const proxy = formatProxy(choice);
   if (proxy !== null) log.info({ proxy, from: choice.source }, 'connections to the upstream use a proxy');
   else log.error({ from: choice.source }, 'the proxy to the upstream is not a URL: nothing can be sent');
+  const ignored = ignoredExceptions(process.env);
+  if (ignored !== null) log.warn(ignored, 'entries of NO_PROXY are not understood and match no host');
 }
 
 /** Pauses, resumes and triggers synchronization: first in the store, then in the running loops. */
