@@ -2,21 +2,22 @@ import { formatReason } from '../config/errors.ts';
 import { readFileOrInput } from '../config/file/named-file.ts';
 import { parseDuration } from '../config/value/unit.ts';
 import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
-import { joinLicenseKey } from '../domain/license.ts';
+import { licenseKeysIn } from '../domain/license.ts';
 import { CommandError, positional, textOption, UsageError } from './command.ts';
 import type { Output } from './output.ts';
 
 /** The license key of a command. People read its groups from paper as separate words. */
 export const licenseKeyPositional = {
-  ...positional('License key; groups of a Latchkey key may be separate words'),
+  ...positional('One license key; groups of a Latchkey key may be separate words'),
   array: true,
 } as const;
 
 export function readLicenseKey(words: readonly string[]): string {
   const [only, second] = words;
-  const key = second === undefined ? only : joinLicenseKey(words);
-  if (key !== null && key !== undefined) return key;
-  throw new UsageError('Give one license key. Put a key with blanks in quotes');
+  if (only !== undefined && second === undefined) return only;
+  const key = licenseKeysIn(words.join(' ')).at(-1);
+  if (key !== undefined && !/\s/.test(key)) return key;
+  throw new UsageError('Give one license key at a time. Put a key with blanks in quotes');
 }
 
 export const keepOldOption = textOption(

@@ -104,6 +104,10 @@ export function orText<T extends z.ZodType>(type: T) {
 
 export const text = textual({ expected: 'text (in quotes if it is true, false or null)' }, (input) => input);
 
+export const productKey = textual({ expected: 'the key of the product, not a link to it' }, (input) =>
+  /^\s*(?:https?:\/\/|www\.)/i.test(input) ? undefined : input,
+);
+
 /** One line of at most so many characters. */
 export function shortText(maxLength: number) {
   return textual({ expected: `one line of at most ${maxLength} characters` }, (input) =>
@@ -181,7 +185,10 @@ export function secretFile(key: string, meta: Pick<SettingMeta, 'reload'> = {}) 
 }
 
 export const baseUrl = textual(
-  { expected: 'an http or https URL without user, query or fragment, and without /api/v2 (it is appended)' },
+  {
+    expected:
+      'an http or https URL without user, query or fragment, and without a path of the API such as /api/v2 (it is appended)',
+  },
   parseBaseUrl,
 );
 
@@ -242,10 +249,12 @@ export function isHeaderValue(input: string): boolean {
   return /^[!-~]([ -~]*[!-~])?$/.test(input);
 }
 
+const pathOfApi = /\/(?:api\/v[12]|(?:admin|agent|hooks|lease|sync)\/v1)(?:\/|$)/;
+
 function parseBaseUrl(input: string): string | undefined {
   const url = parsePlace(input);
   const base = url && withoutSlashes(url);
-  return base?.endsWith('/api/v2') === true ? undefined : base;
+  return base !== undefined && pathOfApi.test(base) ? undefined : base;
 }
 
 /** A URL without user, query and fragment. */

@@ -114,6 +114,53 @@ export function parsePlainLicenseKey(text: string): string | null {
   return storedForm(plainText(text).trim());
 }
 
+/**
+ * The license keys that a pasted text may stand for, in the order in which they are looked up: the text itself, because a
+ * store may have issued any text; then without invisible and typographic characters; then without quotes, a label before
+ * it and punctuation behind it.
+ */
+export function licenseKeysIn(text: string): readonly string[] {
+  const bare = withoutSurroundings(plainText(text).trim());
+  const found = [parseLicenseKey(text), parsePlainLicenseKey(text), storedForm(regrouped(bare) ?? bare)];
+  return [...new Set(found.filter((licenseKey) => licenseKey !== null))];
+}
+
+/** A key in the generated format that a pasted text stands for; null if there is none. */
+export function generatedKeyIn(text: string): string | null {
+  return licenseKeysIn(text).find((licenseKey) => generated.test(licenseKey)) ?? null;
+}
+
+/** What a text is that is not a license key, for a person; null if it may be a license key. */
+export function mistakenFor(text: string): string | null {
+  if (/^(?:https?:\/\/|www\.)/i.test(text)) return 'a web address';
+  return /^[^\s@]{1,64}@[^\s@]{1,255}$/.test(text) ? 'an e-mail address' : null;
+}
+
+/** Words before a key, such as `License key:`. */
+const label = /^[\p{L} _-]{1,40}[:=](?!\/\/)/u;
+const quotes = '"\'`´„“”‚‘’«»‹›';
+const opening = `${quotes}<([{`;
+const closing = `${quotes}>)]}.,;:!?`;
+
+function withoutSurroundings(text: string): string {
+  let bare = text;
+  for (let before = ''; before !== bare;) {
+    before = bare;
+    bare = bare.replace(label, '').trim();
+    while (bare !== '' && opening.includes(bare.charAt(0))) bare = bare.slice(1);
+    while (bare !== '' && closing.includes(bare.charAt(bare.length - 1))) bare = bare.slice(0, -1);
+  }
+  return bare;
+}
+
+/** A key in the generated format whose groups are separated in another way, or not at all; null if it is not such a key. */
+function regrouped(text: string): string | null {
+  const letters = text.replaceAll(/[\s_-]/g, '');
+  return /^[A-HJ-NP-Z2-9]{20}$/i.test(letters)
+    ? [0, 5, 10, 15].map((start) => letters.slice(start, start + 5)).join('-')
+    : null;
+}
+
 /** Whether a license key is spelled plainly. Keys that look alike count as the same key. */
 function isPlainLicenseKey(licenseKey: string): boolean {
   return plainText(licenseKey) === licenseKey;
@@ -176,12 +223,6 @@ export function issuedKeyFault(licenseKey: string): typeof malformedKey | typeof
 /** Whether a text contains a key in the generated format, and so must not be logged. */
 export function containsLicenseKey(text: string): boolean {
   return containsGenerated.test(text);
-}
-
-/** Joins separate groups into a key of the generated format; null if the result is not such a key. */
-export function joinLicenseKey(groups: readonly string[]): string | null {
-  const joined = groups.join('-');
-  return generated.test(joined) ? joined : null;
 }
 
 /** How many aliases of a license key an agent keeps. A limit is needed because a caller can send millions. */

@@ -20,9 +20,10 @@ export function oneLine(text: string): string {
 }
 
 const printableAscii = /^[\x20-\x7e]*$/;
-/** Format characters, line separators, and characters that fonts do not show. */
-const invisible = /[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-const dashes = /[\p{Pd}\p{Dash}]/gu;
+/** Control and format characters, line separators, and characters that fonts do not show, also blanks of Braille. */
+const invisible = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc]/gu;
+/** Also characters that look like a dash: a modifier letter, a bullet, a mathematical sign and lines of boxes. */
+const dashes = /[\p{Pd}\p{Dash}\u02d7\u2043\u23af\u2500\u2501\u2796]/gu;
 
 /**
  * Undoes what text editors, web pages and input methods do to a pasted code: drops invisible characters, replaces

@@ -1,6 +1,6 @@
 import { requestedUses } from '../domain/held-lease.ts';
 import type { HeldLease, LeaseAct } from '../domain/lease.ts';
-import { parsePlainLicenseKey } from '../domain/license.ts';
+import { generatedKeyIn, parsePlainLicenseKey } from '../domain/license.ts';
 import { done, failWith, type Problem, type Result } from '../domain/problem/problem.ts';
 import type { FileAnswer, LeaseHolder, SignedSequence } from '../service/lease/ports.ts';
 import { answersRequest, type ExchangeParts, type Exchanges } from './exchanges.ts';
@@ -105,7 +105,7 @@ export class LeaseFiles {
 
 /** Pasted characters make no other license key: the issuer would see two histories of one device. */
 export function storedKey(licenseKey: string): string {
-  return parsePlainLicenseKey(licenseKey) ?? licenseKey;
+  return generatedKeyIn(licenseKey) ?? parsePlainLicenseKey(licenseKey) ?? licenseKey;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Coupon, CouponTerms, CouponFilter } from '../domain/checkout/coupon.ts';
 import type { Tenant } from '../domain/access/principal.ts';
 import type { Cart, Quote } from '../domain/checkout/quote.ts';
-import { type License, type LicenseTrigger, parsePlainLicenseKey } from '../domain/license.ts';
+import { type License, type LicenseTrigger, licenseKeysIn } from '../domain/license.ts';
 import type { Result, Problem } from '../domain/problem/problem.ts';
 import { type Freshness, freshnessAt, type FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout.ts';
@@ -133,44 +133,46 @@ const unknownKey: ReadonlySet<Problem['code']> = new Set([
 export function acceptPastedKeys(licenseService: LicenseService): LicenseService {
   return {
     verify: (tenant, licenseKey, signal, requester) =>
-      tryBothSpellings(licenseKey, (key) => licenseService.verify(tenant, key, signal, requester)),
+      trySpellings(licenseKey, (key) => licenseService.verify(tenant, key, signal, requester)),
     // The caller passes only keys that have a single spelling.
     verifyNow: (tenant, licenseKey) => licenseService.verifyNow?.(tenant, licenseKey) ?? null,
     askAgain: (licenseKey) => {
-      const plain = parsePlainLicenseKey(licenseKey);
-      for (const key of new Set([licenseKey, plain ?? licenseKey])) licenseService.askAgain?.(key);
+      for (const key of licenseKeysIn(licenseKey)) licenseService.askAgain?.(key);
     },
     change: (request, signal) =>
-      tryBothSpellings(request.licenseKey, (licenseKey) =>
+      trySpellings(request.licenseKey, (licenseKey) =>
         licenseService.change({ ...request, licenseKey }, signal),
       ),
     history: (tenant, licenseKey, page) =>
-      tryBothSpellings(licenseKey, (key) => licenseService.history(tenant, key, page)),
+      trySpellings(licenseKey, (key) => licenseService.history(tenant, key, page)),
   };
 }
 
-async function tryBothSpellings<Value>(
+async function trySpellings<Value>(
   licenseKey: string,
   ask: (licenseKey: string) => Promise<Result<Value>>,
 ): Promise<Result<Value>> {
-  const plain = parsePlainLicenseKey(licenseKey);
-  const asSent = await ask(licenseKey);
-  if (plain === null || plain === licenseKey || asSent.ok || !unknownKey.has(asSent.problem.code))
-    return asSent;
-  const asPlain = await ask(plain);
-  // Respond "not found" only if neither spelling was found.
-  if (asPlain.ok || asSent.problem.code === 'license_not_found') return asPlain;
-  return asPlain.problem.code === 'license_not_found' ? asSent : asPlain;
+  let answer = await ask(licenseKey);
+  if (answer.ok || !unknownKey.has(answer.problem.code)) return answer;
+  for (const spelling of licenseKeysIn(licenseKey)) {
+    if (spelling === licenseKey) continue;
+    const next = await ask(spelling);
+    if (next.ok || !unknownKey.has(next.problem.code)) return next;
+    // Respond "not found" only if no spelling was found.
+    if (next.problem.code !== 'license_not_found') answer = next;
+  }
+  return answer;
 }
 
-/** The spelling under which an authority has the license: as sent, or without special characters. */
+/** The spelling under which an authority has the license: as sent, or as it was issued before it was pasted. */
 export async function storedLicenseKey(
   { licenses }: { licenses: Pick<AuthorityReader['licenses'], 'get'> },
   licenseKey: string,
 ): Promise<string> {
-  const plain = parsePlainLicenseKey(licenseKey);
-  if (plain === null || plain === licenseKey) return licenseKey;
-  return (await licenses.get(licenseKey)) === null ? plain : licenseKey;
+  const spellings = licenseKeysIn(licenseKey);
+  if (spellings.length <= 1) return licenseKey;
+  for (const spelling of spellings) if ((await licenses.get(spelling)) !== null) return spelling;
+  return spellings[1] ?? licenseKey;
 }
 
 export async function withStoredLicenseKey<Filter extends { licenseKey?: string | undefined }>(

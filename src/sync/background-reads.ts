@@ -6,7 +6,7 @@ import { type KeyedMutex, type Wake, persist } from './waiting.ts';
 import { type LicenseFetcher, isUnsent } from './license-fetcher.ts';
 import type { Probe, UpstreamLimiter } from './upstream-limiter.ts';
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
-import { parsePlainLicenseKey } from '../domain/license.ts';
+import { licenseKeysIn } from '../domain/license.ts';
 import { isMissing } from '../domain/outbox/outcome.ts';
 import { protocolOf } from '../service/outbox/protocol.ts';
 import type { Writer } from '../service/writer.ts';
@@ -243,10 +243,8 @@ async function fetchKey(
   { licenseKey, productId }: PreloadKey,
 ): Promise<PreloadOutcome> {
   let found: PreloadOutcome['found'] = 'missing';
-  const plain = parsePlainLicenseKey(licenseKey) ?? licenseKey;
-  const spellings = plain === licenseKey ? [licenseKey] : [licenseKey, plain];
   const products = productId === null ? productIds() : [productId];
-  const questions = spellings.flatMap((key) => products.map((product) => ({ key, product })));
+  const questions = licenseKeysIn(licenseKey).flatMap((key) => products.map((product) => ({ key, product })));
   for (const { key, product } of questions) {
     const outcome = await fetcher.fetch(product, key, 'refresh');
     if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { LicenseSnapshot } from '../domain/agent/license-snapshot.ts';
-import { parseLicenseKey, parsePlainLicenseKey } from '../domain/license.ts';
+import { licenseKeysIn } from '../domain/license.ts';
 import { namesProduct, subjectOf, type EventSubject } from '../domain/store-event.ts';
 import type { Clock, LicenseFetch, Log } from '../service/ports.ts';
 import type {
@@ -82,7 +82,7 @@ export class ReceivedStoreEvents implements StoreEvents {
   #knownKeys(subject: EventSubject): readonly { productId: string; licenseKey: string }[] {
     const { snapshots } = this.#parts.reader;
     const named = subject.licenseKeys.flatMap((text) => {
-      const known = spellingsOf(text).map((spelling) => snapshots.get(spelling));
+      const known = licenseKeysIn(text).map((spelling) => snapshots.get(spelling));
       return known.find((snapshot) => snapshot !== null) ?? [];
     });
     const found = named.length > 0 ? named : this.#ofBuyers(subject);
@@ -93,7 +93,7 @@ export class ReceivedStoreEvents implements StoreEvents {
   /** The keys that an event names and that callers asked for before the store showed them. Their 404s end. */
   #missingKeys({ licenseKeys }: EventSubject): readonly { productId: string; licenseKey: string }[] {
     const ids = this.#parts.products().map(({ id }) => id);
-    const spellings = new Set(licenseKeys.flatMap((text) => spellingsOf(text)));
+    const spellings = new Set(licenseKeys.flatMap((text) => licenseKeysIn(text)));
     return [...spellings].flatMap((licenseKey) =>
       this.#parts.fetcher.forgetMissing(ids, licenseKey).map((productId) => ({ productId, licenseKey })),
     );
@@ -149,10 +149,6 @@ export class ReceivedStoreEvents implements StoreEvents {
     if (result === 'accepted' || result === 'nothing_known') log.info(fields, messages[result]);
     else log.warn(fields, messages[result]);
   }
-}
-
-function spellingsOf(text: string): readonly string[] {
-  return [parseLicenseKey(text), parsePlainLicenseKey(text)].filter((spelling) => spelling !== null);
 }
 
 const never = { lastEventAt: null, lastRefusedAt: null, lastRefusal: null } as const;

@@ -69,9 +69,19 @@ test.each(['verify', 'use', 'unuse', 'disable'])(
     const groups = ['wtkp4', '66NL5', 'HMKQW', 'GFSCZ'];
     expect(await latchkey(name, ...groups, '--state-dir', daemon.stateDir)).toMatchObject({ code: 0 });
     const [asked] = daemon.received;
-    expect(`${asked?.line} ${asked?.body}`).toContain('license_key=wtkp4-66NL5-HMKQW-GFSCZ');
+    expect(`${asked?.line} ${asked?.body}`).toContain('license_key=WTKP4-66NL5-HMKQW-GFSCZ');
   },
 );
+
+test.each([
+  [['License', 'key:', 'KEY-1.'], 'KEY-1'],
+  [['WTKP4', '\u2013', '66NL5', '-', 'HMKQW', 'GFSCZ'], 'WTKP4-66NL5-HMKQW-GFSCZ'],
+])('verify reads the words %j as one key', async (words, licenseKey) => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: license } });
+  expect(await latchkey('verify', ...words, '--state-dir', daemon.stateDir)).toMatchObject({ code: 0 });
+  expect(daemon.received[0]?.line).toContain(`license_key=${licenseKey}`);
+});
 
 test('verify rejects words that are not the groups of one key', async () => {
   const outcome = await latchkey('verify', 'ABCDE-FGHJK-LMNPQ-RSTUV', 'WTKP4-66NL5-HMKQW-GFSCZ');

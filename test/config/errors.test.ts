@@ -114,6 +114,15 @@ test.each([
   ['upstream: { base_url: "http://u:p@x" }', 'upstream.base_url: must be an http or https URL'],
   ['upstream: { base_url: "http://x/api/v2/" }', 'upstream.base_url: must be an http or https URL'],
   [
+    'upstream: { base_url: "http://x/api/v2/license/verify" }',
+    'upstream.base_url: must be an http or https URL',
+  ],
+  ['upstream: { base_url: "http://x/shop/sync/v1" }', 'upstream.base_url: must be an http or https URL'],
+  [
+    `${agent}products: [{ key: "https://payhip.com/b/k9Ew", secret: s }]`,
+    'products[0].key: must be the key of the product',
+  ],
+  [
     'upstream: { base_url: "http://x", headers: { api_key: a, product_secret: A } }',
     'upstream.headers.product_secret: must not be the same',
   ],

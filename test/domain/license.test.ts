@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import {
   licenseAfter,
   countAfter,
+  generatedKeyIn,
   isTooLongKey,
+  licenseKeysIn,
+  mistakenFor,
   licenseTransitions,
   type License,
   type LicenseTrigger,
@@ -97,6 +100,52 @@ describe('a generated license key', () => {
 
   it('is found in any letter case', () => {
     expect(parseLicenseKey('abcde-FGHJK-lmnpq-RsTuV')).toBe('ABCDE-FGHJK-LMNPQ-RSTUV');
+  });
+});
+
+describe('a pasted license key', () => {
+  const key = 'ABCDE-FGHJK-LMNPQ-RSTUV';
+
+  it.each([
+    `"${key}"`,
+    `\u201c${key}\u201d.`,
+    `\u201e${key}\u201c`,
+    `(${key}),`,
+    `<${key}>`,
+    `License key: ${key}`,
+    `license_key=${key}`,
+    `Lizenzschl\u00fcssel:\u00a0\u201e${key.toLowerCase()}\u201c!`,
+    'ABCDE FGHJK LMNPQ RSTUV',
+    'ABCDE - FGHJK \u2013 LMNPQ \u2014 RSTUV',
+    'ABCDE-FGHJK-\r\nLMNPQ-RSTUV',
+    'abcdefghjklmnpqrstuv',
+    key.replaceAll('-', '\u2796'),
+    key.replaceAll('-', '\u2043'),
+    `${key.replace('C', '\u0000C')}\u2800\ufffc\u0007`,
+  ])('is read as the key that it contains: %j', (pasted) => {
+    expect(licenseKeysIn(pasted).at(-1)).toBe(key);
+    expect(generatedKeyIn(pasted)).toBe(key);
+  });
+
+  it.each([
+    ['"old key 1".', ['"old key 1".', 'old key 1']],
+    ['Key: A:B', ['Key: A:B', 'B']],
+    ['AB\u20131', ['AB\u20131', 'AB-1']],
+    ['plain', ['plain']],
+    ['https://example.com/', ['https://example.com/']],
+    ['...', ['...']],
+    ['', []],
+  ])('is looked up as it is first: %j', (pasted, looked) => {
+    expect(licenseKeysIn(pasted)).toEqual(looked);
+  });
+
+  it.each([
+    ['https://example.com/KEY', 'a web address'],
+    ['www.example.com', 'a web address'],
+    ['ada@example.com', 'an e-mail address'],
+    ['KEY-1', null],
+  ])('is no license key if it is an address: %j', (text, mistaken) => {
+    expect(mistakenFor(text)).toBe(mistaken);
   });
 });
 

@@ -97,6 +97,7 @@ describe('a verify at a holder', () => {
     await issuer.authority.sell('ABCDE-FGHJK-LMNPQ-RSTUV');
     expect(await device.verify('ABCDE\u2011FGHJK-LMNPQ-RSTUV')).toBe('enabled 0 fresh');
     expect(await device.verify('abcde-fghjk-lmnpq-rstuv')).toBe('enabled 0 fresh');
+    expect(await device.verify('License key: \u201cABCDE FGHJK LMNPQ RSTUV\u201d.')).toBe('enabled 0 fresh');
     expect(issuer.received).toHaveLength(1);
   });
 

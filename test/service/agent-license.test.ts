@@ -73,6 +73,16 @@ function run(harness: ManualHarness): void {
   harness.sync.push.run(harness.ending.signal).catch(() => undefined);
 }
 
+it('a decorated key is looked up as it is, and then without what surrounds it', async () => {
+  await using harness = await createManualHarness({ uses: 5 });
+  const found = verify(harness, '"NEW-1".');
+  await (await harness.request()).answer({ ...no('missing'), status: 404 });
+  const again = await harness.request();
+  expect(again.licenseKey).toBe('NEW-1');
+  await again.answer(harness.saysOf('NEW-1'));
+  expect(valueOf(await found).license.licenseKey).toBe('NEW-1');
+});
+
 it('a use of a pasted key is queued for the known key, even while the upstream is down', async () => {
   for (const outcome of ['missing', 'unreachable'] as const) {
     await using harness = await createManualHarness({ uses: 5 });

@@ -15,6 +15,7 @@ import {
   secretFile,
   text,
   wait,
+  productKey,
 } from '../types.ts';
 import { mask, type Secret } from '../value/secret.ts';
 import { formatDuration } from '../value/unit.ts';
@@ -99,7 +100,7 @@ const { maxSeats, maxHoldMs, minTermMs, maxTermMs, minRefreshMs } = leaseTermLim
 const product = section(
   z
     .strictObject({
-      key: text.meta({ description: 'The key of the product.' }),
+      key: productKey.meta({ description: 'The key of the product.' }),
       name: optional(text).meta({
         description:
           'The display name: used as `product_name` in the dialect `payhip` until the upstream provides one.',

@@ -5,7 +5,7 @@ import {
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
 import type { LeaseTerms, UseTotals } from '../../domain/lease.ts';
-import { parseLicenseKey, parsePlainLicenseKey } from '../../domain/license.ts';
+import { licenseKeysIn } from '../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../domain/problem/problem.ts';
 import { queueUses } from '../outbox/license-change.ts';
 import { isOfLostHistory } from '../lifecycle/lost-history.ts';
@@ -74,8 +74,8 @@ export function snapshotOf(
   { snapshots }: Pick<Reader, 'snapshots'>,
   licenseKey: string,
 ): LicenseSnapshot | null {
-  for (const parse of [parseLicenseKey, parsePlainLicenseKey]) {
-    const snapshot = snapshots.get(parse(licenseKey) ?? '');
+  for (const spelling of licenseKeysIn(licenseKey)) {
+    const snapshot = snapshots.get(spelling);
     if (snapshot !== null) return snapshot;
   }
   return null;

@@ -1,5 +1,5 @@
 import { foldCouponCode, plainCouponCode } from '../../domain/checkout/coupon.ts';
-import { parsePlainLicenseKey } from '../../domain/license.ts';
+import { licenseKeysIn } from '../../domain/license.ts';
 import { reachOf, type MalformedOperation, type PushedOperation } from '../../domain/sync/push.ts';
 import { done } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
@@ -47,8 +47,7 @@ function couponCodesOf(operation: PushedOperation | MalformedOperation): string[
 
 /** The spellings under which a license key may be stored. */
 function spellingsOf(licenseKey: string): string[] {
-  const plain = parsePlainLicenseKey(licenseKey);
-  return plain === null || plain === licenseKey ? [licenseKey] : [licenseKey, plain];
+  return [...new Set([licenseKey, ...licenseKeysIn(licenseKey)])];
 }
 
 type Locks = Partial<Record<Kind, readonly SqlValue[]>>;

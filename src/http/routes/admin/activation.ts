@@ -1,6 +1,6 @@
 import { defaultAccountId, type Principal } from '../../../domain/access/principal.ts';
 import type { Activation } from '../../../domain/lease.ts';
-import { parsePlainLicenseKey } from '../../../domain/license.ts';
+import { licenseKeysIn } from '../../../domain/license.ts';
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
 import type { ActivationFilter } from '../../../service/lease/tables.ts';
@@ -53,16 +53,19 @@ const list = route({
   },
 });
 
-/** Filters by the spelling of a license key that has activations: as sent, or else without special characters. */
+/** Filters by the spelling of a license key that has activations: as sent, or else as it was before it was pasted. */
 async function inStoredSpelling(
   { lists }: App,
   filter: ActivationFilter,
 ): Promise<{ filter: ActivationFilter; total: number }> {
   const total = await lists.activations.count(filter);
-  const plain = filter.licenseKey === undefined ? null : parsePlainLicenseKey(filter.licenseKey);
-  if (total > 0 || plain === null || plain === filter.licenseKey) return { filter, total };
-  const plainFilter = { ...filter, licenseKey: plain };
-  return { filter: plainFilter, total: await lists.activations.count(plainFilter) };
+  if (total > 0 || filter.licenseKey === undefined) return { filter, total };
+  for (const licenseKey of licenseKeysIn(filter.licenseKey)) {
+    const found = { ...filter, licenseKey };
+    const foundTotal = await lists.activations.count(found);
+    if (foundTotal > 0) return { filter: found, total: foundTotal };
+  }
+  return { filter, total };
 }
 
 const show = route({

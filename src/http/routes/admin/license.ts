@@ -1,6 +1,6 @@
 import type { Principal } from '../../../domain/access/principal.ts';
 import { freshnessAt, type LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
-import { parseLicenseKey, parsePlainLicenseKey } from '../../../domain/license.ts';
+import { licenseKeysIn, parseLicenseKey } from '../../../domain/license.ts';
 import { withNext, type Page } from '../../../domain/page.ts';
 import { failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
 import type { SnapshotFilter } from '../../../service/agent/tables.ts';
@@ -83,10 +83,13 @@ async function inStoredSpelling<Sent extends { search?: string | undefined }>(
 ): Promise<{ filter: Sent; total: number }> {
   const total = await count(filter);
   const { search } = filter;
-  const plain = search === undefined ? null : parsePlainLicenseKey(search);
-  if (total > 0 || plain === null || plain === search) return { filter, total };
-  const plainFilter = { ...filter, search: plain };
-  return { filter: plainFilter, total: await count(plainFilter) };
+  if (total > 0 || search === undefined) return { filter, total };
+  for (const spelling of licenseKeysIn(search)) {
+    const found = { ...filter, search: spelling };
+    const foundTotal = spelling === search ? 0 : await count(found);
+    if (foundTotal > 0) return { filter: found, total: foundTotal };
+  }
+  return { filter, total };
 }
 
 type AgentQuery = { principal: Principal; filter: Filter; accountId: string | undefined };
@@ -128,8 +131,11 @@ function spellingIn(stored: StoredLicenses, licenseKey: string): string {
 
 /** Also finds a key by another spelling. */
 function snapshotOf(stored: StoredLicenses, licenseKey: string): LicenseSnapshot | null {
-  const plain = parsePlainLicenseKey(licenseKey);
-  return stored.get(licenseKey) ?? (plain === null ? null : stored.get(plain));
+  for (const spelling of [licenseKey, ...licenseKeysIn(licenseKey)]) {
+    const snapshot = stored.get(spelling);
+    if (snapshot !== null) return snapshot;
+  }
+  return null;
 }
 
 const show = route({

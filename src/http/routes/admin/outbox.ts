@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import type { Decision } from '../../../domain/outbox/explanation.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
-import { parsePlainLicenseKey } from '../../../domain/license.ts';
+import { licenseKeysIn } from '../../../domain/license.ts';
 import { failWith } from '../../../domain/problem/problem.ts';
 import type { OperationLists } from '../../../service/tables.ts';
 import type { OperationReads } from '../../../service/outbox/tables.ts';
@@ -54,14 +54,15 @@ const list = route({
   },
 });
 
-/** The spelling of a key that has operations: as sent, or else without invisible and typographic characters. */
+/** The spelling of a key that has operations: as sent, or else as it was before it was pasted. */
 async function spellingIn(
   operations: Pick<OperationLists, 'countOpenOf'>,
   licenseKey: string,
 ): Promise<string> {
-  const plain = parsePlainLicenseKey(licenseKey);
-  if (plain === null || plain === licenseKey) return licenseKey;
-  return (await operations.countOpenOf(licenseKey, null)) > 0 ? licenseKey : plain;
+  const spellings = licenseKeysIn(licenseKey);
+  if (spellings.length <= 1) return licenseKey;
+  for (const spelling of spellings) if ((await operations.countOpenOf(spelling, null)) > 0) return spelling;
+  return spellings[1] ?? licenseKey;
 }
 
 function countOperations(operations: Pick<OperationReads, 'depth'>, state: OperationState | null): number {

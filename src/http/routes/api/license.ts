@@ -1,6 +1,6 @@
 import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
-import { type LicenseTrigger, parseLicenseKey } from '../../../domain/license.ts';
-import { notFound, done, type Result } from '../../../domain/problem/problem.ts';
+import { type LicenseTrigger, mistakenFor, parseLicenseKey } from '../../../domain/license.ts';
+import { notFound, done, failWith, type Result } from '../../../domain/problem/problem.ts';
 import type { LicenseResponse } from '../../../service/services.ts';
 import { afterCommit } from '../../../service/writer.ts';
 import type { Awaitable } from '../../../service/tables.ts';
@@ -42,7 +42,7 @@ export async function verifyLicense(
   if (licenseKey === null) return notFound('license');
   if (principal.isOperator) app.licenseService.askAgain?.(licenseKey);
   const verified = await app.licenseService.verify(tenant, licenseKey, signal, principal.credential);
-  return await present(app, verified, form);
+  return await present(app, explained(verified, licenseKey), form);
 }
 
 /** Changes a license. */
@@ -60,7 +60,7 @@ export async function changeLicense(
   if (result.ok) app.changes.announce([{ licenseKey: result.value.license.licenseKey }]);
   const productName: ProductName = (productKey) =>
     afterCommit(app.log, () => app.productName(productKey), null);
-  return await present({ role: app.role, productName }, result, form);
+  return await present({ role: app.role, productName }, explained(result, licenseKey), form);
 }
 
 async function present(
@@ -69,6 +69,15 @@ async function present(
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
   return result.ok ? done(await responseOf(app, result.value, form)) : result;
+}
+
+/** Says what the text is instead, if a person has entered it in the wrong field. */
+function explained<Value>(result: Result<Value>, licenseKey: string): Result<Value> {
+  if (result.ok || result.problem.code !== 'license_not_found') return result;
+  const mistaken = mistakenFor(licenseKey);
+  return mistaken === null
+    ? result
+    : failWith('license_not_found', `This is ${mistaken}, not a license key.`);
 }
 
 /** The response in the form of a dialect; synchronous if the form does not wait for the name of the product. */

@@ -78,6 +78,9 @@ const pasted: readonly [what: string, key: string][] = [
   ['full-width letters', key.replaceAll('A', 'Ａ')],
   ['typographic dashes', key.replaceAll('-', '–')],
   ['small letters and typographic dashes', key.toLowerCase().replaceAll('-', '\u2011')],
+  ['quotes and a full stop', `\u201c${key}\u201d.`],
+  ['a label', `License key: ${key}`],
+  ['blanks instead of dashes', key.replaceAll('-', ' ')],
   ['more invisible characters than a key may have', `${key}${'\u200b'.repeat(100)}`],
 ];
 
@@ -116,6 +119,23 @@ describe.each(pasted)('a license key that is pasted with %s', (_, sent) => {
     const history = await admin('GET', `licenses/${encodeURIComponent(sent)}/history`);
     expect(history.json()).toMatchObject({ data: { changes: [{ change: 'usage' }] } });
   });
+});
+
+test.each([
+  ['https://example.com/buy', 'This is a web address, not a license key.'],
+  ['ada@example.com', 'This is an e-mail address, not a license key.'],
+])('%s in place of a license key has a sentence of its own', async (text, detail) => {
+  for (const answer of [await license('GET', 'verify', text), await license('PUT', 'usage', text)])
+    expect([answer.statusCode, answer.json()]).toMatchObject([404, { code: 'license_not_found', detail }]);
+});
+
+test('a license key in quotes that the store has in this form is found exactly', async () => {
+  await admin('POST', 'purchases', purchase('"KEY-1".'));
+  await admin('POST', 'purchases', purchase('KEY-1'));
+  for (const sent of ['"KEY-1".', 'KEY-1'])
+    expect((await license('PUT', 'usage', sent)).json()).toMatchObject({
+      data: { license_key: sent, uses: 1 },
+    });
 });
 
 test('a license key that an earlier version stored with unusual characters is found exactly', async () => {
