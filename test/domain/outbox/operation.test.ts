@@ -171,6 +171,22 @@ describe('uncertainty', () => {
     });
   });
 
+  const inDoubtStates = [inDoubt, sentInDoubt, { ...uncertain, maybeApplied: true }];
+  const everyEvent = [
+    ...Object.values(events),
+    { type: 'read_absent', certain: false },
+    { type: 'known', was: 'not_seen', at },
+    { type: 'known', was: 'refused', at },
+  ] as const;
+
+  it.each(
+    inDoubtStates.flatMap((from) => everyEvent.map((event) => ({ from, event, ...from, type: event.type }))),
+  )('that is $state stays after $type, unless the operation is over', ({ from, event }) => {
+    const to = nextProgress(from, event);
+    const isForgotten = to !== null && ('maybeApplied' in to ? !to.maybeApplied : to.state === 'dead');
+    expect(isForgotten).toBe(false);
+  });
+
   it('makes even a clean answer an inference', () => {
     expect(nextProgress(sentInDoubt, events.applied)).toEqual(inferred);
     expect(nextProgress(inDoubt, events.needless)).toEqual(inferred);
