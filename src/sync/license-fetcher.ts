@@ -189,8 +189,10 @@ export class LicenseFetcher implements LicenseFetch {
   /** Reads for a caller, and caches a 404, also if the caller has left. */
   async #fetchForSearch(productId: string, licenseKey: string, requester: string): Promise<ReadOutcome> {
     const outcome = await this.fetch(productId, licenseKey, 'caller', requester);
-    const wasSeen = this.#parts.reader.snapshots.get(licenseKey) !== null;
-    if (isMissing(outcome)) this.#missing.add(productId, licenseKey, wasSeen);
+    if (isMissing(outcome)) {
+      const wasSeen = this.#parts.reader.snapshots.get(licenseKey) !== null;
+      this.#missing.add(productId, licenseKey, wasSeen);
+    }
     return outcome;
   }
 

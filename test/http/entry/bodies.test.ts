@@ -70,16 +70,15 @@ test.each([
   ['2025-03-01T12:30:00.250', '2025-03-01T12:30:00.250Z'],
   ['2025-03-01 12:30:00', '2025-03-01T12:30:00Z'],
   ['2025-03-01T12:30:00+02:00', '2025-03-01T10:30:00Z'],
+  ['2025-03-01T12:30:00+0200', '2025-03-01T10:30:00Z'],
+  ['2025-03-01T12:30', '2025-03-01T12:30:00Z'],
 ])('a date as stores export it is read: %s', (given, instant) => {
   expect(instantCell.parse(given)).toBe(Date.parse(instant));
 });
 
-test.each(['2025-03-01T12:30', '1.3.2025', '2025-02-30', '2025-03-01T12:30:00+0200', ''])(
-  'an ambiguous or invalid date is refused: %s',
-  (given) => {
-    expect(instantCell.safeParse(given).success).toBe(false);
-  },
-);
+test.each(['1.3.2025', '2025-02-30', ''])('an ambiguous or invalid date is refused: %s', (given) => {
+  expect(instantCell.safeParse(given).success).toBe(false);
+});
 
 test('any text is either read as a form or refused', () => {
   fc.assert(

@@ -68,14 +68,14 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     },
   );
 
-  test.each([
-    ['that cannot be decoded', '/%ff', 400],
-    ['with an overlong name', `/admin/v1/purchases/${'x'.repeat(1_001)}`, 404],
-  ])('a request for a path %s is counted although no route handles it', async (_, path, status) => {
-    const bytes = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
-    expect((await sendRaw(served.listeners[listener], bytes)).status).toBe(status);
-    expect(counted).toEqual([status]);
-  });
+  test.each([['that cannot be decoded', '/%ff', 400]])(
+    'a request for a path %s is counted although no route handles it',
+    async (_, path, status) => {
+      const bytes = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+      expect((await sendRaw(served.listeners[listener], bytes)).status).toBe(status);
+      expect(counted).toEqual([status]);
+    },
+  );
 
   test('a pipelined request with Expect: 100-continue gets a complete response', async () => {
     const verify = 'GET /api/v2/license/verify HTTP/1.1\r\nHost: localhost\r\n';
