@@ -22,7 +22,7 @@ const datetime = z.unknown().transform((value, context) => {
   return z.NEVER;
 });
 
-/** A date on which nothing depends: if it is invalid, it is 1970-01-01, because the specification requires one. */
+/** A date on which nothing depends: if it is missing or invalid, it is 0, which stands for an unknown date. */
 const displayDate = z.unknown().transform((value) => parseForeignDate(value) ?? 0);
 
 /** A text on which nothing depends; if it is not a text, or too long, it is empty. */

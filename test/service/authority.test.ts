@@ -336,6 +336,7 @@ describe('authorityLicensing and authorityCouponing', () => {
     expect(valueOf(await couponService.list(accountId, page, never))).toEqual({
       coupons: [coupon],
       total: 1,
+      leftOut: 0,
       provenance,
     });
     expect(valueOf(await couponService.get(accountId, coupon.id, never))).toEqual({ coupon, provenance });

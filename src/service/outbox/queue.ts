@@ -1,3 +1,4 @@
+import type { License } from '../../domain/license.ts';
 import { type BackoffPolicy, backoffMs, type Step, nextStep } from '../../domain/outbox/delivery.ts';
 import {
   type RefreshPolicy,
@@ -128,12 +129,12 @@ export function putSnapshot(
   snapshot: LicenseSnapshot,
   before: SeenBefore | null = null,
 ): LicenseSnapshot {
-  const { license } = snapshot;
+  const license = withDate(transaction, snapshot);
   const { operations } = transaction;
   const local =
     localStateFromBacklog(license, operations.backlog(license.licenseKey), before) ??
     localState(license, operations.shown(license.licenseKey));
-  const put = { ...snapshot, local };
+  const put = { ...snapshot, license, local };
   if (transaction.webhooks.isUsed()) {
     const stored = transaction.snapshots.get(license.licenseKey);
     const wasEnabled = stored?.local.enabled ?? local.enabled;
@@ -141,6 +142,13 @@ export function putSnapshot(
   }
   transaction.snapshots.put(put);
   return put;
+}
+
+/** Of a license without a date of sale (0), the time at which the upstream first confirmed it is shown. */
+function withDate({ snapshots }: Transaction, { license, confirmedAt }: LicenseSnapshot): License {
+  if (license.createdAt !== 0) return license;
+  const before = snapshots.get(license.licenseKey)?.license.createdAt ?? 0;
+  return { ...license, createdAt: before === 0 ? confirmedAt : before };
 }
 
 export function queueOfOperation(operation: Operation): QueueName {

@@ -276,18 +276,18 @@ export class AgentHarness extends Harness {
 
 /** An agent that has read the key with this number of uses. */
 export async function createAgent(
-  { uses = 5, enabled = true }: { uses?: number; enabled?: boolean } = {},
+  { uses = 5, ...said }: { uses?: number } & SaidBeside = {},
   policy: Partial<SyncPolicy> = {},
 ): Promise<AgentHarness> {
   const harness = new AgentHarness();
   harness.policy = { ...harness.policy, ...policy };
   await harness.start();
-  await harness.read(harness.says(uses, { enabled }));
+  await harness.read(harness.says(uses, said));
   return harness;
 }
 
 /** The members of the upstream's response other than the count. */
-type SaidBeside = Partial<Pick<License, 'enabled' | 'extra'>>;
+type SaidBeside = Partial<Pick<License, 'enabled' | 'extra' | 'createdAt'>>;
 
 /** Whether the change was applied is unknown. */
 export const lost: Ambiguous = {
