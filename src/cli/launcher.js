@@ -15,6 +15,8 @@ const launcher = fileURLToPath(import.meta.url);
 const here = dirname(launcher);
 const root = join(here, '../..');
 const main = ['main.ts', 'main.js'].map((name) => join(here, name)).find((file) => existsSync(file));
+/** For a Node of Latchkey alone, beside the folder `node_modules`: the `node` of the user stays as it is. */
+const ownFolder = basename(dirname(root)) === 'node_modules' ? join(root, '../../latchkey-node') : null;
 const needed = /\d+\.\d+/.exec(readJson(join(root, 'package.json')).engines.node)[0];
 
 /** Set if another launcher started this one. The IPC channel closes when the other launcher ends. */
@@ -52,16 +54,20 @@ function cacheCompiledCode() {
   }
 }
 
-/** The program of the installed npm package `node`; null if it is missing or too old. */
+/** The program of an installed npm package `node`; null if it is missing or too old. */
 function nodeBeside() {
-  try {
-    const file = module.createRequire(import.meta.url).resolve('node/package.json');
-    const { version, bin } = readJson(file);
-    const program = join(dirname(file), bin.node);
-    return isEnough(version) && existsSync(program) ? program : null;
-  } catch {
-    return null;
+  for (const folder of [here, ownFolder]) {
+    if (folder === null) continue;
+    try {
+      const file = module.createRequire(join(folder, 'from.js')).resolve('node/package.json');
+      const { version, bin } = readJson(file);
+      const program = join(dirname(file), bin.node);
+      if (isEnough(version) && existsSync(program)) return program;
+    } catch {
+      // There is none.
+    }
   }
+  return null;
 }
 
 /** Forwards arguments, standard streams, signals and the exit code. */
@@ -99,16 +105,15 @@ function endWithLauncher() {
 }
 
 /**
- * The command that installs a newer Node: for a clone, a project, or a global package. An install script of the npm
- * package `node` downloads the program, so scripts must be on.
+ * The command that installs a newer Node: for a clone, a project, or a global package. A global package `node` would replace
+ * the `node` of the user. An install script of the npm package `node` downloads the program, so scripts must be on.
  */
 function advice() {
   const flag = '--ignore-scripts=false';
   if (existsSync(join(root, 'package-lock.json'))) return `Run in ${root}: npm ci ${flag}`;
   const prefix = dirname(dirname(root));
   if (existsSync(join(prefix, 'package.json'))) return `Run in ${prefix}: npm install ${flag} node@26`;
-  const where = basename(prefix) === 'lib' ? `--prefix ${dirname(prefix)} ` : '';
-  return `Run: npm install --global ${where}${flag} node@26`;
+  return `Run: npm install --prefix ${ownFolder ?? prefix} ${flag} node@26`;
 }
 
 function isEnough(version) {

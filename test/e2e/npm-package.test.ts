@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
@@ -50,7 +50,7 @@ function namedBooks(): readonly string[] {
 
 test("the README's command packs and installs the npm package", () => {
   const readme = readFileSync('README.md', 'utf8');
-  expect(readme).toContain(`\nnpm pack && npm install --global ./${basename(tarball)} node@26\n`);
+  expect(readme).toContain(`\nnpm pack && npm install --global ./${basename(tarball)}`);
 });
 
 test('the npm package contains only its own files', () => {
@@ -91,6 +91,10 @@ test('on an outdated Node, the npm package names the required version and a comm
   for (const { node } of oldNodes) {
     expect(await run(node, '--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
   }
+  // The user's own `node` is not replaced, also not after Latchkey was installed again.
+  await npm(home, 'install', '--global', '--prefix', prefix, tarball);
+  expect(readdirSync(join(prefix, 'bin'))).toEqual(['latchkey']);
+  for (const { node } of oldNodes) expect((await run(node, '--version')).code).toBe(0);
 });
 
 test('on an outdated Node, the npm package starts the installed newer Node with the same arguments, exit code and signals', async () => {
