@@ -314,6 +314,7 @@ function longReadsOf({
   reader,
   local,
   current,
+  clock,
 }: OpenedStore): Pick<App, 'lists' | 'exportPage' | 'operations' | 'storedLicenses'> {
   if (local === null)
     return {
@@ -329,6 +330,7 @@ function longReadsOf({
     ...lists.snapshots,
     get: (licenseKey: string) => local.reader.snapshots.get(licenseKey),
     freshness: () => current.configuration.freshness,
+    dateOf: (monotonic: number) => clock.now() - clock.monotonic() + monotonic,
     seatsOf: (productId: string) => current.leaseTermsOf(productId).seats,
   };
   const storedLicenses = isAgent ? stored : null;

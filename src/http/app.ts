@@ -60,6 +60,8 @@ export type ProcessControl = {
 export type StoredLicenses = Pick<SnapshotReads, 'get'> &
   LocalLists['snapshots'] & {
     freshness(): FreshnessPolicy;
+    /** The epoch ms of an instant in monotonic ms. */
+    dateOf(monotonic: number): number;
     /** How many devices may have a seat of a product; null: any number. */
     seatsOf(productId: string): number | null;
   };

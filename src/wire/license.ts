@@ -77,6 +77,12 @@ export const listedLicenseObject = soldLicenseObject
     freshness: z.enum(['fresh', 'stale', 'grace', 'expired']).nullable(),
     confirmed_at: instant.nullable().describe('When the upstream confirmed the license.'),
     pending: z.int().nullable().describe('Changes that have not reached the upstream.'),
+    missing_since: instant
+      .nullable()
+      .optional()
+      .describe(
+        'Since when the upstream answers 404 for the key; null: it does not. After `freshness.gone`, the key is refused.',
+      ),
   })
   .meta({ id: 'ListedLicense' });
 
@@ -90,6 +96,8 @@ export function stateOfSold({ enabled, refundedAt }: SoldLicense): LicenseStateN
 /** What a person sees of a license of an agent. Times are epoch ms. */
 export type KnownSnapshot = Pick<LicenseSnapshot, 'license' | 'local' | 'confirmedAt' | 'gone'> & {
   freshness: 'fresh' | 'stale' | 'grace' | 'expired';
+  /** When the upstream began to answer 404 (epoch ms); null: the last read found the key. */
+  missingSince: number | null;
 };
 
 export function stateOfSnapshot({ local, gone, freshness }: KnownSnapshot): LicenseStateName {
@@ -106,6 +114,7 @@ export function serializeListed(license: SoldLicense): ListedLicenseObject {
     freshness: null,
     confirmed_at: null,
     pending: null,
+    missing_since: null,
   };
 }
 
@@ -119,6 +128,7 @@ export function serializeSnapshot(known: KnownSnapshot): ListedLicenseObject {
     freshness: known.freshness,
     confirmed_at: formatDatetime(known.confirmedAt),
     pending: known.local.pending,
+    missing_since: known.missingSince === null ? null : formatDatetime(known.missingSince),
   };
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { license, problem, startFakeDaemon } from '../support/process/fake-daemon.ts';
@@ -254,6 +254,50 @@ test('license show uses verify on an agent, which asks the upstream', async () =
     'GET /admin/v1/licenses?license_key=K',
     'GET /api/v2/license/verify?license_key=K',
   ]);
+});
+
+describe('license show at an agent, for a key that the store has answered 404', () => {
+  const since = '2026-02-28T09:00:00+00:00';
+  const line = `The store has answered 404 for this key since ${since}.`;
+  const stored = {
+    ...soldLicense,
+    purchase_id: null,
+    freshness: 'stale',
+    confirmed_at: license['date'],
+    pending: 0,
+    missing_since: since,
+  };
+  const show = async (daemon: Awaited<ReturnType<typeof startFakeDaemon>>) =>
+    await latchkey('license', 'show', 'K', '--state-dir', daemon.stateDir);
+
+  test('license show says since when, after the answer that the agent still gives', async () => {
+    await using daemon = await startFakeDaemon();
+    const headers = { 'latchkey-confirmed-at': '2026-02-27T12:00:00+00:00' };
+    daemon.answer({ headers, body: { data: { ...license, licenses: [stored] } } });
+    const { code, out } = await show(daemon);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^valid/);
+    expect(out).toContain(line);
+  });
+
+  test('license show says nothing if the store has found the key again', async () => {
+    await using daemon = await startFakeDaemon();
+    const headers = { 'latchkey-confirmed-at': '2026-02-28T10:00:00+00:00' };
+    daemon.answer({ headers, body: { data: { ...license, licenses: [stored] } } });
+    expect((await show(daemon)).out).not.toContain('404');
+  });
+
+  test('license show says since when, also if the agent refuses the key', async () => {
+    await using daemon = await startFakeDaemon();
+    daemon.answer(
+      { body: { data: { licenses: [{ ...stored, state: 'gone' }] } } },
+      problem(404, 'license_not_found', { detail: 'There is no such key.' }),
+    );
+    const { code, err } = await show(daemon);
+    expect(code).toBe(1);
+    expect(err).toContain('There is no such key.');
+    expect(err).toContain(line);
+  });
 });
 
 test('license list shows the state and the freshness of the licenses that an agent has stored', async () => {

@@ -75,7 +75,12 @@ export async function openApp(
     operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
     storedLicenses:
       role === 'agent' && local !== null
-        ? { ...local.reader.snapshots, freshness: () => defaultFreshnessPolicy, seatsOf: () => 3 }
+        ? {
+            ...local.reader.snapshots,
+            freshness: () => defaultFreshnessPolicy,
+            dateOf: (monotonic) => monotonic,
+            seatsOf: () => 3,
+          }
         : null,
     explain: (operation) =>
       explainOperation(localOf(store).reader, operation, { blocker: null, monotonic: Date.now() }),

@@ -39,8 +39,8 @@ export interface FakeDaemon extends AsyncDisposable {
   readonly received: readonly Received[];
   /** The requests for `/livez`, which is always answered. */
   readonly probes: readonly Received[];
-  /** Sets the response to every request from now on. */
-  readonly answer: (reply: Reply | undefined) => void;
+  /** Sets the responses to the next requests. The last one is for all later requests, too. */
+  readonly answer: (...replies: (Reply | undefined)[]) => void;
   /** Rewrites `listen.json`. */
   readonly announce: (listeners: Announcement) => Promise<void>;
   /** Sets the instance that every response names; null: none, like another program. */
@@ -64,7 +64,7 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
   const probes: Received[] = [];
   let instance: string | null = ownInstance;
   let isOlder = false;
-  let reply: Reply | undefined = { body: { data: {} } };
+  let replies: (Reply | undefined)[] = [{ body: { data: {} } }];
   const listen = (listener: 'socket' | 'tcp'): Server =>
     createServer((request, response) => {
       void text(request).then((body) => {
@@ -86,6 +86,7 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
           const proof = { address, hmac: proofOf(adminToken, claim) };
           return response.end(JSON.stringify({ status: 'ok', reasons: [], ...(isOlder ? {} : { proof }) }));
         }
+        const reply = replies.length > 1 ? replies.shift() : replies[0];
         if (reply === undefined) return request.socket.destroy();
         response.writeHead(reply.status ?? 200, reply.headers);
         return response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body));
@@ -110,7 +111,7 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
     probes,
     become: (next) => (instance = next),
     age: () => (isOlder = true),
-    answer: (next) => (reply = next),
+    answer: (...next) => (replies = next),
     announce,
     [Symbol.asyncDispose]: async () => {
       for (const server of servers) server.close().closeAllConnections();

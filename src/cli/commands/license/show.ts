@@ -1,7 +1,10 @@
 import type { z } from 'zod';
+import type { Call } from '../../client/call.ts';
 import { answeredAt, dataOrNull, request, requestAndShow, type Result } from '../../client/request.ts';
 import { CommandError, defineCommand, type GlobalOptions } from '../../command.ts';
 import { formatFields, formatTable, instant, type Shown } from '../../format.ts';
+import type { Output } from '../../output.ts';
+import { provenanceHeaderNames } from '../../../domain/header-names.ts';
 import { licenseKeyPositional, readLicenseKey } from '../../values.ts';
 import { productObject } from '../../../wire/product.ts';
 import { activationList, type ActivationObject } from '../../../wire/issuer/activation.ts';
@@ -27,8 +30,11 @@ export const command = defineCommand({
     // An authority does not list an unknown key, which verify reports with the usual error. Verify also asks the upstream.
     const isOfAgent = (license?.freshness ?? null) !== null;
     if (found === null || license === undefined || isOfAgent) {
+      const missingSince = license?.missing_since ?? null;
       const verify = { path: '/api/v2/license/verify', query: { license_key: key } };
-      return await requestAndShow(args, output, verify, licenseView);
+      return missingSince === null
+        ? await requestAndShow(args, output, verify, licenseView)
+        : await showMissing(args, output, verify, missingSince);
     }
     const sold = await productOf(args, license.product_link);
     const history = await lastChanges(args, license.license_key);
@@ -47,6 +53,28 @@ export const command = defineCommand({
     );
   },
 });
+
+/** Shows the answer to a verify, and says `since` when the store answers 404 for the key. */
+async function showMissing(
+  args: GlobalOptions,
+  output: Output,
+  verify: Call,
+  since: string,
+): Promise<number> {
+  const line = `The store has answered 404 for this key since ${since}.`;
+  const show: typeof licenseView.show = (license, answer, hint) => {
+    const fields = licenseView.show(license, answer, hint);
+    const confirmedAt = Date.parse(String(answer.headers[provenanceHeaderNames.confirmedAt.toLowerCase()]));
+    const isFoundAgain = confirmedAt > Date.parse(since);
+    return isFoundAgain ? fields : [fields, line].flat();
+  };
+  try {
+    return await requestAndShow(args, output, verify, { ...licenseView, show });
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.refusal?.code !== 'license_not_found') throw error;
+    throw new CommandError([...error.lines, line], error.code, error.refusal);
+  }
+}
 
 /** Null: the daemon is a holder, which has no list. */
 async function findLicense(

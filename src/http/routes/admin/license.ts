@@ -122,7 +122,12 @@ async function storedLicenses(
 }
 
 function knownAt(snapshot: LicenseSnapshot, stored: StoredLicenses, now: number): KnownSnapshot {
-  return { ...snapshot, freshness: freshnessAt(snapshot.confirmedAt, stored.freshness(), now) };
+  const { confirmedAt, missingSince } = snapshot;
+  return {
+    ...snapshot,
+    freshness: freshnessAt(confirmedAt, stored.freshness(), now),
+    missingSince: missingSince === null ? null : stored.dateOf(missingSince),
+  };
 }
 
 function spellingIn(stored: StoredLicenses, licenseKey: string): string {

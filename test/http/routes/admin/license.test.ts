@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
+import { formatDatetime } from '../../../../src/domain/time.ts';
 import { licenseDetail } from '../../../../src/wire/console.ts';
 import type { ListedLicenseObject } from '../../../../src/wire/license.ts';
 import { adminToken, openApp, productsOf, serverOf, type TestApp } from '../../../support/app/http-app.ts';
@@ -47,7 +48,7 @@ async function openAgent(): Promise<TestApp> {
   put('FRESH-1', { local: { uses: 4, enabled: true, pending: 1 } }, 'ann@example.com');
   put('OLD-1', { confirmedAt: now - 20 * day }, 'bob@example.com');
   put('OFF-1', { local: { uses: 3, enabled: false, pending: 0 } }, 'ann@example.com');
-  put('GONE-1', { gone: true }, 'Cid@example.com');
+  put('GONE-1', { gone: true, missingSince: now - 2 * day }, 'Cid@example.com');
   snapshots.addAlias('fresh-other', 'FRESH-1', { at: 1, max: 3 });
   return opened;
 }
@@ -61,6 +62,11 @@ test('An agent lists the licenses that it has stored, with their state and fresh
     ['FRESH-1', 'enabled', 'fresh'],
     ['GONE-1', 'gone', 'fresh'],
     ['OFF-1', 'disabled', 'fresh'],
+  ]);
+  expect(all.licenses.map(({ missing_since: since }) => since)).toEqual([
+    null,
+    formatDatetime(now - 2 * day),
+    null,
   ]);
   expect(all.licenses[0]).toMatchObject({ uses: 4, pending: 1, confirmed_at: '2026-05-31T23:59:59+00:00' });
   const next = /<([^>]*)>/.exec(String(all.link))?.[1] ?? '';
