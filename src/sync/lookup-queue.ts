@@ -11,8 +11,13 @@ const intervalMs = 100;
 /** The size of a cache in characters: about 10,000 license keys of usual length. */
 const cacheSize = 2_000_000;
 
+/** A bounded cache; the type of the library is no part of the public declarations. */
+type KeyCache<Value> = Pick<Map<string, Value>, 'get' | 'delete' | 'clear'> & {
+  set(name: string, value: Value): unknown;
+};
+
 /** A cache by names that contain license keys. `max` would allocate memory for all entries at once. */
-export function keyCache<Value extends object | number | boolean>(): LRUCache<string, Value> {
+export function keyCache<Value extends object | number | boolean>(): KeyCache<Value> {
   return new LRUCache<string, Value>({
     maxSize: cacheSize,
     sizeCalculation: (_, name) => 100 + name.length,

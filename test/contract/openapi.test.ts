@@ -95,12 +95,14 @@ type Request = {
 
 /** Headers of HTTP itself, which no OpenAPI description lists. */
 const headersOfHttp = [
+  'cache-control',
   'connection',
   'content-length',
   'content-type',
   'date',
   'keep-alive',
   'transfer-encoding',
+  'vary',
 ];
 
 /** The described response of an operation for a status. */

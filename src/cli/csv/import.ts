@@ -109,7 +109,7 @@ const profileOption = {
   choices: Object.keys(profiles),
   describe: `The columns of an export: ${Object.entries(profiles)
     .map(([name, { describe }]) => `${name} (${describe})`)
-    .join(', ')}. product_key is the store's product id, unless --product is given`,
+    .join(', ')}. product_key is the product id of the store`,
 } as const;
 
 /** Sends the rows of a file. After an error, imported rows stay, and the import can be repeated. */
