@@ -217,6 +217,7 @@ const status: Status = {
     oldestAgeMs: 1,
   },
   preload: null,
+  missing: null,
   storeEvents: null,
   leases: null,
   issuer: null,

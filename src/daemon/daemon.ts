@@ -1,7 +1,13 @@
 import type { Configuration } from '../config/configuration.ts';
 import type { ConfigurationSource } from '../config/load.ts';
 import { changedKeys } from '../config/show.ts';
-import type { Status, StorageState, RecordCounts, UpstreamStatus } from '../service/status.ts';
+import {
+  maxCountedMissing,
+  type Status,
+  type StorageState,
+  type RecordCounts,
+  type UpstreamStatus,
+} from '../service/status.ts';
 import { persist } from '../sync/waiting.ts';
 import type { Addresses, Listeners } from './listeners.ts';
 import { type Reloaded, reloadedConfiguration, type LiveConfiguration } from './live-configuration.ts';
@@ -234,6 +240,7 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     upstream: agent === null ? null : upstreamStatus(agent, current),
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
+    missing: agent === null ? null : missingStatus(agent, clock),
     storeEvents: storeEventStatus(parts),
     storage: state.storage,
     leases: holder?.leases ?? null,
@@ -343,6 +350,11 @@ function pushStatus(reader: Reader, id: string | null, productKey: string | null
   // 0: a change was recorded, but others are still to come.
   const confirmedAt = follow?.confirmedAt || null;
   return [{ productKey, seq, isAnswered, followed, confirmedAt, lost }];
+}
+
+function missingStatus({ reader }: Agent, clock: PersistentClock): Status['missing'] {
+  const { count, since } = reader.snapshots.missing(maxCountedMissing);
+  return since === null ? null : { count, since: clock.now() - clock.monotonic() + since };
 }
 
 function recordCounts({ reader }: Agent, { clock, current }: DaemonParts): RecordCounts {

@@ -84,6 +84,16 @@ export type StorageState = 'ok' | 'full' | 'damaged' | 'unavailable' | 'slow' | 
 
 export type RecordCounts = { fresh: number; stale: number; grace: number; expired: number; disabled: number };
 
+/** The license keys of an agent that the upstream answers with 404 and that are not refused yet. */
+export type MissingStatus = {
+  /** At most `maxCountedMissing`. */
+  count: number;
+  /** The first 404 (epoch ms). */
+  since: number;
+};
+
+export const maxCountedMissing = 1_000;
+
 /** The leases of a holder. Times are epoch ms. */
 export type HolderStatus = {
   issuer: string;
@@ -134,6 +144,8 @@ export type Status = {
   outbox: OutboxStatus | null;
   /** Null on an authority. */
   preload: PreloadProgress | null;
+  /** Null: there are none. */
+  missing: MissingStatus | null;
   /** Null unless this is a holder. */
   leases: HolderStatus | null;
   /** Null on a holder, and until `lease setup` was run. */

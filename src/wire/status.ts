@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
-import type {
-  HolderStatus,
-  LeaseIssuerStatus,
-  OutboxStatus,
-  Status,
-  WebhookStatus,
+import {
+  maxCountedMissing,
+  type HolderStatus,
+  type LeaseIssuerStatus,
+  type OutboxStatus,
+  type Status,
+  type WebhookStatus,
 } from '../service/status.ts';
 import type { StoreEventStatus } from '../service/store-event.ts';
 import { oneOf, instant, parameters } from './parameters.ts';
@@ -113,6 +114,13 @@ export const recordsObject = z
   .object({ fresh: count, stale: count, grace: count, expired: count, disabled: count })
   .meta({ id: 'Records' });
 
+export const missingObject = z
+  .object({
+    count: count.describe(`At most ${maxCountedMissing}. Keys that are refused do not count.`),
+    since: instant.describe('The first 404 of the upstream.'),
+  })
+  .meta({ id: 'MissingKeys' });
+
 export const totalsObject = z
   .object({ verifies: count, uses: count })
   .meta({ id: 'Totals' })
@@ -147,6 +155,10 @@ export const statusObject = z
     preload: preloadObject
       .nullable()
       .describe('License keys to fetch in advance; `failed` are those that the upstream does not know.'),
+    missing_keys: missingObject
+      .nullable()
+      .optional()
+      .describe('License keys that the upstream does not know any more; null: there are none.'),
     leases: leasesObject.nullable().describe('Null unless this is a holder.'),
     issuer: issuerObject.nullable().describe('Null on a holder, and until leases are set up.'),
     store_events: storeEventsObject
@@ -189,6 +201,10 @@ export function serializeStatus(status: Status): StatusObject {
     listeners: serializeListeners(status.listeners),
     ...serializeSync(status),
     preload: status.preload,
+    missing_keys: status.missing && {
+      count: status.missing.count,
+      since: formatDatetime(status.missing.since),
+    },
     leases: status.leases && serializeLeases(status.leases),
     issuer: status.issuer && serializeIssuer(status.issuer),
     store_events: status.storeEvents && serializeStoreEvents(status.storeEvents),

@@ -105,6 +105,14 @@ test('status prints the fields of an agent', async () => {
   );
 });
 
+test('status says how many license keys the store does not know any more, and since when', async () => {
+  await using daemon = await startFakeDaemon();
+  const missing_keys = { count: 3, since: '2024-02-22T12:24:05+00:00' };
+  daemon.answer({ body: { ...status, missing_keys } });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(/^missing +the store answers 404 for 3 license keys, since .*60 min ago/m);
+});
+
 test('status of an idle agent is short', async () => {
   await using daemon = await startFakeDaemon();
   const none = { pending: 0, in_flight: 0, uncertain: 0, held: 0, conflicted: 0, oldest_age_s: null };

@@ -408,6 +408,7 @@ test('statusz reports the upstream and the outbox of an agent', async () => {
       oldest_age_s: 1,
     },
     preload: null,
+    missing_keys: null,
     store_events: null,
     storage: 'ok',
     records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },

@@ -60,8 +60,20 @@ export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
       : []),
     ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
     ...(upstream === null ? [] : examineUpstream(upstream, Date.parse(clock.now), hint)),
+    ...examineMissing(status.missing_keys ?? null, hint),
     ...(events?.senders ?? []).map(examineSender),
     ...examineWebhooks(status.webhooks, hint),
+  ];
+}
+
+function examineMissing(missing: NonNullable<StatusObject['missing_keys']> | null, hint: Hint): Finding[] {
+  if (missing === null) return [];
+  const { count, since } = missing;
+  return [
+    warn(
+      `the store has answered 404 since ${since} for ${counted(count, 'license key')} that it knew: after \`freshness.gone\` they are refused`,
+      `if they were not deleted there, compare the secrets and products of the configuration with the store; see: ${hint('license list')}`,
+    ),
   ];
 }
 

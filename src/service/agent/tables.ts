@@ -74,6 +74,8 @@ export interface SnapshotReads {
    * divides an hour with thousands of confirmations, the split of that hour is an estimate.
    */
   counts(since: { fresh: number; stale: number; grace: number }): RecordCounts;
+  /** The keys that are still answered although the upstream answers 404. `since`: the first 404 (monotonic ms). */
+  missing(limit: number): { count: number; since: number | null };
 }
 export interface SnapshotTable extends SnapshotReads {
   put(snapshot: LicenseSnapshot): void;

@@ -207,3 +207,13 @@ test('The doctor says about pushes what the overview says, as parts of lines.', 
     ),
   ]);
 });
+
+test('The doctor says that the store does not know license keys any more, and when they are refused.', () => {
+  const status: Status = { ...agent, missing: { count: 2, since: now - hour } };
+  const [finding, ...others] = examineStatus(serializeStatus(status), (words) => `latchkey ${words}`);
+  expect(others).toEqual([]);
+  expect(finding?.level).toBe('warn');
+  expect(finding?.what).toMatch(
+    /^the store has answered 404 since 2026-05-31T23:00:00\+00:00 for 2 license keys .*`freshness.gone`/,
+  );
+});

@@ -243,6 +243,21 @@ test('thousands that were confirmed within the hour in which a class ends are di
   });
 });
 
+test('keys that the upstream does not find are counted until they are refused', () => {
+  const { snapshots } = given();
+  expect(snapshots.missing(10)).toEqual({ count: 0, since: null });
+  const put = (licenseKey: string, missingSince: number | null, gone = false): void =>
+    snapshots.put(buildSnapshot({ license: buildLicense({ licenseKey }), missingSince, gone }));
+  put('FOUND', null);
+  put('FIRST', 100);
+  put('SECOND', 200);
+  put('REFUSED', 50, true);
+  expect(snapshots.missing(10)).toEqual({ count: 2, since: 100 });
+  expect(snapshots.missing(1)).toEqual({ count: 1, since: 100 });
+  put('FIRST', null);
+  expect(snapshots.missing(10)).toEqual({ count: 1, since: 200 });
+});
+
 test('license keys to be fetched are counted as they are, whatever was done to them', () => {
   const act = fc.tuple(fc.constantFrom('add', 'found', 'missing', 'postpone', 'clear'), key);
   fc.assert(

@@ -208,6 +208,7 @@ export const authorityStatus: Status = {
   upstream: null,
   outbox: null,
   preload: null,
+  missing: null,
   agents: null,
   storeEvents: null,
   leases: null,

@@ -38,6 +38,7 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     ...(status.store_events && storeEventFields(status.store_events)),
     preload: preload && formatCounts({ fetched: preload.done, unknown: preload.failed, left: preload.left }),
     records: records && formatCounts(records),
+    missing: status.missing_keys && formatMissing(status.missing_keys),
     ...(status.issuer && issuerFields(status.issuer)),
     webhooks: status.webhooks && formatWebhooks(status.webhooks, hint),
     agents: status.agents && formatAgents(status.agents, hint),
@@ -49,6 +50,11 @@ function formatClock({ suspect, store_ahead_s: aheadS }: StatusObject['clock']):
   if (!suspect) return null;
   const aheadMs = aheadS === null ? null : aheadS * 1000;
   return toned(`SUSPECT: ${describeClock(aheadMs)}; ${clockAdvice(aheadMs)}`, 'bad');
+}
+
+function formatMissing({ count, since }: NonNullable<StatusObject['missing_keys']>): Cell {
+  const keys = counted(count, 'license key');
+  return [toned(`the store answers 404 for ${keys}`, 'warning'), ', since ', brief(since)];
 }
 
 function formatAgents({ known, waiting }: NonNullable<StatusObject['agents']>, hint: Hint): Cell {

@@ -248,6 +248,8 @@ const migrations: readonly string[] = [
   CREATE INDEX license_snapshot_to_unfollow ON license_snapshot (product_key)
     WHERE followed = 1 AND refresh_at IS NULL;
   CREATE INDEX license_snapshot_followed ON license_snapshot (product_key) WHERE followed = 1;
+  CREATE INDEX license_snapshot_missing ON license_snapshot (missing_since)
+    WHERE missing_since IS NOT NULL AND gone = 0;
 
   -- What the upstream last said about the followed keys of each product.
   CREATE TABLE follow (

@@ -51,6 +51,10 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
     `${select} WHERE license_key = (SELECT license_key FROM license_alias WHERE alias = ?)`,
     fromRow,
   );
+  const missing = prepare.query<{ count: number; since: number | null }>(
+    `SELECT count(*) AS count, min(missing_since) AS since FROM (SELECT missing_since FROM license_snapshot
+     WHERE missing_since IS NOT NULL AND gone = 0 ORDER BY missing_since LIMIT ?)`,
+  );
   const followed = prepare.count('SELECT followed AS count FROM license_snapshot WHERE license_key = ?');
   return {
     get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
@@ -75,6 +79,7 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
       fromRow,
     ).all,
     counts: freshnessCountsRead(prepare),
+    missing: (limit) => missing.first(limit) ?? { count: 0, since: null },
   };
 }
 
