@@ -3,7 +3,6 @@ import type { SyncUpstream, Upstream, WriteOptions } from '../../../src/service/
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { KeyedMutex } from '../../../src/sync/waiting.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
-import type { UpstreamClock } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import type { Machine } from './machine.ts';
@@ -16,8 +15,6 @@ export type Sabotage = {
   /** The client of `/sync/v1`. */
   syncUpstream?: (upstream: SyncUpstream, machine: Machine) => SyncUpstream;
   transport?: (transport: Transport) => Transport;
-  /** The clock by which answers are dated. */
-  clock?: (clock: VirtualClock) => UpstreamClock;
   mutex?: () => KeyedMutex;
   settings?: (settings: SyncOptions) => SyncOptions;
   beforeStart?: (machine: Machine) => void;
@@ -29,7 +26,6 @@ export const honest: Required<Sabotage> = {
   upstream: (upstream) => upstream,
   syncUpstream: (upstream) => upstream,
   transport: (transport) => transport,
-  clock: (clock) => clock,
   mutex: () => new KeyedMutex(),
   settings: (settings) => settings,
   beforeStart: () => undefined,
@@ -49,7 +45,7 @@ export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
   'a refusal taken for a delivery': { upstream: blithely },
   'an answer lost to a full disk': { writer: forgetful },
   'the age of an answer not looked at': { transport: (transport) => deaf(transport, 'age') },
-  'an answer dated by a jump that nothing has confirmed': { clock: credulous },
+  'stored dates that stay when the time goes back': { writer: (writer) => idle(writer, 'correctDates') },
   'Retry-After not heard': { transport: (transport) => deaf(transport, 'retry-after') },
   'another instance not noticed': { transport: (transport) => deaf(transport, 'latchkey-instance') },
   'one secret for all products': { transport: withOneSecret },
@@ -80,7 +76,7 @@ export type SabotageName =
   | 'a refusal taken for a delivery'
   | 'an answer lost to a full disk'
   | 'the age of an answer not looked at'
-  | 'an answer dated by a jump that nothing has confirmed'
+  | 'stored dates that stay when the time goes back'
   | 'Retry-After not heard'
   | 'another instance not noticed'
   | 'one secret for all products'
@@ -194,11 +190,6 @@ function blithely(upstream: Upstream): Upstream {
       return change;
     },
   });
-}
-
-/** A clock that claims that every time is confirmed. */
-function credulous(clock: VirtualClock): UpstreamClock {
-  return { now: () => clock.now(), monotonic: () => clock.monotonic(), confirmed: () => clock.now() };
 }
 
 /** A client that never sees a header of this name. */

@@ -103,9 +103,7 @@ export class SimulatedAgent implements Sender {
     const settings = (): SyncOptions => this.#sabotage.settings(this.#settings());
     this.sync = new Sync({
       ...shared,
-      upstream: this.#sabotage.upstream(
-        plainUpstreamOver(this.#transport(), this.#client(), this.#sabotage.clock(clock)),
-      ),
+      upstream: this.#sabotage.upstream(plainUpstreamOver(this.#transport(), this.#client(), clock)),
       syncUpstream: this.#sabotage.syncUpstream(this.#syncUpstream(), machine),
       fraction: () => 0.5,
       meter: uncounted,
