@@ -124,6 +124,7 @@ export const examples: Readonly<Record<string, Example>> = {
             freshness: null,
             confirmed_at: null,
             pending: null,
+            missing_since: null,
           },
         ],
       },
