@@ -351,9 +351,10 @@ test('status says that the upstream is failing before it is down', async () => {
   };
   expect(await shown(failing)).toBe('failing, plain protocol, last success 1 min ago');
   expect(await shown({ ...failing, state: 'unknown', last_success_at: null })).toBe(
-    'failing, protocol not known yet, not contacted yet',
+    'failing, protocol not known yet, no success yet',
   );
   // Another request succeeded: only one credential is refused, for example.
+  expect(await shown({ ...failing, paused_products: ['RGsF'] })).toContain('up since ');
   expect(await shown({ ...failing, last_error_at: '2024-02-22T13:22:00+00:00' })).toContain('up since ');
 });
 

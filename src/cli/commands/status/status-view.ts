@@ -224,7 +224,8 @@ function formatStorage(storage: string, hint: Hint): Cell {
 const unavailable = { unavailable: 'cannot be reached', slow: 'does not answer in time' } as const;
 
 export function formatUpstream(upstream: UpstreamObject): Cell {
-  const { state, since, protocol, protocol_choice: choice, breaker, last_success_at: success } = upstream;
+  const { state, since, protocol, protocol_choice: choice, breaker } = upstream;
+  const { last_success_at: success, last_error_at: failedAt } = upstream;
   const breakerNote = breaker === 'closed' ? '' : `, breaker ${breaker}`;
   // `plain` is where every agent begins: the first response shows whether the upstream has /sync/v1.
   const isUnknown = success === null && protocol === 'plain' && choice === 'automatic';
@@ -233,14 +234,18 @@ export function formatUpstream(upstream: UpstreamObject): Cell {
       ? [toned('failing', 'warning')]
       : [toned(state, tones[state] ?? 'warning'), ' since ', instant(since)]),
     `, ${isUnknown ? 'protocol not known yet' : protocolTexts[protocol]}${breakerNote}, `,
-    ...(success === null ? ['not contacted yet'] : ['last success ', brief(success)]),
+    ...(success === null
+      ? [failedAt === null ? 'not contacted yet' : 'no success yet']
+      : ['last success ', brief(success)]),
   ];
 }
 
-/** Whether requests fail, and too few of them for the state `down`. */
-function isFailing({ state, last_error_at: at, last_success_at: success }: UpstreamObject): boolean {
+/** Whether requests fail, and too few of them for the state `down`. A refused credential is no failure of the upstream. */
+function isFailing(upstream: UpstreamObject): boolean {
+  const { state, last_error_at: at, last_success_at: success } = upstream;
+  const isRefusing = upstream.paused_products.length > 0 || upstream.coupons_paused;
   const isUp = state === 'up' || state === 'unknown';
-  return isUp && at !== null && (success === null || Date.parse(at) > Date.parse(success));
+  return isUp && !isRefusing && at !== null && (success === null || Date.parse(at) > Date.parse(success));
 }
 
 const protocolTexts = { plain: 'plain protocol', latchkey: '/sync/v1' } as const;
