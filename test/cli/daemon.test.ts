@@ -94,7 +94,7 @@ test('status prints the fields of an agent', async () => {
     [
       'latchkey   0.1.0, agent, up 3h 12m',
       'listening  http://127.0.0.1:8787, /run/l.sock, /run/till.sock',
-      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), protocol not known yet, breaker open, not contacted yet',
+      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), protocol not known yet, breaker open, no success yet',
       'problem    connection refused, 1 min ago',
       'outbox     12 pending, 1 uncertain, oldest 1m 1s',
       `attention  1 held, 2 conflicted: see latchkey --state-dir ${daemon.stateDir} outbox list, then outbox show, retry, drop or confirm`,
@@ -447,7 +447,7 @@ test.each(['now', 'pause', 'resume'])('sync %s shows how the way up stands after
   expect(code).toBe(0);
   expect(out).toBe(
     [
-      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), protocol not known yet, breaker open, not contacted yet',
+      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), protocol not known yet, breaker open, no success yet',
       'outbox    12 pending, 1 uncertain, oldest 1m 1s',
       `note      nothing is sent to the store until: latchkey --state-dir ${daemon.stateDir} sync resume`,
       '',
