@@ -37,6 +37,9 @@ function blockerOf(request: IncomingMessage, before: readonly ServerResponse[]):
     : before.filter(({ writableEnded }) => !writableEnded).at(-maxConcurrent);
 }
 
+/** How long a connection is idle, in ms, before it is closed rather than a wait ended. */
+const restMs = 5_000;
+
 const closing = new WeakSet<ServerResponse>();
 
 /** Closes the connection after this response, so that no later request on it is handled (RFC 9112, 9.6). */
@@ -55,9 +58,10 @@ export function isClosing(response: ServerResponse): boolean {
  * If there are `maximum` connections, a new connection replaces the first of these that exists:
  *
  * 1. over TLS, the oldest connection that is still in its handshake;
- * 2. the connection that has been idle for longest;
+ * 2. the connection that has been idle for longest, if that is at least 5 seconds;
  * 3. the oldest connection whose client does not read its responses;
- * 4. a connection with a request that waits for the upstream.
+ * 4. a connection with a request that waits for the upstream or for a change;
+ * 5. the connection that has been idle for longest: the request of a connection that was just opened is on its way.
  *
  * If there is none of these, the new connection is closed.
  */
@@ -70,8 +74,8 @@ export class Connections {
    * a `Map` grows, its old table keeps the entries alive until the next full garbage collection.
    */
   readonly #unanswered = new Map<Duplex, ServerResponse[]>();
-  /** The connection that has been idle for longest comes first. */
-  readonly #idle = new Set<Duplex>();
+  /** Since when a connection is idle (monotonic ms). The connection that has been idle for longest comes first. */
+  readonly #idle = new Map<Duplex, number>();
   /** Connections that close after an early response, because a new connection needs their place. */
   readonly #leaving = new Set<Duplex>();
   /** The class of the responses of a server. */
@@ -154,7 +158,7 @@ export class Connections {
     this.#idle.delete(socket);
     response.once('close', () => {
       unanswered.splice(unanswered.indexOf(response), 1);
-      if (unanswered.length === 0 && !socket.destroyed && !this.#leaving.has(socket)) this.#idle.add(socket);
+      if (unanswered.length === 0 && !socket.destroyed && !this.#leaving.has(socket)) this.#setIdle(socket);
     });
   }
 
@@ -233,11 +237,13 @@ export class Connections {
     const taken = this.#handshakes.size + this.#unanswered.size - this.#leaving.size;
     if (taken < this.#maximum) return true;
     const [handshake] = this.#handshakes;
-    const [replaceable = this.#oldestUnread()] = this.#idle;
+    const [[idle, since] = [undefined, 0]] = this.#idle;
+    const rested = performance.now() - since >= restMs ? idle : undefined;
+    const replaceable = handshake ?? rested ?? this.#oldestUnread();
+    if (replaceable === undefined && this.#endWait()) return true;
     if (handshake !== undefined) this.#handshakes.delete(handshake);
-    else if (replaceable !== undefined) this.#untrack(replaceable);
-    else if (this.#endWait()) return true;
-    const replaced = handshake ?? replaceable ?? socket;
+    const replaced = replaceable ?? idle ?? socket;
+    this.#untrack(replaced);
     replaced.destroy();
     return replaced !== socket;
   }
@@ -248,7 +254,9 @@ export class Connections {
       .entries()
       .find(
         ([socket, responses]) =>
-          !this.#leaving.has(socket) && responses.every(({ writableEnded }) => writableEnded),
+          responses.length > 0 &&
+          !this.#leaving.has(socket) &&
+          responses.every(({ writableEnded }) => writableEnded),
       )?.[0];
   }
 
@@ -270,8 +278,12 @@ export class Connections {
 
   #track(socket: Duplex): void {
     this.#unanswered.set(socket, []);
-    this.#idle.add(socket);
+    this.#setIdle(socket);
     socket.once('close', () => this.#untrack(socket));
+  }
+
+  #setIdle(socket: Duplex): void {
+    this.#idle.set(socket, performance.now());
   }
 
   #untrack(socket: Duplex): void {
@@ -284,17 +296,6 @@ export class Connections {
 /** Does not import `node:tls`, which takes 1 MiB of memory: most servers listen without it. */
 export function isTlsServer(server: NetServer): server is TlsServer {
   return 'setSecureContext' in server;
-}
-
-const longestWaitS = 30;
-
-/** Reads `Prefer: wait=N` (RFC 7240) as ms, at most 30 s; 0 if it is missing or malformed. */
-export function readWait(prefer: readonly string[]): number {
-  for (const preference of prefer.flatMap((value) => value.split(','))) {
-    const seconds = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/i.exec(preference)?.[1];
-    if (seconds !== undefined) return Math.min(Number(seconds), longestWaitS) * 1000;
-  }
-  return 0;
 }
 
 type Waiting = { response: ServerResponse; controller: AbortController; prefersToWait: boolean };

@@ -187,3 +187,14 @@ export function logRequest(log: Log, request: RequestLine): void {
   else if (status < 500) log.info(line, 'refused');
   else log.warn(line, 'refused');
 }
+
+const longestWaitS = 30;
+
+/** Reads `Prefer: wait=N` (RFC 7240) as ms, at most 30 s; 0 if it is missing or malformed. */
+export function readWait(prefer: readonly string[]): number {
+  for (const preference of prefer.flatMap((value) => value.split(','))) {
+    const seconds = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/i.exec(preference)?.[1];
+    if (seconds !== undefined) return Math.min(Number(seconds), longestWaitS) * 1000;
+  }
+  return 0;
+}

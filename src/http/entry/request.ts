@@ -12,10 +12,10 @@ import {
 } from '../../domain/problem/problem.ts';
 import type { RouteResponse } from '../response.ts';
 import type { App, HttpLimits, ServerSettings } from '../app.ts';
-import { type Connections, requesterOf, readWait } from './connections.ts';
+import { type Connections, requesterOf } from './connections.ts';
 import { checkOwner } from './admission.ts';
 import { nameByLicense } from './license-credential.ts';
-import { stateOf } from './request-state.ts';
+import { readWait, stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route, RouteRequest } from '../route.ts';
 import {

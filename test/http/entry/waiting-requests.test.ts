@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { done } from '../../../src/domain/problem/problem.ts';
 import type { LicenseService } from '../../../src/service/services.ts';
 import { adminToken, limits } from '../../support/app/http-app.ts';
@@ -151,4 +151,30 @@ test('waits by "Prefer" of one credential hold at most half of the places, and i
     expect(socket.destroyed).toBe(false);
     socket.destroy();
   }
+});
+
+test.each(listeners)(
+  'on a full listener (%s) a wait ends before a connection is closed whose request is on its way',
+  async (kind) => {
+    await using served = await serveStuck(2);
+    const waiting = await ask(served, kind, use(served.tokens[0], ''));
+    const fresh = await CallerConnection.open(served.listeners[kind]);
+    const caller = await CallerConnection.open(served.listeners[kind]);
+    expect(await caller.ask(status)).toContain(' 200 ');
+    expect(await waiting.head).toContain(' 200 ');
+    expect(await fresh.ask(status)).toContain(' 200 ');
+  },
+);
+
+test('on a full listener, a connection that was idle for five seconds is closed before a wait ends', async () => {
+  await using served = await serveStuck(2);
+  const waiting = await ask(served, 'tcp', use(served.tokens[0], ''));
+  const idle = await CallerConnection.open(served.listeners.tcp);
+  expect(await idle.ask(status)).toContain(' 200 ');
+  using _ = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 5_000);
+  const caller = await CallerConnection.open(served.listeners.tcp);
+  expect(await caller.ask(status)).toContain(' 200 ');
+  await idle.closed;
+  expect(served.licenseService.waiting).toBe(1);
+  waiting.connection.socket.destroy();
 });
