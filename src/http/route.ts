@@ -38,6 +38,8 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   userAgent: string | null;
   /** The address of the client, behind the proxies of the public listener. */
   clientAddress: string;
+  /** The name of the connection, which no other connection of this process has had. */
+  connection: string;
 };
 
 type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`

@@ -183,9 +183,15 @@ export interface SyncUpstream {
   writePush(agent: string, seq: number, operations: readonly Operation[]): string;
 }
 
-export type Requester = {
+/** Who sends a request. */
+export type Caller = {
   /** Look-ups of different credentials take turns (`Principal.credential`). */
   credential: string;
+  /** The name of the connection. Look-ups of a connection that finds nothing come last. */
+  connection: string;
+};
+
+export type Requester = Caller & {
   /** Whether the look-up counts against `limits.misses`, because the key is unknown here. */
   isCounted: boolean;
 };

@@ -6,7 +6,7 @@ import type { Result, Problem } from '../domain/problem/problem.ts';
 import { type Freshness, freshnessAt, type FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout.ts';
 import type { HistoryPage, ListedChange, AuthorityReader } from './tables.ts';
-import type { Clock, Idempotency, WriteOptions } from './ports.ts';
+import type { Caller, Clock, Idempotency, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
 /** How current a response is; becomes the headers of an agent's response. Times are epoch ms. */
@@ -58,8 +58,8 @@ export type LicenseChangeRequest = {
   waitMs: number;
   /** The caller is another agent, whose timeout may be the same as this agent's. */
   isAgent?: boolean;
-  /** The caller (`Principal.credential`). Null or absent: look-ups at the upstream are not limited. */
-  requester?: string | null;
+  /** Null or absent: look-ups at the upstream are not limited. */
+  requester?: Caller | null;
 };
 
 /** The license API of both roles. `licenseKey` is already in its stored form. */
@@ -68,7 +68,7 @@ export interface LicenseService {
     tenant: Tenant,
     licenseKey: string,
     signal: AbortSignal,
-    requester?: string | null,
+    requester?: Caller | null,
   ): Promise<Result<LicenseResponse>>;
   /** The same answer as `verify`, if it needs nothing but a read of a store in this process; null: call `verify`. */
   verifyNow?(tenant: Tenant, licenseKey: string): CacheableResponse | null;

@@ -6,7 +6,15 @@ import {
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
-import type { Requester, Clock, Log, LookupResult, LicenseFetch, Upstream } from '../service/ports.ts';
+import type {
+  Caller,
+  Requester,
+  Clock,
+  Log,
+  LookupResult,
+  LicenseFetch,
+  Upstream,
+} from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
@@ -79,7 +87,8 @@ export class LicenseFetcher implements LicenseFetch {
     signal: AbortSignal,
     requester: Requester | null,
   ): Promise<LookupResult> {
-    const credential = requester?.credential ?? '';
+    const { credential, connection } = requester ?? { credential: '', connection: '' };
+    const caller = { credential, connection };
     const products = this.#withoutMissing(productIds, licenseKey);
     if (products.length === 0) return { found: 'missing' };
     // If the upstream cannot be reached, or is already being asked for this key, this caller causes no request.
@@ -91,24 +100,24 @@ export class LicenseFetcher implements LicenseFetch {
     }
     const name = nameOf(credential, licenseKey);
     if (!this.#lookups.has(name)) {
-      const lookup = { credential, licenseKey, requests: products.length };
+      const lookup = { ...caller, licenseKey, requests: products.length };
       const admission = await this.#lookupQueue.enter(lookup, signal);
       if (!admission.admitted) return { found: 'limited', waitMs: admission.retryAfterMs };
     }
-    const lookup = this.#lookups.get(name) ?? this.#lookUp(products, licenseKey, credential);
+    const lookup = this.#lookups.get(name) ?? this.#lookUp(products, licenseKey, caller);
     this.#lookups.set(name, lookup);
     return await raceWithAbort(lookup, signal);
   }
 
   /** Searches for an unknown key, and gives back what was charged for too much. */
-  async #lookUp(products: readonly string[], licenseKey: string, credential: string): Promise<LookupResult> {
+  async #lookUp(products: readonly string[], licenseKey: string, caller: Caller): Promise<LookupResult> {
     const charge = { requests: 0 };
     const left = this.#withoutMissing(products, licenseKey);
     try {
-      return await this.#search(left, licenseKey, credential, charge);
+      return await this.#search(left, licenseKey, caller.credential, charge);
     } finally {
-      this.#lookups.delete(nameOf(credential, licenseKey));
-      this.#lookupQueue.giveBack(credential, products.length - charge.requests);
+      this.#lookups.delete(nameOf(caller.credential, licenseKey));
+      this.#lookupQueue.giveBack(caller, products.length - charge.requests);
     }
   }
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
-import type { Clock } from '../service/ports.ts';
+import type { Caller, Clock } from '../service/ports.ts';
 import { raceWithAbort } from './waiting.ts';
 
 /** How many seconds' worth of lookups a credential can use at once. */
@@ -32,8 +32,8 @@ export type LookupLimits = {
   maxWaiting: number;
 };
 
-/** An unknown license key, the credential that asks for it, and how many products will be asked. */
-type Lookup = { credential: string; licenseKey: string; requests: number };
+/** An unknown license key, who asks for it, and how many products will be asked. */
+type Lookup = Caller & { licenseKey: string; requests: number };
 
 /** `retryAfterMs`: the queue is full, or the caller has waited too long. */
 type LookupAdmission = { admitted: true } | { admitted: false; retryAfterMs: number };
@@ -53,9 +53,10 @@ type Waiter = Lookup & {
  * upstream's rate. Lookups beyond the limit wait.
  *
  * All installations of a program share one credential, so one guesser and all new customers wait in the same queue. The
- * newest key goes first: otherwise each customer would wait for all keys of the guesser. But then a guesser who always
- * sends new keys could keep out a customer for ever. So every other lookup is one of a key that is requested again, in
- * the order of their first requests.
+ * connection with the fewest lookups in vain goes first, so that a guesser, who sends the next key after each answer,
+ * does not go before a customer. Among equal connections the newest key goes first: otherwise each customer would wait
+ * for all keys of the guesser. A guesser with many new connections could still keep out a customer for ever. So every
+ * other lookup is one of a key that is requested again, in the order of their first requests.
  *
  * A lookup is charged for all its requests before the first is sent: otherwise all waiting lookups would be admitted at
  * once. The caller gives back what was not used, and everything if the key exists.
@@ -67,6 +68,8 @@ export class LookupQueue {
   readonly #buckets = keyCache<Bucket>();
   /** When each key whose caller was refused or left was first requested. */
   readonly #abandoned = keyCache<number>();
+  /** The requests of each connection, without those that were given back. */
+  readonly #charged = keyCache<number>();
   /** Whether the next lookup of a credential is one of a repeated key, if there is one. */
   readonly #isTurnOfRepeated = keyCache<boolean>();
   /** In the order of arrival. */
@@ -104,7 +107,8 @@ export class LookupQueue {
   }
 
   /** Gives back requests that were charged and not used. */
-  giveBack(credential: string, requests: number): void {
+  giveBack({ credential, connection }: Caller, requests: number): void {
+    this.#charge(connection, -requests);
     this.#buckets.set(credential, giveBack(this.#bucket(credential), this.#rate(), requests));
     this.#advance();
   }
@@ -125,22 +129,33 @@ export class LookupQueue {
   #next(credential: string): Waiter | undefined {
     const { repeated, first } = this.#ofCredential(credential);
     return (
-      (this.#isTurnOfRepeated.get(credential) === true ? repeated[0] : first.at(-1)) ??
-      repeated[0] ??
-      first.at(-1)
+      (this.#isTurnOfRepeated.get(credential) === true ? repeated[0] : first[0]) ?? repeated[0] ?? first[0]
     );
   }
 
+  /** In the order of their turns. */
   #ofCredential(credential: string): Record<'repeated' | 'first', Waiter[]> {
     const waiting = this.#waiting.filter((waiter) => waiter.credential === credential);
     const repeated = waiting.filter(({ isRepeated }) => isRepeated);
     return {
       repeated: repeated.toSorted((one, other) => one.requestedAt - other.requestedAt),
-      first: waiting.filter(({ isRepeated }) => !isRepeated),
+      first: waiting
+        .filter(({ isRepeated }) => !isRepeated)
+        .toReversed()
+        .toSorted((one, other) => this.#chargeOf(one.connection) - this.#chargeOf(other.connection)),
     };
   }
 
-  #admit({ credential, name, requests, isRepeated }: Waiter): void {
+  #chargeOf(connection: string): number {
+    return this.#charged.get(connection) ?? 0;
+  }
+
+  #charge(connection: string, requests: number): void {
+    this.#charged.set(connection, Math.max(0, this.#chargeOf(connection) + requests));
+  }
+
+  #admit({ credential, connection, name, requests, isRepeated }: Waiter): void {
+    this.#charge(connection, requests);
     this.#isTurnOfRepeated.set(credential, !isRepeated);
     this.#buckets.set(credential, spend(this.#bucket(credential), requests));
     for (const waiter of this.#waiting.filter((each) => each.name === name)) {
@@ -167,7 +182,7 @@ export class LookupQueue {
       ([, one], [, other]) => other.length - one.length,
     );
     const { repeated, first } = this.#ofCredential(credential);
-    const last = first[0] ?? repeated.at(-1);
+    const last = first.at(-1) ?? repeated.at(-1);
     if (last !== undefined) this.#refuse(last);
   }
 

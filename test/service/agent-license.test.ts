@@ -280,7 +280,7 @@ describe('verify on an agent', () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, lookups: { perSecond: 0.1, maxWaiting: 1 } };
     const ask = (licenseKey: string): Promise<Result<LicenseResponse>> =>
-      licenseService(harness).verify(itsProduct, licenseKey, never, 'till');
+      licenseService(harness).verify(itsProduct, licenseKey, never, { credential: 'till', connection: '' });
     void ask('FIRST');
     await (await harness.request()).answer({ ...no('missing'), status: 404 });
     const refused = ask('SECOND');

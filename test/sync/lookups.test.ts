@@ -28,12 +28,17 @@ function codeOf(answer: Result<LicenseResponse>): string {
 }
 
 /** The responses for these keys so far, in order. */
-function ask(harness: SyncHarness, licenseKeys: readonly string[], requester = 'till', signal?: AbortSignal) {
+function ask(
+  harness: SyncHarness,
+  licenseKeys: readonly string[],
+  requester = 'till',
+  { signal, connection }: { signal?: AbortSignal; connection?: string } = {},
+) {
   const answered: { licenseKey: string; code: string; afterMs: number }[] = [];
   const startedAt = harness.time.monotonic;
   const follow = async (licenseKey: string): Promise<void> => {
     try {
-      const answer = await harness.ask(licenseKey, requester, signal);
+      const answer = await harness.ask(licenseKey, requester, signal, connection);
       answered.push({ licenseKey, code: codeOf(answer), afterMs: harness.time.monotonic - startedAt });
     } catch {
       // The caller has left.
@@ -51,17 +56,17 @@ function askedUpstream(harness: SyncHarness, name: string): number {
   return harness.vendor.asked.filter((asked) => asked.includes(name)).length;
 }
 
-/** Guesses endlessly with this concurrency, and waits a second after each refusal, as `Retry-After` says. */
+/** Guesses endlessly over this many connections, and waits a second after each refusal, as `Retry-After` says. */
 function guess(harness: SyncHarness, atOnce: number): void {
   const clock = harness.time.clock();
   let guesses = 0;
-  const next = async (): Promise<void> => {
+  const next = async (connection: string): Promise<void> => {
     guesses += 1;
-    const answer = await harness.ask(`GUESS-${guesses}`, 'till');
+    const answer = await harness.ask(`GUESS-${guesses}`, 'till', undefined, connection);
     await clock.sleep(codeOf(answer) === 'rate_limited' ? second : 10, new AbortController().signal);
-    void next();
+    void next(connection);
   };
-  for (let index = 0; index < atOnce; index += 1) void next();
+  for (let index = 0; index < atOnce; index += 1) void next(`guesser ${index}`);
 }
 
 describe('a look-up of an unknown license key', () => {
@@ -111,7 +116,7 @@ describe('a look-up of an unknown license key', () => {
     const licenseKeys = keys('NEW', 20);
     using harness = await startSyncHarness(licenseKeys, { rate: 100 });
     const leaving = new AbortController();
-    ask(harness, licenseKeys, 'till', leaving.signal);
+    ask(harness, licenseKeys, 'till', { signal: leaving.signal });
     await harness.time.advance(10);
     expect(harness.vendor.asked.length).toBe(20);
     leaving.abort(new Error('the caller left'));
@@ -199,7 +204,7 @@ describe('the queue of look-ups', () => {
     let atOnce = 0;
     for (const licenseKey of customers) {
       const leaving = new AbortController();
-      const first = ask(harness, [licenseKey], 'till', leaving.signal);
+      const first = ask(harness, [licenseKey], 'till', { signal: leaving.signal });
       await harness.time.advance(second);
       atOnce += count(first, 'ok');
       leaving.abort(new Error('the caller left'));
@@ -211,14 +216,43 @@ describe('the queue of look-ups', () => {
     expect(atOnce).toBeGreaterThanOrEqual(15);
   });
 
-  it('the queue answers a customer who asks again at once, although guesses keep it full', async () => {
+  it.each([
+    { atOnce: 50, latencyMs: 20 },
+    { atOnce: 50, latencyMs: 250 },
+    { atOnce: 50, latencyMs: 450 },
+    { atOnce: 10, latencyMs: 250 },
+  ])(
+    'the queue answers each new customer within 3 s while connections of the same credential guess: $atOnce, and the upstream takes $latencyMs ms',
+    async ({ atOnce, latencyMs }) => {
+      const customers = keys('NEW', 20);
+      using harness = await startSyncHarness(customers);
+      harness.vendor.latencyMs = latencyMs;
+      guess(harness, atOnce);
+      await harness.time.advance(minute);
+      const found: string[] = [];
+      for (const [index, licenseKey] of customers.entries()) {
+        const leaving = new AbortController();
+        const verify = async (): Promise<void> => {
+          const answer = await harness.ask(licenseKey, 'till', leaving.signal, licenseKey);
+          if (answer.ok) found.push(licenseKey);
+        };
+        void verify().catch(() => undefined);
+        // Customers come at different times between two turns.
+        await harness.time.advance(3 * second + index * 77);
+        leaving.abort(new Error('the caller left'));
+      }
+      expect(found).toEqual(customers);
+    },
+  );
+
+  it('the queue answers a customer who asks again at once, although guesses over the same connections keep it full', async () => {
     using harness = await startSyncHarness(['NEW']);
     guess(harness, 200);
     await harness.time.advance(35 * second);
-    const first = ask(harness, ['NEW']);
+    const first = ask(harness, ['NEW'], 'till', { connection: 'guesser 0' });
     await harness.time.advance(5 * second);
     expect(first).toMatchObject([{ code: 'rate_limited' }]);
-    const again = ask(harness, ['NEW']);
+    const again = ask(harness, ['NEW'], 'till', { connection: 'guesser 0' });
     await harness.time.advance(1.5 * second);
     expect(again).toMatchObject([{ code: 'ok' }]);
   });
@@ -229,7 +263,7 @@ describe('the queue of look-ups', () => {
     await harness.verify('GUESS', 'till');
     for (const licenseKey of licenseKeys) {
       const leaving = new AbortController();
-      ask(harness, [licenseKey], 'till', leaving.signal);
+      ask(harness, [licenseKey], 'till', { signal: leaving.signal });
       await harness.time.advance(10);
       leaving.abort(new Error('the caller left'));
     }
@@ -243,7 +277,7 @@ describe('the queue of look-ups', () => {
     const leaving = new AbortController();
     ask(harness, keys('USED', 10));
     await harness.time.advance(100);
-    ask(harness, keys('AGAIN', 5), 'till', leaving.signal);
+    ask(harness, keys('AGAIN', 5), 'till', { signal: leaving.signal });
     await harness.time.advance(100);
     leaving.abort(new Error('the callers left'));
     ask(harness, [...keys('AGAIN', 5), ...keys('FIRST', 5)]);
@@ -284,7 +318,7 @@ describe('the queue of look-ups', () => {
     ask(harness, keys('USED', 20));
     await harness.time.advance(100);
     const leaving = new AbortController();
-    ask(harness, keys('GUESS', 30), 'till', leaving.signal);
+    ask(harness, keys('GUESS', 30), 'till', { signal: leaving.signal });
     leaving.abort(new Error('the callers left'));
     const answered = ask(harness, ['NEW']);
     await harness.time.advance(second);

@@ -12,6 +12,7 @@ import {
 } from '../../domain/problem/problem.ts';
 import type { RouteResponse } from '../response.ts';
 import type { App, HttpLimits, ServerSettings } from '../app.ts';
+import { connectionName } from './connection-name.ts';
 import { type Connections, requesterOf } from './connections.ts';
 import { checkOwner } from './admission.ts';
 import { nameByLicense } from './license-credential.ts';
@@ -74,6 +75,7 @@ export async function readRequest(
     reachedAt: () =>
       settings.public === undefined ? (settings.socketAddress?.() ?? tcpAddressOf(request.raw.socket)) : null,
     clientAddress,
+    connection: connectionName(request.raw.socket),
     userAgent: request.headers['user-agent'] ?? null,
     principal,
     path: named,

@@ -19,7 +19,7 @@ import {
   localLicense,
   freshnessAt,
 } from '../../domain/agent/license-snapshot.ts';
-import type { LicenseFetch, Clock, Deliveries, Log, LookupResult } from '../ports.ts';
+import type { Caller, LicenseFetch, Clock, Deliveries, Log, LookupResult } from '../ports.ts';
 import { type Writer, afterCommit } from '../writer.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
 import { hasStoredResponse } from '../access/records.ts';
@@ -141,7 +141,7 @@ type LicenseParts = AgentLicenseParts & {
   isOfFormerAddress: (snapshot: LicenseSnapshot) => boolean;
 };
 
-type Lookup = { tenant: Tenant; licenseKey: string; requester: string | null };
+type Lookup = { tenant: Tenant; licenseKey: string; requester: Caller | null };
 
 /** Asks the upstream for a key that the store cannot answer. */
 async function lookUp(
@@ -155,7 +155,7 @@ async function lookUp(
     before?.license.licenseKey ?? licenseKey,
     signal,
     // Only look-ups of unknown keys count, because only they can be guesses.
-    requester === null ? null : { credential: requester, isCounted: before === null },
+    requester === null ? null : { ...requester, isCounted: before === null },
   );
   const snapshot = parts.reader.snapshots.get(licenseKey);
   const decision = verdict(snapshot, parts.settings().freshness, parts.clock.now());

@@ -76,7 +76,12 @@ export function agentLeaseDesk(parts: AgentDeskParts): LeaseDesk {
       if (productId === null || licenseKey === null) return notFound('license');
       // A lease is a verify that lasts longer: the key is looked up or refreshed by the same rules.
       const tenant = { accountId: defaultAccountId, productKey: productId };
-      const verified = await licenseService.verify(tenant, licenseKey, signal, requester);
+      const verified = await licenseService.verify(
+        tenant,
+        licenseKey,
+        signal,
+        requester === null ? null : { credential: requester, connection: requester },
+      );
       const snapshot = snapshotOf(reader, request.licenseKey);
       const isUncertain = snapshot !== null && isOfLostHistory(reader, snapshot);
       if (!verified.ok || !(isConfirmed || isUncertain)) return verified;

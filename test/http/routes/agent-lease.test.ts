@@ -38,7 +38,7 @@ async function openHolder(rate = 0) {
   const changed: LicenseChangeRequest[] = [];
   const licenseService: LicenseService = {
     verify: (tenant, licenseKey, _, requester) => {
-      verified.push([tenant, licenseKey, requester]);
+      verified.push([tenant, licenseKey, requester?.credential]);
       return Promise.resolve(refused);
     },
     change: (request) => {

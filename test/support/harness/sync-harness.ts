@@ -47,11 +47,13 @@ const product = 'press';
 /** Replaces a response, by request and key. Null: the normal response. */
 type Corrupt<Value> = (what: 'verify' | LicenseOperationKind, key: string) => Outcome<Value> | null;
 
-/** An upstream in memory, which answers after 20 ms. */
+/** An upstream in memory. */
 export class Vendor implements Upstream, Disposable {
   readonly licenses: Map<string, License> = new Map<string, License>();
   /** The requests, in order. */
   readonly asked: string[] = [];
+  /** How long a response takes. */
+  latencyMs = 20;
   /** The response that replaces the change, which is not applied. */
   instead: Corrupt<never> = () => null;
   /** The response that replaces the real response, after the change was applied. */
@@ -108,7 +110,7 @@ export class Vendor implements Upstream, Disposable {
 
   async #answerCoupons<Value>(what: string, work: () => Value | Promise<Value>): Promise<Outcome<Value>> {
     this.asked.push(what);
-    await this.#clock.sleep(20, never);
+    await this.#clock.sleep(this.latencyMs, never);
     if (this.hidesCoupons) return unreachable;
     const value = await work();
     const confirmedAt = this.#clock.now();
@@ -123,7 +125,7 @@ export class Vendor implements Upstream, Disposable {
   ): Promise<Outcome<License>> {
     this.asked.push(`${what} ${asked}`);
     const key = this.spells(asked);
-    await this.#clock.sleep(20, never);
+    await this.#clock.sleep(this.latencyMs, never);
     const early = this.instead(what, key);
     if (early !== null) return early;
     const license = this.licenses.get(key);
@@ -243,8 +245,10 @@ export class SyncHarness implements Disposable {
     licenseKey: string,
     requester: string | null,
     signal: AbortSignal = never,
+    connection = '',
   ): Promise<Result<LicenseResponse>> {
-    return this.licenseService.verify(allProducts, licenseKey, signal, requester);
+    const caller = requester === null ? null : { credential: requester, connection };
+    return this.licenseService.verify(allProducts, licenseKey, signal, caller);
   }
 
   /** Ends the process and aborts the running requests. */

@@ -17,7 +17,7 @@ export type LicenseTarget = { tenant: Tenant; licenseKey: string | null };
 
 type FromCaller = Pick<
   RouteRequest<string, Principal, unknown, unknown>,
-  'app' | 'principal' | 'writeOptions' | 'waitMs' | 'isAgent' | 'signal'
+  'app' | 'principal' | 'connection' | 'writeOptions' | 'waitMs' | 'isAgent' | 'signal'
 >;
 
 /** The changes of a license, in every version of the interface. */
@@ -35,25 +35,28 @@ export const licenseChanges: readonly {
 
 /** Verifies a license key. */
 export async function verifyLicense(
-  { app, principal, signal }: FromCaller,
+  { app, principal, connection, signal }: FromCaller,
   { tenant, licenseKey }: LicenseTarget,
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return notFound('license');
   if (principal.isOperator) app.licenseService.askAgain?.(licenseKey);
-  const verified = await app.licenseService.verify(tenant, licenseKey, signal, principal.credential);
+  const verified = await app.licenseService.verify(tenant, licenseKey, signal, {
+    credential: principal.credential,
+    connection,
+  });
   return await present(app, explained(verified, licenseKey), form);
 }
 
 /** Changes a license. */
 export async function changeLicense(
-  { app, principal, writeOptions, waitMs, isAgent, signal }: FromCaller,
+  { app, principal, connection, writeOptions, waitMs, isAgent, signal }: FromCaller,
   { tenant, licenseKey, trigger }: LicenseTarget & { trigger: Exclude<LicenseTrigger, 'refund'> },
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return notFound('license');
   if (principal.isOperator) app.licenseService.askAgain?.(licenseKey);
-  const requester = principal.credential;
+  const requester = { credential: principal.credential, connection };
   const request = { tenant, licenseKey, trigger, waitMs, isAgent, requester, ...writeOptions };
   const result = await app.licenseService.change(request, signal);
   // After a wait for the upstream, the result is in the store before the writer announces it.
