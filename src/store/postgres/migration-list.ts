@@ -155,6 +155,7 @@ export const migrations: readonly Migration[] = [
     );
     CREATE INDEX sync_agent_account ON latchkey.sync_agent (account_id);
     CREATE INDEX sync_agent_seen ON latchkey.sync_agent (seen_at) WHERE followed > 0;
+    CREATE INDEX sync_agent_idle ON latchkey.sync_agent (seen_at) WHERE seq = 0;
 
     -- What became of each operation of a push.
     CREATE TABLE latchkey.sync_operation (

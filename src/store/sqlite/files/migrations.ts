@@ -153,6 +153,7 @@ const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX sync_agent_account ON sync_agent (account_id);
   CREATE INDEX sync_agent_seen ON sync_agent (seen_at) WHERE followed > 0;
+  CREATE INDEX sync_agent_idle ON sync_agent (seen_at) WHERE seq = 0;
 
   -- What became of each operation of a push.
   CREATE TABLE sync_operation (
