@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 /* Commands never send a token to a program that is not the daemon. Node for Windows runs this file too, with pipes. */
 
-type Addresses = { tcp: string | null; socket: string | null; instance: string };
+type Addresses = { tcp: string | null; socket: string | null; instance: string; directory: string };
 type Kind = 'tcp' | 'socket';
 const kinds: readonly Kind[] = ['tcp', 'socket'];
 
@@ -109,8 +109,8 @@ function portOf(tcp: string | null): number {
   return Number(new URL(tcp ?? '').port);
 }
 
-function only(kind: Kind, { tcp, socket, instance }: Addresses): Addresses {
-  return { tcp: kind === 'tcp' ? tcp : null, socket: kind === 'socket' ? socket : null, instance };
+function only(kind: Kind, { tcp, socket, ...rest }: Addresses): Addresses {
+  return { ...rest, tcp: kind === 'tcp' ? tcp : null, socket: kind === 'socket' ? socket : null };
 }
 
 const wrong = { proof: { address: 'tcp 127.0.0.1:1', hmac: 'A'.repeat(43) } };
