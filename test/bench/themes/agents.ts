@@ -4,7 +4,7 @@ import type { Bench } from '../bench.ts';
 import { Connection } from '../load/connection.ts';
 import { sendAll } from '../load/devices.ts';
 import { residentMemory } from '../process.ts';
-import { licenseKeyOf, secret } from '../sample.ts';
+import { licenseKeyOf, productKey } from '../sample.ts';
 import { startLatchkey, type Latchkey } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import { notMeasured, plainRow, plainSource, type Theme } from '../theme.ts';
@@ -12,6 +12,8 @@ import { notMeasured, plainRow, plainSource, type Theme } from '../theme.ts';
 const goal = { atMost: 100 } as const;
 /** The longest wait for a change, in seconds. */
 const waitS = 25;
+/** So many new agents of one credential may begin at once (domain/sync/push.ts). */
+const agentsPerToken = 1_000;
 
 export const agentsTheme: Theme = {
   name: 'agents',
@@ -23,10 +25,11 @@ export const agentsTheme: Theme = {
     const settings = { limits: { connections: 3 * agents } };
     const authority = await startLatchkey(bench, { state, settings, asService: true });
     const { port } = authority.tcp;
-    await sendAll(authority, port, follows(agents));
-    const where = await positionOf(authority);
+    const tokens = await issueTokens(authority, Math.ceil(agents / agentsPerToken));
+    await sendAll(authority, port, follows(agents, tokens));
+    const where = await positionOf(authority, tokens);
     const what = `memory of ${agents.toLocaleString('en')} waiting agents`;
-    const grown = await memoryOfWaits(bench, authority, waits(agents, where));
+    const grown = await memoryOfWaits(bench, authority, waits(agents, tokens, where));
     if (grown === null) {
       yield notMeasured(what, 'MiB', goal, 'there is no /proc');
       return;
@@ -69,35 +72,46 @@ function agentId(number: number): string {
   return number.toString(16).padStart(32, '0');
 }
 
+/** Issues tokens that may verify the keys of the product. */
+async function issueTokens({ tcp, admin }: Latchkey, count: number): Promise<readonly string[]> {
+  const client = new LocalClient(`http://127.0.0.1:${tcp.port}`, admin);
+  const issue = async (_: unknown, number: number): Promise<string> => {
+    const terms = { label: `agents ${number}`, scopes: ['verify'], product_key: productKey };
+    const { body } = await client.postJson('/admin/v1/tokens', terms);
+    return (body as { data: { token: string } }).data.token;
+  };
+  return await Promise.all(Array.from({ length: count }, issue));
+}
+
 /** Each agent follows a license key of its own. */
-function follows(agents: number): string[] {
+function follows(agents: number, tokens: readonly string[]): string[] {
   return Array.from({ length: agents }, (_, number) =>
-    requestOf({ agent: agentId(number), follow: [licenseKeyOf(number)] }),
+    requestOf({ agent: agentId(number), follow: [licenseKeyOf(number)] }, tokens[number % tokens.length]),
   );
 }
 
 type Where = { epoch: string; cursor: string };
 
 /** The end of the history, from which each agent that follows one key can wait. */
-async function positionOf({ tcp }: Latchkey): Promise<Where> {
-  const client = new LocalClient(`http://127.0.0.1:${tcp.port}`, { 'product-secret-key': secret });
+async function positionOf({ tcp }: Latchkey, [token]: readonly string[]): Promise<Where> {
+  const client = new LocalClient(`http://127.0.0.1:${tcp.port}`, { authorization: `Bearer ${token}` });
   const answer = await client.postJson('/sync/v1/changes', { agent: agentId(0), follow: [licenseKeyOf(0)] });
   const { data } = answer.body as { data: Where };
   return { epoch: data.epoch, cursor: data.cursor };
 }
 
-function waits(agents: number, { epoch, cursor }: Where): string[] {
+function waits(agents: number, tokens: readonly string[], { epoch, cursor }: Where): string[] {
   return Array.from({ length: agents }, (_, number) =>
-    requestOf({ agent: agentId(number), epoch, cursor, wait: waitS }),
+    requestOf({ agent: agentId(number), epoch, cursor, wait: waitS }, tokens[number % tokens.length]),
   );
 }
 
-function requestOf(body: object): string {
+function requestOf(body: object, token: string | undefined): string {
   const text = JSON.stringify(body);
   return [
     'POST /sync/v1/changes HTTP/1.1',
     'host: localhost',
-    `product-secret-key: ${secret}`,
+    `authorization: Bearer ${token}`,
     'content-type: application/json',
     `content-length: ${text.length}`,
     '',
