@@ -158,6 +158,9 @@ export function hearDate(keeping: TimeState, date: number, reading: ClockReading
   if (Math.abs(date - wall) <= toleranceMs) return agreeOn(kept, wall);
   const disputing = { ...kept, dispute: disputeAfter(kept.dispute, date, reading) };
   if (kept.unverified !== null) {
+    // A single date before the time that was reached is more likely wrong than the wall clock.
+    const isOdd = date < kept.base - toleranceMs && storeDifference(disputing, reading) === null;
+    if (isOdd) return { state: disputing, shifts: [] };
     // The wall clock jumped, and the upstream does not confirm it.
     const aheadMs = wall - kept.base;
     const state = { ...disputing, unverified: null, aheadMs: aheadMs > toleranceMs ? aheadMs : 0 };

@@ -380,6 +380,25 @@ describe('what the store remembers of the time', () => {
     expect(timeOf(kept)).toBe(noon);
   });
 
+  it.each([-noon, noon - 500 * day, noon - 39 * day])(
+    'is kept from one date before the time that was reached, after the machine was off for 38 days (date %d)',
+    (date) => {
+      const kept = startTimeState({ at: noon - 38 * day, isConfirmed: true }, after(0));
+      const { state, shifts } = hearDate(kept, date, after(minute));
+      expect([timeOf(state), shifts]).toEqual([noon + minute, []]);
+      const { state: agreed } = hearDate(state, noon + 2 * minute, after(2 * minute));
+      expect([timeOf(agreed), agreed.base]).toEqual([noon + 2 * minute, noon + 2 * minute]);
+    },
+  );
+
+  it('believes such dates when several agree over time', () => {
+    let state = startTimeState({ at: noon - 38 * day, isConfirmed: true }, after(0));
+    for (const minutes of [1, 6, 12]) {
+      ({ state } = hearDate(state, noon - 50 * day + minutes * minute, after(minutes * minute)));
+    }
+    expect(timeOf(state)).toBe(noon - 38 * day + 12 * minute);
+  });
+
   it('goes with the passing of time while a jump is not believed', () => {
     const kept = advanceTime(advanceTime(started, after(0, 31 * day)), after(day, 31 * day));
     expect(kept.base).toBe(noon + day);
