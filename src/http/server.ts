@@ -16,6 +16,7 @@ import {
 } from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
 import { maxDocumentBytes } from '../wire/lease.ts';
+import { quietLog } from './entry/quiet-log.ts';
 import { readDocuments, receiveEvents } from './entry/raw-body.ts';
 import { readBodies, handleOnce, readRequest } from './entry/request.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
@@ -30,11 +31,12 @@ import { routesOf } from './routes/all.ts';
 
 /** Builds the server of one listener; it does not listen yet. */
 export function buildServer(
-  app: App,
+  shared: App,
   settings: ServerSettings,
   connections: Connections = new Connections(settings.limits.connections),
 ): FastifyInstance {
   const isPublic = settings.public !== undefined;
+  const app = isPublic ? { ...shared, log: quietLog(shared.log, () => shared.now()) } : shared;
   const routes = routesOf(app.dialect).filter((route) => !isPublic || route.isPublic === true);
   const unknownRoute: UnknownRoute = (request, reply) => unknownRouteProblem(routes, request, reply);
   const names = credentialNames(app, settings);

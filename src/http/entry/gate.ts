@@ -19,8 +19,7 @@ import { consoleFileRoute, hasNoCredential, sessionTokenOf } from '../console/ac
 import type { Route } from '../route.ts';
 import { closeBehind, type Connections } from './connections.ts';
 import { failWith } from '../../domain/problem/problem.ts';
-import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
-import { serializeProblem } from '../../wire/response.ts';
+import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 
 /** Makes the function that checks each request of a listener before its route (src/http/README.md, The gate). */
 export function arrival(
@@ -208,7 +207,7 @@ const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof H
 
 type Refused = { code: ProblemCode; detail: string };
 
-type Answering = Pick<App, 'instance' | 'now' | 'log' | 'metrics'>;
+type Answering = Pick<App, 'instance' | 'now' | 'log' | 'metrics' | 'dialect'>;
 
 /** Answers messages that Node's parser does not accept as requests, on the connections of one listener. */
 export class BrokenRequests {
@@ -275,14 +274,16 @@ export class BrokenRequests {
   }
 
   #refuse(socket: Duplex, { code, detail }: Refused): void {
-    const { status } = problems[code];
+    const { refusal } = this.#app.dialect;
     const requestId = newRequestId();
+    // The path is not known. Most requests that can be too large are those of existing software, under `/api`.
+    const { status, body: object } = refusal.present(failWith(code, detail).problem, requestId);
     logRequest(this.#app.log, { method: null, route: null, status, code, requestId, durationMs: 0 });
     this.#app.metrics.countUnrouted(status);
-    const body = JSON.stringify(serializeProblem(failWith(code, detail).problem, requestId));
+    const body = JSON.stringify(object);
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-      'Content-Type: application/problem+json',
+      `Content-Type: ${refusal.mediaType}`,
       `Content-Length: ${Buffer.byteLength(body)}`,
       `Date: ${new Date(this.#app.now()).toUTCString()}`,
       `${instanceHeader}: ${this.#app.instance}`,

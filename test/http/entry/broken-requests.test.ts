@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { dialects } from '../../../src/http/dialects.ts';
 import { adminToken, authorityStatus, limits, silentMetrics } from '../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { CallerConnection } from '../../support/network/caller-connection.ts';
@@ -197,4 +198,14 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     ]);
     expect(counted).toEqual([]);
   });
+});
+
+test('headers that are too large are refused in the form of the store for which the software was written', async () => {
+  await using store = await serveApp({ dialect: dialects.payhip }, { limits });
+  const answer = await sendRaw(store.listeners.tcp, large);
+  expect([answer.status, answer.headers['content-type'], JSON.parse(answer.body)]).toEqual([
+    431,
+    'application/json',
+    { error: true, message: 'The request line and headers are larger than the limit.' },
+  ]);
 });
