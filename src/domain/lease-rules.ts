@@ -30,7 +30,8 @@ export function leaseDates(
   return { expiresAt, refreshAt: wholeSecond(Math.min(now + refreshMs, (now + expiresAt) / 2)) };
 }
 
-function wholeSecond(epochMs: number): number {
+/** Documents have whole seconds: a lease ends at the beginning of one. */
+export function wholeSecond(epochMs: number): number {
   return Math.floor(epochMs / 1000) * 1000;
 }
 

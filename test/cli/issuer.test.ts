@@ -53,6 +53,10 @@ test('lease sign answers a request file until the end of a day, and refuses othe
   expect((await run('audit', 'list')).out).toContain('lease.sign');
   const repeated = await run('lease', 'sign', file, '--until', day);
   expect([repeated.code, JSON.parse(repeated.out)]).toMatchObject([0, { keys }]);
+  expect(await run('lease', 'sign', file, '--until', '2999-01-01')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(`The request already has a lease until ${day}T23:59:59+00:00`),
+  });
   writeFileSync(file, 'nothing');
   expect(await run('lease', 'sign', file)).toMatchObject({
     code: 1,

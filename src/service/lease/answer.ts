@@ -8,7 +8,7 @@ import {
   type SignedRequest,
   type UseTotals,
 } from '../../domain/lease.ts';
-import { growthOf, leaseDates, nextRev, type LeaseLimits } from '../../domain/lease-rules.ts';
+import { growthOf, leaseDates, nextRev, wholeSecond, type LeaseLimits } from '../../domain/lease-rules.ts';
 import type { License } from '../../domain/license.ts';
 import { done, failWith, failWithFaults, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { hasSeat, noteChallenge } from '../../domain/seat.ts';
@@ -90,10 +90,10 @@ export async function answerRequest(
   const expected = request.challenge === null ? '' : await challenge();
   const decision = decideSequence(last, { ...request, digest }, expected);
   const isRepeated = decision === 'repeated' && stored !== null;
-  if (isRepeated && !isAnsweredElsewhere(stored)) return repeat(stored, command);
+  if (isRepeated && !isCarriedOutAgain(stored, command)) return repeat(stored, command);
   const growth = growthOf(last.uses, request.uses);
   const isContinued = decision === 'continued';
-  // The totals of a repeated request are those that were imported: it is carried out, and counts nothing.
+  // The totals of a request that is carried out again were counted.
   const isNext = decision === 'next' || isRepeated;
   // Restored stores of the device and of the issuer may agree in the number, and not in the totals.
   if (!isContinued && (!isNext || growth === null)) {
@@ -115,6 +115,14 @@ export async function answerRequest(
 }
 
 /**
+ * Whether a repeated request is carried out again: another issuer has answered it, or a person has a file signed that was
+ * refused, perhaps after a seat was freed.
+ */
+function isCarriedOutAgain(stored: Activation, { isFile }: LeaseCommand): boolean {
+  return isAnsweredElsewhere(stored) || (isFile && stored.answer.kind === 'refused');
+}
+
+/**
  * Whether a device without an activation may have had one before this store was restored. Otherwise its activation was
  * removed here, and its uses are counted.
  */
@@ -127,11 +135,19 @@ async function isMissing(tables: Tables, licenseKey: string): Promise<boolean> {
 const invalidTotals =
   'A total of uses is lower than in an earlier request of this device, or has grown by more than 10,000 at once.';
 
-/** The stored answer. It is signed again, perhaps by another key, and no lease is longer than its key. */
+/**
+ * The stored answer. It is signed again, perhaps by another key, and no lease is longer than its key. Fails if a person wants
+ * another end.
+ */
 function repeat(
   { answer, activationId, licenseKey }: Activation,
-  { keyNotAfter }: LeaseCommand,
+  { keyNotAfter, until }: LeaseCommand,
 ): Result<AnsweredRequest> {
+  if (until !== null && answer.kind === 'lease' && answer.lease.expiresAt !== wholeSecond(until)) {
+    const end = formatDatetime(answer.lease.expiresAt);
+    const detail = `The request already has a lease until ${end}. Sign it without until, or make another request.`;
+    return failWithFaults([{ parameter: 'until', code: 'already_signed', detail }]);
+  }
   const isTooLong = answer.kind === 'lease' && answer.lease.expiresAt > keyNotAfter;
   const repeated = isTooLong
     ? ({ kind: 'lease', lease: { ...answer.lease, expiresAt: keyNotAfter } } as const)

@@ -177,6 +177,37 @@ describe('the end of a lease', () => {
     expect(issuer.contents()).toEqual(contents);
   });
 
+  it('a file that was refused is signed once a seat is free, and its uses are counted once', async () => {
+    await using issuer = await new IssuingAuthority().open({ seats: 1 });
+    const owner = issuer.device('owner');
+    await owner.lease();
+    const file = issuer.device('late').sign('take', { uses: { recorded: 3, returned: 0 } });
+    expect(saidIn(await issuer.answer(file, { isFile: true }))).toBe('no_seat_left');
+    expect(saidIn(await issuer.answer(file, { isFile: true }))).toBe('no_seat_left');
+    await issuer.endActivation(owner);
+    const { answer } = valueOf(await issuer.answer(file, { isFile: true }));
+    expect(answer.kind).toBe('lease');
+    expect(valueOf(await issuer.answer(file, { isFile: true })).answer).toEqual(answer);
+    expect(issuer.license.uses).toBe(3);
+  });
+
+  it('a signed file gets no other end, and the error names the end that it has', async () => {
+    await using issuer = await new IssuingAuthority().open();
+    const file = issuer.device('a').sign('take');
+    const until = issuer.now + 300 * day;
+    const { answer } = valueOf(await issuer.answer(file, { isFile: true, until: until + 1 }));
+    expect(await issuer.answer(file, { isFile: true, until: until + day })).toMatchObject({
+      ok: false,
+      problem: {
+        code: 'parameters_invalid',
+        errors: [{ parameter: 'until', detail: expect.stringContaining('until 2026-10-28T00:00:00+00:00') }],
+      },
+    });
+    for (const same of [until + 1, until, null]) {
+      expect(valueOf(await issuer.answer(file, { isFile: true, until: same })).answer).toEqual(answer);
+    }
+  });
+
   it('notices for files are audited, refusals, repetitions and renewals of devices are not', async () => {
     await using issuer = await new IssuingAuthority().open({ seats: 1 });
     const device = issuer.device('a');
