@@ -44,6 +44,7 @@ const object = (licenseKey: string, more: object = {}): object => ({
   freshness: null,
   confirmed_at: null,
   pending: null,
+  missing_since: null,
   ...more,
 });
 

@@ -94,6 +94,7 @@ test('a refund is shown in the purchase and in the list of licenses, but not in 
           freshness: null,
           confirmed_at: null,
           pending: null,
+          missing_since: null,
         },
       ],
     },
