@@ -114,11 +114,13 @@ export function afterAnswer(
 }
 
 /**
- * The row after a refusal of its request. `isRecorded`: the issuer has recorded the request, and with it the totals of uses;
- * otherwise, the next request has the same number.
+ * The row after a refusal of its request. `isRecorded`: the issuer has recorded the request; otherwise, the next request has
+ * the same number. With the refusal, the issuer counts the uses of a device that had a lease. The uses of another device stay
+ * pending.
  */
 export function afterRefusal(held: HeldLease, isRecorded: boolean): HeldLease {
-  return isRecorded ? afterRequest(held) : { ...held, seq: held.seq - 1, request: null };
+  if (!isRecorded) return { ...held, seq: held.seq - 1, request: null };
+  return held.activationId === null ? { ...held, request: null } : afterRequest(held);
 }
 
 /** The row after the issuer has recorded its request. */

@@ -161,6 +161,11 @@ describe('what an answer changes', () => {
     expect(afterRefusal(sent, true)).toMatchObject({ seq: 1, request: null, confirmedUses: { recorded: 2 } });
     expect(afterRefusal(sent, false)).toMatchObject({ seq: 0, request: null, confirmedUses: none });
   });
+
+  it('a recorded refusal confirms no uses of a device that has never had a document of the issuer', () => {
+    const stranger = { ...sent, activationId: null, document: null };
+    expect(afterRefusal(stranger, true)).toMatchObject({ seq: 1, request: null, confirmedUses: none });
+  });
 });
 
 const count = fc.integer({ min: 0, max: 30_000 });

@@ -35,10 +35,7 @@ export type LeaseCommand = {
 };
 
 export type AnsweredRequest = {
-  /**
-   * The answer, which is not signed yet. A refusal is a value, because its request is answered, too: its number and its
-   * uses count.
-   */
+  /** The answer, which is not signed yet. A refusal is a value, because its request is answered, too: its number counts. */
   answer: LeaseAnswer;
   activationId: string;
   /** The license key as stored. */
@@ -72,6 +69,8 @@ type Carrying = Pick<AuthorityTransaction, 'activations' | 'events'> & {
   /** The activation before the request. */
   before: Activation;
   isContinued: boolean;
+  /** The device had a lease before, as far as this store can know. */
+  hadLease: boolean;
 };
 
 /** Answers a request about a license that was found and locked. */
@@ -93,7 +92,7 @@ export async function answerRequest(
   if (isRepeated && !isCarriedOutAgain(stored, command)) return repeat(stored, command);
   const growth = growthOf(last.uses, request.uses);
   const isContinued = decision === 'continued';
-  // The totals of a request that is carried out again were counted.
+  // The totals of a request that is carried out again were counted, unless the device was refused without a lease.
   const isNext = decision === 'next' || isRepeated;
   // Restored stores of the device and of the issuer may agree in the number, and not in the totals.
   if (!isContinued && (!isNext || growth === null)) {
@@ -101,7 +100,7 @@ export async function answerRequest(
       last: last.seq,
       challenge: await challenge(),
       uses: { ...last.uses },
-      isRestored: stored !== null || (await isMissing(tables, license.licenseKey)),
+      isRestored: stored !== null || (await mayBeForgotten(tables, license.licenseKey)),
     };
     return failWith('out_of_sequence', `The last request of this device has the number ${last.seq}.`, {
       known,
@@ -110,8 +109,13 @@ export async function answerRequest(
   if (growth === null) return failWith('lease_request_invalid', invalidTotals);
   const known = stored ?? newActivation(issued, command.signedRequest, { isContinued, context });
   const before = isContinued ? noteChallenge(known, { termMs: terms.termMs, now: context.now }) : known;
+  // A restored store believes such a device once, so that a stranger cannot change the count without limit.
+  const isFirstChallenge = isContinued && known.challengedAt.length === 0;
+  const hadLease =
+    known.expiresAt > 0 || (isFirstChallenge && (await mayBeForgotten(tables, license.licenseKey)));
   const { activations, events } = tables;
-  return await carryOut({ activations, events, issued, command, context, before, isContinued }, growth);
+  const carrying = { activations, events, issued, command, context, before, isContinued, hadLease };
+  return await carryOut(carrying, growth);
 }
 
 /**
@@ -123,10 +127,10 @@ function isCarriedOutAgain(stored: Activation, { isFile }: LeaseCommand): boolea
 }
 
 /**
- * Whether a device without an activation may have had one before this store was restored. Otherwise its activation was
- * removed here, and its uses are counted.
+ * Whether this store may have forgotten leases of the license, because it was restored. If not, an activation that is missing
+ * was removed here, and its uses are counted.
  */
-async function isMissing(tables: Tables, licenseKey: string): Promise<boolean> {
+async function mayBeForgotten(tables: Tables, licenseKey: string): Promise<boolean> {
   return (
     (await hasLostHistory(tables)) && (await tables.activations.count({ licenseKey })) < maxEndedActivations
   );
@@ -188,17 +192,22 @@ function newActivation(
   };
 }
 
-async function carryOut(carrying: Carrying, growth: UseTotals): Promise<Result<AnsweredRequest>> {
-  const { activations, issued, before, context, command, isContinued } = carrying;
+/** `reportedGrowth`: by how much the totals of the request are higher than those that were counted. */
+async function carryOut(carrying: Carrying, reportedGrowth: UseTotals): Promise<Result<AnsweredRequest>> {
+  const { activations, issued, before, context, command, isContinued, hadLease } = carrying;
   const { request } = command.signedRequest;
   const { terms, license } = issued;
   const { now } = context;
   const asked = { activations, request, before, isLicenseEnabled: license.enabled, terms, now };
   const decision = await decide(asked);
+  // A device without a lease may be a stranger. The totals of its next request have what is not counted now.
+  const isCounting = before.state !== 'blocked' && (decision.kind === 'lease' || hadLease);
+  const growth = isCounting ? reportedGrowth : noUses;
   const { activationId: reporting, uses } = before;
   const counted = await issued.countUses(growth, { activationId: reporting, uses, isContinued });
   if (!counted.ok) return counted;
-  const reported = { uses: request.uses, deviceName: request.deviceName ?? before.deviceName };
+  const deviceName = request.deviceName ?? before.deviceName;
+  const reported = { uses: isCounting ? request.uses : uses, deviceName };
   if (decision.kind === 'refused') {
     return done(await record(carrying, { ...before, ...reported }, { answer: decision, uses: growth }));
   }

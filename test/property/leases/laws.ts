@@ -38,6 +38,11 @@ type Answered = {
 
 const components = ['recorded', 'returned'] as const;
 
+/** Whether the issuer has counted all that a device has reported. */
+export function isCounted({ state, expiresAt }: Activation): boolean {
+  return state !== 'blocked' && expiresAt > 0;
+}
+
 /** A number of uses for each device and total. */
 class Tally {
   readonly #counts = new Map<string, number>();
@@ -64,7 +69,8 @@ class Tally {
  *   this is what the devices have recorded minus returned, once everything has arrived. After a restore of a holder, uses
  *   that the issuer does not have are gone with its state, and uses that its copy had not sent count at most twice. After a restore
  *   of the issuer, each device that still renews sends again what is missing, unless the backup does not have its
- *   activation.
+ *   activation. What a blocked device reports is not counted, and what a device reports that the issuer has given no
+ *   lease is not counted before it has one.
  * - Order: `rev` of the documents of a device rises, also over restores.
  * - Copies: a device is only marked as copied after three interruptions of its history.
  */
@@ -115,7 +121,8 @@ export class LeaseLaws {
   /** Call it after each step. */
   check(rows: readonly Activation[], license: License, now: number): void {
     this.#noteMoves(rows, now);
-    for (const { device, seatUntil, copiedAt } of rows) {
+    for (const { device, seatUntil, copiedAt, expiresAt, uses } of rows) {
+      ok(expiresAt > 0 || uses.recorded + uses.returned === 0, `${device} has uses and never had a lease`);
       const hasMoved = this.known.moves.some((move) => move.device === device && move.leaseEnd > now);
       const isValid = (this.known.ends.get(device) ?? 0) > now;
       ok(!isValid || seatUntil > now || hasMoved, `${device} has a lease without a seat or a move`);
@@ -170,17 +177,18 @@ export class LeaseLaws {
       this.#lost.add(device, (component) => {
         const again =
           after === undefined ? 0 : Math.max(after.uses[component], held.confirmedUses[component]);
-        return (before?.uses[component] ?? 0) - again;
+        return Math.max(before?.uses[component] ?? 0, held.confirmedUses[component]) - again;
       });
     }
   }
 
   /** Call it once everything has arrived. */
   checkUses(rows: readonly Activation[]): void {
-    for (const { device, uses } of rows) {
+    for (const row of rows) {
+      const { device, uses } = row;
       for (const component of components) {
         const recorded = this.#recorded.of(device, component);
-        const least = recorded - this.#lost.of(device, component);
+        const least = isCounted(row) ? recorded - this.#lost.of(device, component) : 0;
         const most = recorded + this.#doubled.of(device, component);
         const counted = uses[component];
         ok(counted >= least && counted <= most, `${component}: ${counted}, not ${least} to ${most}`);

@@ -189,6 +189,26 @@ describe('a restored issuer', () => {
     expect(saidIn(await device.ask('renew'))).toBe('lease');
   });
 
+  it('counts what a device reports whose activation is not in the backup, once', async () => {
+    await using issuer = await new IssuingAuthority().open({ seats: 1 });
+    valueOf(await issuer.writer.write('restore', {}));
+    await issuer.device('owner').lease();
+    const device = issuer.device('a');
+    device.seq = 7;
+    device.uses = { recorded: 5, returned: 0 };
+    const report = async (): Promise<string> => {
+      const { last, challenge } = outOfSequence(await device.ask('end', { seq: device.seq + 7 }));
+      device.seq = last;
+      return saidIn(await device.ask('end', { challenge }));
+    };
+    expect(await report()).toBe('ended');
+    expect(issuer.license.uses).toBe(5);
+    // A device without a lease is believed once.
+    device.uses = { recorded: 9, returned: 0 };
+    expect(await report()).toBe('ended');
+    expect(issuer.license.uses).toBe(5);
+  });
+
   it('a restored holder whose next number is right by chance continues from the totals of the issuer', async () => {
     await using issuer = await new IssuingAuthority().open();
     const device = issuer.device('a');
