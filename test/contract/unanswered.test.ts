@@ -87,7 +87,8 @@ test.each(['specification', 'payhip'])(
         }
       };
       const asked = Array.from({ length: 7 }, (_, index) => ask(`${name}-${index}`));
-      await expect.poll(() => answered).toHaveLength(3);
+      // More are answered while connections are refused.
+      await expect.poll(() => answered.length).toBeGreaterThanOrEqual(3);
       leaving.abort();
       await Promise.all(asked);
       return answered;
