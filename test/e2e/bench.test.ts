@@ -33,10 +33,11 @@ it('the benchmark measures every theme without a failed request', { timeout: 600
   ).toEqual(kindsOf(rows.filter(({ theme }) => !extra.has(theme))));
 });
 
-/** The theme and the name of each row, without numbers and forms, which differ between runs. */
+/** The theme and the name of each row, without forms and numbers, which differ between runs. */
 function kindsOf(rows: readonly { theme: string; what: string }[]): string[] {
   const kinds = rows.map(({ theme, what }) => {
-    return `${theme}: ${what.replaceAll(/[\d,]+/g, 'N').replaceAll(/\b(build|executable|source)\b/g, 'FORM')}`;
+    const name = what.replaceAll(/\b(build|executable|source)\b/g, 'FORM').replaceAll(/[\d,]+/g, 'N');
+    return `${theme}: ${name}`;
   });
   return [...new Set(kinds)];
 }
