@@ -6,8 +6,9 @@ import {
   type LeaseRequest,
   type Notice,
 } from '../domain/lease.ts';
-import { maxLicenseKeyBytes } from '../domain/license.ts';
-import { licenseObject, serializeLicense } from './license.ts';
+import { maxLicenseKeyBytes, type License } from '../domain/license.ts';
+import { formatDatetime } from '../domain/time.ts';
+import { instant } from './parameters.ts';
 
 /*
  * The signed documents of leases: JWS in compact form (RFC 7515), always ES256. Claims are exactly these members; a document
@@ -82,6 +83,16 @@ export type KeyStatement = {
   keys: readonly { jwk: PublicJwk; notAfter: number }[];
 };
 
+/** The license in a lease. The list is its own: a member that the API gains is not signed into leases by itself. */
+const leasedLicense = z.strictObject({
+  license_key: z.string(),
+  enabled: z.boolean(),
+  product_link: z.string(),
+  buyer_email: z.string(),
+  uses: z.int(),
+  date: instant,
+});
+
 export const leaseClaims = z.strictObject({
   iss: issuer,
   aud: z.string().min(1),
@@ -90,7 +101,7 @@ export const leaseClaims = z.strictObject({
   issued_at: seconds,
   refresh_at: seconds,
   rev: z.int().min(1),
-  license: z.strictObject(licenseObject.shape),
+  license: leasedLicense,
   seats: z.strictObject({ limit: z.int().min(1), taken: z.int().min(0) }).nullable(),
   cnf: device,
   request: answeredRequest,
@@ -185,11 +196,22 @@ export function serializeLease(lease: Lease, iss: string, digest: string): Lease
     issued_at: secondsOf(lease.issuedAt),
     refresh_at: secondsOf(lease.refreshAt),
     rev: lease.rev,
-    license: serializeLicense(lease.license),
-    seats: lease.seats,
+    license: serializeLeasedLicense(lease.license),
+    seats: lease.seats === null ? null : { limit: lease.seats.limit, taken: lease.seats.taken },
     cnf: { jkt: lease.device },
     request: base64urlOf(digest),
     ...(lease.nonce !== null && { nonce: lease.nonce }),
+  };
+}
+
+function serializeLeasedLicense(license: License): LeaseClaims['license'] {
+  return {
+    license_key: license.licenseKey,
+    enabled: license.enabled,
+    product_link: license.productKey,
+    buyer_email: license.buyerEmail,
+    uses: license.uses,
+    date: formatDatetime(license.createdAt),
   };
 }
 
@@ -207,7 +229,7 @@ export function serializeNotice(notice: Notice, iss: string, digest: string): No
 }
 
 export function serializeSequence(
-  { last, challenge, uses, isRestored: restored }: KnownSequence,
+  { last, challenge, uses: { recorded, returned }, isRestored: restored }: KnownSequence,
   iss: string,
   { digest, now }: { digest: string; now: number },
 ): SequenceClaims {
@@ -215,7 +237,7 @@ export function serializeSequence(
     iss,
     last,
     challenge,
-    uses,
+    uses: { recorded, returned },
     restored,
     issued_at: secondsOf(now),
     request: base64urlOf(digest),
