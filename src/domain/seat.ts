@@ -35,10 +35,18 @@ export function endAs(activation: Activation, state: Exclude<NoticeState, 'disab
  * `refreshMs`, and at most within the first half of a short lease.
  */
 export function isInUse(
-  { state, renewedAt, expiresAt }: Activation,
+  activation: Activation,
   { refreshMs, now }: { refreshMs: number; now: number },
 ): boolean {
-  return state === 'active' && now < renewedAt + Math.min(refreshMs, (expiresAt - renewedAt) / 2);
+  return activation.state === 'active' && now < inUseUntil(activation, refreshMs);
+}
+
+/** From when another device may take over the seat (epoch ms), unless the lease is renewed before. */
+export function inUseUntil(
+  { renewedAt, expiresAt }: Pick<Activation, 'renewedAt' | 'expiresAt'>,
+  refreshMs: number,
+): number {
+  return renewedAt + Math.min(refreshMs, (expiresAt - renewedAt) / 2);
 }
 
 /** So many answered challenges within one lease term show that two copies of a device's state are in use. */

@@ -8,8 +8,9 @@ import {
 } from '../../domain/lease.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 import type { Problem, SeatHolder } from '../../domain/problem/problem.ts';
-import { endAs, freeSeat, hasSeat, isInUse } from '../../domain/seat.ts';
+import { endAs, freeSeat, hasSeat, inUseUntil, isInUse } from '../../domain/seat.ts';
 import { counted } from '../../domain/text.ts';
+import { formatDatetime } from '../../domain/time.ts';
 import type { AuthorityReader } from '../tables.ts';
 
 export type Decision =
@@ -53,8 +54,9 @@ async function decideSeat(asked: ToDecide): Promise<Decision> {
   const { licenseKey } = before;
   const other = await deviceToReplace(asked);
   if (other !== null && isInUse(other, { refreshMs: terms.refreshMs, now })) {
-    const detail =
-      'The other device has just renewed its lease: give its seat back there, or try again later.';
+    // Rounded up to the second: then the seat can be taken over.
+    const from = formatDatetime(Math.ceil(inUseUntil(other, terms.refreshMs) / 1000) * 1000);
+    const detail = `The other device has just renewed its lease: give its seat back there, or take it over from ${from} on, unless the lease is renewed again before.`;
     return refuse('no_seat_left', detail, { holders: [holderOf(other)] });
   }
   const replaced =

@@ -284,7 +284,7 @@ describe('taking over the seat of another device', () => {
     expect(saidIn(await lost.ask('take'))).toBe('no_seat_left');
   });
 
-  it('the seat of a device that has just renewed is not taken over', async () => {
+  it('the seat of a device that has just renewed is not taken over until the time that the refusal names', async () => {
     await using issuer = await new IssuingAuthority().open({ seats: 2, refreshMs: day });
     const busy = await leased(issuer, 'busy');
     await leased(issuer, 'other');
@@ -293,6 +293,11 @@ describe('taking over the seat of another device', () => {
     const refusal = await refusalOf(issuer.device('new').ask('take', { replaces: activationId }));
     expect(refusal).toMatchObject({ code: 'no_seat_left', holders: [{ activationId: activationId }] });
     expect(issuer.activation(busy)).toMatchObject({ state: 'active', movedAt: [] });
+    const from = Date.parse(/from (\S+) on/.exec(refusal.detail)?.[1] ?? '');
+    issuer.pass(from - issuer.now);
+    expect(await issuer.device('next').lease('take', { replaces: activationId })).toMatchObject({
+      issuedAt: issuer.now,
+    });
   });
 
   it('without a move that is left, a seat is not taken over, and the refusal says when it is free', async () => {
