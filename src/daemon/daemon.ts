@@ -317,10 +317,8 @@ function outboxStatus({ reader: { operations } }: Agent, clock: PersistentClock)
 }
 
 /** The last success may be from before this start. */
-function upstreamStatus(
-  { upstream, reader }: Agent,
-  { upstream: settings, products }: LiveConfiguration,
-): UpstreamStatus {
+function upstreamStatus({ upstream, reader }: Agent, current: LiveConfiguration): UpstreamStatus {
+  const { upstream: settings, products } = current;
   const status = upstream.status();
   const proxy = proxyTo(settings);
   return {
@@ -334,6 +332,7 @@ function upstreamStatus(
     conflictAt: lastConflictAt(reader),
     lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),
     pausedProducts: status.pausedProducts.map((id) => products.keyOf(id)),
+    rate: current.sync().rate,
     proxy: proxy === null ? null : formatProxy(proxy),
   };
 }

@@ -28,6 +28,8 @@ export type UpstreamStatus = {
   retryAfterUntil: number | null;
   /** When the upstream is probed next; null: it is up, or a probe is under way. */
   nextAttemptAt: number | null;
+  /** `sync.rate`: the most requests a second. */
+  rate?: number;
   /** The proxy to the upstream, without its password; null: none is used. */
   proxy: string | null;
   /** Products whose secret the upstream rejects. */

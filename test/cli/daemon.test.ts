@@ -335,6 +335,26 @@ test.each([
   expect(out).toMatch(new RegExp(`pending +3 +${words} +2026-03-01T12:00:40\\+00:00.* +HTTP 404$`, 'm'));
 });
 
+test.each([
+  [{ pending: 3 }, { rate: 5 }, '3 pending, at least 1 s at 5 requests a second (sync.rate)'],
+  [{ pending: 900, in_flight: 1 }, { rate: 5 }, 'at least 3 min at 5 requests a second (sync.rate)'],
+  [{ pending: 90_000 }, { rate: 5 }, 'at least 5 h at 5 requests a second (sync.rate)'],
+  [{ pending: 3 }, { rate: 5, protocol: 'latchkey' }, '3 pending'],
+  [{}, { rate: 5 }, 'empty'],
+  [{ pending: 3 }, {}, '3 pending'],
+])('status says how long the outbox takes at least: %j, %j', async (outbox, upstream, expected) => {
+  await using daemon = await startFakeDaemon();
+  const none = { pending: 0, in_flight: 0, uncertain: 0, oldest_age_s: null };
+  const body = {
+    ...status,
+    outbox: { ...status.outbox, ...none, ...outbox },
+    upstream: { ...status.upstream, protocol: 'plain', ...upstream },
+  };
+  daemon.answer({ body });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(/^outbox +(.*)$/m.exec(out)?.[1]).toMatch(new RegExp(`${RegExp.escape(expected)}$`));
+});
+
 test('status says that the upstream is failing before it is down', async () => {
   await using daemon = await startFakeDaemon();
   const shown = async (upstream: object): Promise<string | undefined> => {

@@ -57,6 +57,7 @@ export const upstreamObject = z
       .describe(
         'When an unavailable upstream is tried again; null if it is available, or is being tried now.',
       ),
+    rate: z.number().optional().describe('The most requests a second (`sync.rate`).'),
     proxy: z
       .string()
       .nullable()
@@ -100,6 +101,7 @@ export function serializeUpstream(upstream: UpstreamStatus): UpstreamObject {
     recovered_at: upstream.recoveredAt === null ? null : formatDatetime(upstream.recoveredAt),
     retry_after: upstream.retryAfterUntil === null ? null : formatDatetime(upstream.retryAfterUntil),
     next_attempt_at: upstream.nextAttemptAt === null ? null : formatDatetime(upstream.nextAttemptAt),
+    ...(upstream.rate !== undefined && { rate: upstream.rate }),
     proxy: upstream.proxy,
     paused_products: upstream.pausedProducts,
     coupons_paused: upstream.couponsPaused,

@@ -33,7 +33,7 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     certificate: listeners.tls === null ? null : formatCertificate(listeners.tls.not_after, clock.now),
     storage: formatStorage(storage, hint),
     ...(upstream && upstreamFields(upstream, hint)),
-    ...(outbox && outboxFields(outbox, hint)),
+    ...(outbox && outboxFields(outbox, upstream, hint)),
     ...(leases && leaseFields(leases, clock.now, hint)),
     ...(status.store_events && storeEventFields(status.store_events)),
     preload: preload && formatCounts({ fetched: preload.done, unknown: preload.failed, left: preload.left }),
@@ -154,11 +154,15 @@ function formatLost({ operations, first_at: first, last_at: last }: Lost): Cell 
   ];
 }
 
-function outboxFields(outbox: OutboxObject, hint: Hint): Readonly<Record<string, Cell>> {
+function outboxFields(
+  outbox: OutboxObject,
+  upstream: UpstreamObject | null,
+  hint: Hint,
+): Readonly<Record<string, Cell>> {
   const { held, conflicted, dead, inferred } = outbox;
   const undecided = formatCounts({ held, conflicted, dead });
   return {
-    outbox: formatOutbox(outbox),
+    outbox: `${formatOutbox(outbox)}${formatDuration(outbox, upstream)}`,
     attention: undecided && [
       toned(undecided, 'bad'),
       `: see ${hint('outbox list')}, then outbox show, retry, drop or confirm`,
@@ -263,6 +267,19 @@ function formatError(upstream: UpstreamObject): Readonly<Record<string, Cell>> {
 export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: OutboxObject): string {
   const oldest = oldest_age_s === null ? '' : `, oldest ${formatAge(oldest_age_s)}`;
   return `${formatCounts({ pending, in_flight, uncertain }) ?? 'empty'}${oldest}`;
+}
+
+/** How long the changes that wait take at least, at an upstream that gets each of them by a request of its own. */
+function formatDuration({ pending, in_flight }: OutboxObject, upstream: UpstreamObject | null): string {
+  const { rate = 0, protocol } = upstream ?? {};
+  const waiting = pending + in_flight;
+  if (rate === 0 || protocol !== 'plain' || waiting === 0) return '';
+  return `, at least ${formatSpan(waiting / rate)} at ${rate} requests a second (sync.rate)`;
+}
+
+function formatSpan(seconds: number): string {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
+  return seconds < 90 * 60 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }
 
 /** The configured credentials that the upstream refuses. */
