@@ -64,6 +64,26 @@ test('service install advises to add the user only if there is none', async () =
   expect(await advice()).not.toContain('useradd');
 });
 
+test('service install asks for the line state_dir unless the configuration file has that line', async () => {
+  await using root = temporaryDirectory();
+  const config = join(root.path, 'etc/latchkey/config.yaml');
+  const install = async (...argv: string[]): Promise<string> =>
+    (await latchkey('service', 'install', '--root', root.path, ...argv)).out;
+  const step = '  edit /etc/latchkey/config.yaml';
+  const line = `${step}: it needs the line  state_dir: /var/lib/latchkey\n`;
+  expect(await install()).toContain(line);
+  mkdirSync(dirname(config), { recursive: true });
+  for (const text of ['listen: { tcp: 127.0.0.1:8787 }\n', 'state_dir: /srv/latchkey\n', 'state_dir: [\n']) {
+    writeFileSync(config, text);
+    expect(await install()).toContain(line);
+  }
+  writeFileSync(config, 'state_dir: /var/lib/latchkey\nupstream: { base_url: x }\n');
+  expect(await install()).toContain(`${step}\n`);
+  // The option wins over the file, but other commands read only the file.
+  const other = await install('--state-dir', '/srv/latchkey');
+  expect(other).toContain(`${step}: it needs the line  state_dir: /srv/latchkey\n`);
+});
+
 test('the unit checks the configuration before a reload signals the daemon', async () => {
   await using root = temporaryDirectory();
   const file = join(root.path, 'latchkey.yaml');

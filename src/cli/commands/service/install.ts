@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { dirname, join, win32 } from 'node:path';
+import { dirname, join, resolve, win32 } from 'node:path';
 import { findConfigurationFiles, homeDirectory, pathsOf } from '../../../config/defaults.ts';
+import { locateDaemon } from '../../../config/load.ts';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import { CommandError, defineCommand } from '../../command.ts';
 import { hintFor, quoteForShell } from '../../hint.ts';
@@ -19,6 +20,8 @@ import {
 import { isUnchanged, isWithin, packagedUnitFolders, stateRoot } from './systemd-unit.ts';
 import { examineReach, type AccessProblems, readUser, thisMachine } from './unit-reach.ts';
 import { macLogs, macUser, windowsAccount, windowsSid } from './xml-service.ts';
+
+const systemConfiguration = '/etc/latchkey/config.yaml';
 
 /** Starts nothing. */
 export const command = defineCommand({
@@ -160,10 +163,16 @@ function stepsForSystemd({ writes }: Plan, args: ServiceArgs): readonly string[]
     ...(isWithin(writes, [stateRoot])
       ? []
       : [`  install -d -o latchkey -g latchkey -m 0700 ${quoteForShell(writes)}`]),
-    `  edit ${config ?? '/etc/latchkey/config.yaml'}: it needs the line  state_dir: ${writes}`,
+    `  edit ${config ?? systemConfiguration}${namesState(args, writes) ? '' : `: it needs the line  state_dir: ${writes}`}`,
     '  chown latchkey: that file and each secret file that it names, and chmod 0600 them',
     '  systemctl daemon-reload',
     '  systemctl enable --now latchkey',
     doctor,
   ];
+}
+
+/** Whether the configuration file of the service names this state directory, so that every command finds the daemon. */
+function namesState({ root = '/', config = systemConfiguration }: ServiceArgs, stateDir: string): boolean {
+  const found = locateDaemon({ file: join(root, resolve(config)), environment: {} });
+  return found.ok && found.location.namedBy === 'file' && found.location.stateDir === stateDir;
 }
