@@ -9,15 +9,15 @@ export function moneyOf(text: string): number | null {
 }
 
 /**
- * The cents of an amount of an option, `5.00` or `500c`. Throws a `UsageError` for a number alone, which could be either
- * of them, and for other text.
+ * The cents of an amount on the command line, `5.00` or `500c`. Throws a `UsageError` for a number alone, which could be
+ * money or cents, and for other text. `before`: what stands before the amount, such as `--amount-off `.
  */
-export function readCents(option: string, text: string): number {
+export function readCents(before: string, text: string): number {
   const cents = /^(\d{1,14})c$/i.exec(text)?.[1];
   if (cents !== undefined) return Number(cents);
   if (/^\d+$/.test(text))
-    throw new UsageError(`--${option} ${text} could be money or cents: use ${text}.00 or ${text}c`);
+    throw new UsageError(`${before}${text} could be money or cents: use ${text}.00 or ${text}c`);
   const amount = moneyOf(text);
-  if (amount === null) throw new UsageError(`--${option} must be an amount such as 5.00 or 500c`);
+  if (amount === null) throw new UsageError(`${before}${text} is not an amount such as 5.00 or 500c`);
   return amount;
 }

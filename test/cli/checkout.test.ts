@@ -26,7 +26,7 @@ const table = [
 test('coupon quote sends a cart and shows the discount of each line', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: quote } });
-  const items = ['RGsF=1999x2', 'a=b=500@set,other'];
+  const items = ['RGsF=19.99x2', 'a=b=500c@set,other'];
   const outcome = await latchkey('coupon', 'quote', 'spring', ...items, '--state-dir', daemon.stateDir);
   expect(outcome).toMatchObject({ code: 0, err: '' });
   expect(outcome.out.split('\n')).toEqual([
@@ -51,7 +51,7 @@ test('coupon quote sends a cart and shows the discount of each line', async () =
 test('coupon quote reads a currency, quantities and keys with =', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: quote } });
-  const argv = ['coupon', 'quote', 'spring', 'RGsF=1999x12', 'a=1=500', '--currency', 'EUR'];
+  const argv = ['coupon', 'quote', 'spring', 'RGsF=1999cx12', 'a=1=5,00', '--currency', 'EUR'];
   expect((await latchkey(...argv, '--state-dir', daemon.stateDir)).code).toBe(0);
   expect(JSON.parse(daemon.received[0]?.body ?? '')).toEqual({
     code: 'spring',
@@ -67,13 +67,13 @@ test('coupon quote exits with 1 if the coupon is refused, and names the counted 
   await using daemon = await startFakeDaemon();
   const refused = { ...quote, redeemable: false, reasons: ['ended', 'minimum_not_met'], scope: 'this_agent' };
   daemon.answer({ body: { data: refused } });
-  const outcome = await latchkey('coupon', 'quote', 'SPRING', 'RGsF=1', '--state-dir', daemon.stateDir);
+  const outcome = await latchkey('coupon', 'quote', 'SPRING', 'RGsF=1c', '--state-dir', daemon.stateDir);
   expect(outcome.code).toBe(1);
   expect(outcome.out).toMatch(/^redeemable +no: ended, minimum_not_met$/m);
   expect(outcome.out).toMatch(/^counted +the redemptions of this agent alone$/m);
 });
 
-test.each(['RGsF', 'RGsF=19.99', 'RGsF=-1', '=5', 'RGsF=5x', 'RGsF=5@'])(
+test.each(['RGsF', 'RGsF=-1', '=5.00', 'RGsF=5.00x', 'RGsF=5.00@', 'RGsF=five'])(
   'coupon quote rejects the item %s',
   async (item) => {
     const outcome = await latchkey('coupon', 'quote', 'SPRING', item);
@@ -82,11 +82,26 @@ test.each(['RGsF', 'RGsF=19.99', 'RGsF=-1', '=5', 'RGsF=5x', 'RGsF=5@'])(
   },
 );
 
+test.each([
+  ['RGsF=1999', 'RGsF=1999 could be money or cents: use 1999.00 or 1999c'],
+  ['RGsF=20x2', 'RGsF=20 could be money or cents: use 20.00 or 20c'],
+  ['RGsF=1.999', 'RGsF=1.999 is not an amount such as 5.00 or 500c'],
+])('coupon quote and redeem ask for the unit of a price: %s', async (item, reason) => {
+  for (const words of [
+    ['quote', 'SPRING'],
+    ['redeem', 'SPRING', 'order-1'],
+  ]) {
+    const outcome = await latchkey('coupon', ...words, item);
+    expect(outcome.code).toBe(2);
+    expect(outcome.err).toContain(reason);
+  }
+});
+
 test('coupon redeem shows the order and the time', async () => {
   await using daemon = await startFakeDaemon();
   const redeemed_at = '2026-02-22T11:23:05+00:00';
   daemon.answer({ status: 201, body: { data: { ...quote, order: 'A-1', redeemed_at, over_limit: false } } });
-  const argv = ['coupon', 'redeem', 'SPRING', 'A-1', 'RGsF=1999x2', '--currency', 'EUR'];
+  const argv = ['coupon', 'redeem', 'SPRING', 'A-1', 'RGsF=19.99x2', '--currency', 'EUR'];
   const outcome = await latchkey(...argv, '--state-dir', daemon.stateDir);
   expect(outcome).toMatchObject({ code: 0, err: '' });
   expect(outcome.out).toMatch(

@@ -98,7 +98,7 @@ describe.skipIf(!isBrowserInstalled)(`licenses and coupons of an agent in a real
     await page.shows('No product of the cart is in the collection of the coupon.');
     await page.fill('Its collections', 'books');
     await page.shows('20.00 − 2.00 = 18.00');
-    await page.shows('latchkey coupon quote SPRING product=2000@books');
+    await page.shows('latchkey coupon quote SPRING product=2000c@books');
     await page.shows('Only the redemptions on this machine are counted here.');
     expect(page.errors).toEqual([]);
   });

@@ -183,7 +183,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.fill('Pieces', '2');
     await page.shows('SPRING works for this cart.');
     await page.shows('98.00 − 19.60 = 78.40');
-    await page.shows('latchkey coupon quote SPRING EDITOR=4900x2');
+    await page.shows('latchkey coupon quote SPRING EDITOR=4900cx2');
     expect(await page.seriousProblems()).toEqual([]);
     const cart = { code: 'SPRING', items: [{ product_key: 'EDITOR', amount: 9900 }] };
     await post('/agent/v1/redemptions', { ...cart, order: 'A-1' });

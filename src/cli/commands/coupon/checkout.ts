@@ -1,12 +1,15 @@
 import { positional, textOption, UsageError } from '../../command.ts';
 import { type Cell, formatCents, formatFields, formatTable, type Shown } from '../../format.ts';
+import { readCents } from '../../money.ts';
 import type { QuoteObject } from '../../../wire/checkout.ts';
 
 export const redemptionsPath = '/agent/v1/redemptions';
 
 export const cartOptions = {
   items: {
-    ...positional('KEY=CENTS or KEY=CENTSxQUANTITY; on an agent also KEY=CENTS@COLLECTION,…'),
+    ...positional(
+      'KEY=PRICE or KEY=PRICExQUANTITY, on an agent also KEY=PRICE@COLLECTION,…; a price is 5.00 or 500c (cents)',
+    ),
     array: true,
   },
   currency: textOption('Three letters'),
@@ -14,15 +17,17 @@ export const cartOptions = {
 
 export type Item = { product_key: string; amount: number; quantity: number; collection_ids?: string[] };
 
-/** Reads `KEY=CENTSxQUANTITY@COLLECTION,…`. The last `=` ends the key. */
+/** Reads `KEY=PRICExQUANTITY@COLLECTION,…`. The last `=` ends the key. Throws a `UsageError` for other text. */
 export function readItem(text: string): Item {
-  const match = /^(?<key>.+)=(?<amount>\d+)(?:x(?<quantity>\d+))?(?:@(?<collections>.+))?$/s.exec(text);
-  const { key, amount, quantity = '1', collections } = match?.groups ?? {};
+  const match = /^(?<key>.+)=(?<price>[\d.,]+c?)(?:x(?<quantity>\d+))?(?:@(?<collections>.+))?$/s.exec(text);
+  const { key, price = '', quantity = '1', collections } = match?.groups ?? {};
   if (key === undefined)
-    throw new UsageError(`${text} is not a valid item. Use KEY=CENTS or KEY=CENTSxQUANTITY`);
+    throw new UsageError(
+      `${text} is not a valid item. Use KEY=PRICE or KEY=PRICExQUANTITY, with a price such as 5.00 or 500c`,
+    );
   return {
     product_key: key,
-    amount: Number(amount),
+    amount: readCents(`${key}=`, price),
     quantity: Number(quantity),
     ...(collections !== undefined && { collection_ids: collections.split(',') }),
   };

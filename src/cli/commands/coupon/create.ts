@@ -38,14 +38,14 @@ export const command = defineCommand({
       code: args.code,
       coupon_type: args.type,
       percent_off: args.percentOff,
-      amount_off: args.amountOff === undefined ? undefined : readCents('amount-off', args.amountOff),
+      amount_off: args.amountOff === undefined ? undefined : readCents('--amount-off ', args.amountOff),
       product_key: args.product,
       collection_id: args.collection,
       usage_limit: args.usageLimit,
       minimum_purchase_amount:
         args.minimumPurchaseAmount === undefined
           ? undefined
-          : readCents('minimum-purchase-amount', args.minimumPurchaseAmount),
+          : readCents('--minimum-purchase-amount ', args.minimumPurchaseAmount),
       start_date: dates['start-date'],
       end_date: dates['end-date'],
       notes: args.notes,

@@ -9,7 +9,7 @@ export const command = defineRequest({
   describe: 'Show the discount of a coupon for a cart',
   builder: { code: positional('What the customer entered'), ...cartOptions },
   examples: [
-    ['latchkey coupon quote SPRING RGsF=1999x2 Ab12=500', 'two pieces for 19.99 each, and one for 5.00'],
+    ['latchkey coupon quote SPRING RGsF=19.99x2 Ab12=500c', 'two pieces for 19.99 each, and one for 5.00'],
   ],
   request: ({ code, items, currency }) => ({
     method: 'POST',

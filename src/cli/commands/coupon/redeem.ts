@@ -13,7 +13,7 @@ export const command = defineRequest({
     ...cartOptions,
   },
   examples: [
-    ['latchkey coupon redeem SPRING order-1017 RGsF=1999x2', 'safe to repeat: an order counts once'],
+    ['latchkey coupon redeem SPRING order-1017 RGsF=19.99x2', 'safe to repeat: an order counts once'],
   ],
   request: ({ code, order, items, currency }) => ({
     method: 'POST',

@@ -35,7 +35,9 @@ export const command = defineCommand({
     );
     const least = ignoreNone(args.minimumPurchaseAmount);
     const minimum =
-      least === undefined || least === '' ? undefined : String(readCents('minimum-purchase-amount', least));
+      least === undefined || least === ''
+        ? undefined
+        : String(readCents('--minimum-purchase-amount ', least));
     const changes = {
       ...textChange('start_date', startDate, dates['start-date']),
       ...textChange('end_date', endDate, dates['end-date']),
@@ -46,7 +48,7 @@ export const command = defineCommand({
       ...(args.code !== undefined && { code: args.code }),
       ...(args.percentOff !== undefined && { percent_off: args.percentOff, amount_off: null }),
       ...(args.amountOff !== undefined && {
-        amount_off: readCents('amount-off', args.amountOff),
+        amount_off: readCents('--amount-off ', args.amountOff),
         percent_off: null,
       }),
     };

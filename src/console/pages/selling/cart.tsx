@@ -108,7 +108,7 @@ function commandOf(code: string, items: readonly Item[] | null): string {
   const shown: readonly Item[] = items ?? [{ product_key: 'PRODUCT', amount: 1000, quantity: 1 }];
   const words = shown.map(({ product_key: key, amount, quantity, collection_ids: ids = [] }) => {
     const pieces = quantity === 1 ? '' : `x${quantity}`;
-    return quoted(`${key}=${amount}${pieces}${ids.length === 0 ? '' : `@${ids.join(',')}`}`);
+    return quoted(`${key}=${amount}c${pieces}${ids.length === 0 ? '' : `@${ids.join(',')}`}`);
   });
   return ['latchkey coupon quote', code === '' ? 'CODE' : quoted(code), ...words].join(' ');
 }

@@ -37,7 +37,7 @@ function termsOf(options: string): Record<string, string> {
   };
   const pairs = [...options.matchAll(/--(\S+) (\S+)/g)].map(([, name = '', value = '']) => [
     names[name] ?? name.replaceAll('-', '_'),
-    name.includes('amount') ? String(readCents(name, value)) : value,
+    name.includes('amount') ? String(readCents(`--${name} `, value)) : value,
   ]);
   return Object.fromEntries(pairs) as Record<string, string>;
 }
