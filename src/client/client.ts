@@ -65,6 +65,8 @@ export interface ChangeOptions extends CallOptions {
 const noSuchKey: readonly ProblemCode[] = ['license_not_found', 'parameters_invalid', 'headers_too_large'];
 const readDeadlineMs = 5_000;
 const changeDeadlineMs = 15_000;
+/** An agent that starts on a busy machine is ready by then. */
+const defaultReachMs = 2_000;
 /** How long a holder waits for the issuer, in seconds. */
 const issuerWaitS = 5;
 
@@ -140,7 +142,7 @@ export class LatchkeyClient {
     try {
       const { value: documents } = await this.#send(
         { method, headers: { ...headers, ...prefer }, ...rest },
-        readOptions({ deadlineMs, ...withoutUndefined(options) }, false),
+        readOptions(options, false, deadlineMs),
         readDocuments,
       );
       const minKeysVersion = Math.max(this.#keysVersion, trust.minKeysVersion ?? 0);
@@ -296,13 +298,12 @@ function leaseFailure(error: unknown): LeaseVerdict {
   return { verdict: 'undetermined', reason, error: error as AgentUnavailableError | ProblemError };
 }
 
-function readOptions(options: CallOptions, retriesUntilDeadline: boolean): RetryOptions {
-  return {
-    deadlineMs: readDeadlineMs,
-    ...withoutUndefined(options),
-    idempotencyKey: null,
-    retriesUntilDeadline,
-  };
+function readOptions(
+  options: CallOptions,
+  retriesUntilDeadline: boolean,
+  defaultMs = readDeadlineMs,
+): RetryOptions {
+  return { ...limitsOf(options, defaultMs), idempotencyKey: null, retriesUntilDeadline };
 }
 
 /** Adds the idempotency key to a request, and gives the options to send it with. */
@@ -314,11 +315,10 @@ function asChange(request: Request, options: ChangeOptions): [Request, RetryOpti
     'idempotency-key': quoted(idempotencyKey),
     ...(waitMs > 0 && { prefer: `wait=${Math.ceil(waitMs / 1_000)}` }),
   };
-  const deadlineMs = changeDeadlineMs + waitMs;
-  const retryOptions = { deadlineMs, ...withoutUndefined(callOptions), idempotencyKey };
+  const limits = limitsOf(callOptions, changeDeadlineMs + waitMs);
   return [
     { ...request, headers },
-    { ...retryOptions, retriesUntilDeadline: true },
+    { ...limits, idempotencyKey, retriesUntilDeadline: true },
   ];
 }
 
@@ -339,10 +339,11 @@ function undeterminedReason(error: unknown): Undetermined['reason'] | null {
   return error.status >= 500 || error.status === 429 || error.status === 408 ? 'busy' : null;
 }
 
-/** An option that is `undefined` must not replace its default. */
-function withoutUndefined({ deadlineMs, signal }: CallOptions): {
-  deadlineMs?: number;
-  signal?: AbortSignal;
-} {
-  return { ...(deadlineMs !== undefined && { deadlineMs }), ...(signal !== undefined && { signal }) };
+/** How long a call may take. The default deadline is shortened if no agent is reached. */
+function limitsOf(
+  { deadlineMs, signal }: CallOptions,
+  defaultMs: number,
+): Pick<RetryOptions, 'deadlineMs' | 'reachMs' | 'signal'> {
+  if (deadlineMs === undefined) return { deadlineMs: defaultMs, reachMs: defaultReachMs, signal };
+  return { deadlineMs, reachMs: deadlineMs, signal };
 }

@@ -13,7 +13,10 @@ import { member, readProblem, readRetryAfter } from './wire.ts';
 
 /** How long a call may take, and what ends it. */
 export interface CallOptions {
-  /** Ms until the call gives up, up to 2,147,483,647. Default: 5,000 for a read, 15,000 for a change. */
+  /**
+   * Ms until the call gives up, up to 2,147,483,647. Default: 5,000 for a read, 15,000 for a change; at most 2,000 if
+   * every connection fails and the last change or quote reached no agent either.
+   */
   readonly deadlineMs?: number | undefined;
   /** Ends the call, which rejects with the signal's reason. The agent may have recorded the change anyway. */
   readonly signal?: AbortSignal | undefined;
@@ -25,6 +28,8 @@ export type RetryOptions = CallOptions & {
   readonly idempotencyKey: string | null;
   /** True: retries until the deadline. False: retries once, and only if a kept connection broke. */
   readonly retriesUntilDeadline: boolean;
+  /** Ms until the call gives up if no agent has been reached, up to `deadlineMs`. */
+  readonly reachMs: number;
 };
 
 /** The longest delay of a timer in Node. */
@@ -39,6 +44,8 @@ export class RetryingTransport {
   /** One controller for each running call. */
   readonly #running = new Set<AbortController>();
   #addresses: readonly Address[] | null = null;
+  /** Whether an agent was there lately. It may be restarting, which takes longer than a refused connection. */
+  #wasReached = false;
 
   constructor(options: AddressOptions) {
     this.#options = options;
@@ -79,16 +86,20 @@ export class RetryingTransport {
 
   async #repeat(
     request: Request,
-    { deadlineMs, signal, idempotencyKey, retriesUntilDeadline }: RetryOptions,
+    { deadlineMs, reachMs, signal, idempotencyKey, retriesUntilDeadline }: RetryOptions,
     ending: AbortSignal,
   ): Promise<Reply> {
-    const endsAt = performance.now() + deadlineMs;
+    const startedAt = performance.now();
+    let isAwaited = this.#wasReached;
     /** The agent that may have recorded the change. Another agent does not know its idempotency key. */
     let recordedBy: string | null = null;
     for (let attempt = 0; ; attempt += 1) {
       signal?.throwIfAborted();
       const result = await this.#attempt(request, recordedBy, ending);
       signal?.throwIfAborted();
+      const isReached = receiverOf(result) !== null;
+      isAwaited ||= isReached;
+      this.#wasReached ||= isReached;
       if (isSuccess(result)) return result;
       const problem = problemOf(result);
       if (idempotencyKey !== null && mayBeRecorded(problem)) recordedBy ??= receiverOf(result);
@@ -96,7 +107,10 @@ export class RetryingTransport {
       const isRetried = retriesUntilDeadline
         ? isRetryable(result, problem)
         : attempt === 0 && isConnectionLost(result);
+      const endsAt = startedAt + (isAwaited ? deadlineMs : reachMs);
       if (!isRetried || ending.aborted || performance.now() + waitMs >= endsAt) {
+        // A read gives up too early to show that the agent is not restarting.
+        if (retriesUntilDeadline) this.#wasReached = isReached;
         const details = { idempotencyKey, mayHaveCounted: recordedBy !== null };
         throw problem === null ? unavailable(result, ending, details) : new ProblemError(problem, details);
       }
