@@ -25,30 +25,22 @@ const seedsOfAProcess = 250;
 const usage = `npm run simulate -- [--seeds N] [--from N] [--steps N] [--aimed] [--latchkey]
   [--troubles NAME,NAME] [--sabotage NAME] [--fleet N]
 See the comment in test/property/simulation/main.ts`;
-const { values } = parseArgs({
-  options: {
-    help: { type: 'boolean', short: 'h', default: false },
-    seeds: { type: 'string', default: '1000' },
-    from: { type: 'string', default: '1' },
-    steps: { type: 'string', default: '200' },
-    troubles: { type: 'string' },
-    sabotage: { type: 'string' },
-    aimed: { type: 'boolean', default: false },
-    latchkey: { type: 'boolean', default: false },
-    fleet: { type: 'string' },
-  },
-});
+const values = readArguments();
 if (values.help) {
   process.stdout.write(`${usage}\n`);
   process.exit();
 }
-const [from, seeds, steps] = [Number(values.from), Number(values.seeds), Number(values.steps)];
+const [from, seeds, steps] = [values.from, values.seeds, values.steps].map(readCount) as [
+  number,
+  number,
+  number,
+];
 const named = values.troubles?.split(',') ?? null;
 const chosen = values.latchkey ? null : (named?.filter(isTrouble) ?? null);
 const chosenLatchkey = values.latchkey ? (named?.filter(isLatchkeyTrouble) ?? null) : null;
-const sabotage = values.sabotage === undefined ? null : sabotages[values.sabotage as SabotageName];
+const sabotage = values.sabotage === undefined ? null : sabotages[readSabotage(values.sabotage)];
 if (values.fleet !== undefined) {
-  await measureFleets(Number(values.fleet));
+  await measureFleets(readCount(values.fleet));
   process.exit();
 }
 const failed = seeds > seedsOfAProcess ? await playApart() : await playHere();
@@ -102,13 +94,47 @@ async function playApart(): Promise<number> {
   return count;
 }
 
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        help: { type: 'boolean', short: 'h', default: false },
+        seeds: { type: 'string', default: '1000' },
+        from: { type: 'string', default: '1' },
+        steps: { type: 'string', default: '200' },
+        troubles: { type: 'string' },
+        sabotage: { type: 'string' },
+        aimed: { type: 'boolean', default: false },
+        latchkey: { type: 'boolean', default: false },
+        fleet: { type: 'string' },
+      },
+    }).values;
+  } catch (error) {
+    return fail((error as Error).message);
+  }
+}
+
+/** Ends the process with one clear error. */
+function fail(message: string): never {
+  process.stderr.write(`simulate: ${message}\nSee: npm run simulate -- --help\n`);
+  process.exit(2);
+}
+
+function readCount(text: string): number {
+  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : fail(`${text} is not a number from 1 to 999999999`);
+}
+
+function readSabotage(name: string): SabotageName {
+  return Object.hasOwn(sabotages, name) ? (name as SabotageName) : fail(`there is no sabotage ${name}`);
+}
+
 function isTrouble(name: string): name is TroubleName {
-  if (name !== '' && !(name in troubles)) throw new Error(`there is no trouble ${name}`);
+  if (name !== '' && !Object.hasOwn(troubles, name)) fail(`there is no trouble ${name}`);
   return name !== '';
 }
 
 function isLatchkeyTrouble(name: string): name is LatchkeyTroubleName {
-  if (name !== '' && !(name in latchkeyTroubles)) throw new Error(`there is no trouble ${name}`);
+  if (name !== '' && !Object.hasOwn(latchkeyTroubles, name)) fail(`there is no trouble ${name}`);
   return name !== '';
 }
 
