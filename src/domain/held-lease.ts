@@ -8,7 +8,7 @@ import type { License } from './license.ts';
 /** What a holder can say about a license key. `state`: of the last notice. */
 export type HeldVerdict =
   | { verdict: 'answer'; license: License; freshness: 'fresh' | 'grace'; until: number }
-  /** The lease has expired. */
+  /** The lease has expired, or the stored document is not proven. */
   | { verdict: 'expired' }
   /** There is no lease, and no notice either. */
   | { verdict: 'none' }
@@ -24,6 +24,7 @@ export function heldVerdict(held: HeldLease, now: number): HeldVerdict {
     if (state !== 'disabled') return { verdict: 'over', state };
     return { verdict: 'answer', license: licenseOf(held), freshness: 'fresh', until: Infinity };
   }
+  if (document.kind === 'unproven') return { verdict: 'expired' };
   const { refreshAt, expiresAt } = document;
   if (now >= expiresAt) return { verdict: 'expired' };
   const freshness = now < refreshAt ? 'fresh' : 'grace';
@@ -73,13 +74,15 @@ export function dueAt(held: HeldLease): number {
   const { document, request, wanted } = held;
   if (request !== null && request.act !== 'renew') return 0;
   if (wanted === 'ended') return mayHaveSeat(held) || pendingUses(held) > 0 ? 0 : Infinity;
+  if (document?.kind === 'unproven') return 0;
   if (held.activationId !== null && pendingUses(held) > 0) return 0;
   return document?.kind === 'lease' ? document.refreshAt : Infinity;
 }
 
-/** Whether the issuer may count a seat for this device: that of a disabled license stays taken. */
+/** Whether the issuer may count a seat for this device: that of a disabled license stays taken, and an unproven document says nothing. */
 export function mayHaveSeat({ document }: HeldLease): boolean {
-  return document?.kind === 'lease' || (document?.kind === 'notice' && document.state === 'disabled');
+  if (document === null) return false;
+  return document.kind !== 'notice' || document.state === 'disabled';
 }
 
 /** The request that follows by itself once it is due; null: none. */
@@ -97,7 +100,11 @@ export function actForLease(held: HeldLease, now: number): LeaseAct | null {
 }
 
 /** A signed document that the issuer has just sent. */
-export type ReceivedDocument = { document: HeldDocument; activationId: string; rev: number };
+export type ReceivedDocument = {
+  document: Exclude<HeldDocument, { kind: 'unproven' }>;
+  activationId: string;
+  rev: number;
+};
 
 /** The row after an answer. `answered`: the text of the answered request; null: no request that is stored here. */
 export function afterAnswer(
@@ -128,13 +135,14 @@ function afterRequest(held: HeldLease): HeldLease {
   const { request, document, confirmedUses } = held;
   if (request === null) return held;
   const added = growth(confirmedUses, request.uses);
-  const license = document?.license ?? null;
-  const counted = license === null ? null : { ...license, uses: usesAfter(license.uses, added) };
   return {
     ...held,
     request: null,
     confirmedUses: request.uses,
-    document: document === null || counted === null ? document : { ...document, license: counted },
+    document:
+      document === null || document.license === null
+        ? document
+        : { ...document, license: { ...document.license, uses: usesAfter(document.license.uses, added) } },
   };
 }
 
@@ -191,7 +199,7 @@ export function heldState(held: HeldLease, now: number): HeldState {
     case 'answer':
       return found.license.enabled ? 'active' : 'disabled';
     case 'expired':
-      return 'expired';
+      return held.document?.kind === 'unproven' ? 'waiting' : 'expired';
     case 'over':
       return found.state;
     case 'none':

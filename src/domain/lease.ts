@@ -180,6 +180,8 @@ export type Activation = {
 export type HeldDocument = { text: string; issuedAt: number } & (
   | { kind: 'lease'; license: License; refreshAt: number; expiresAt: number }
   | { kind: 'notice'; license: License | null; state: NoticeState }
+  /** The stored text proves nothing, because of the fault (one sentence). The issuer is asked again. */
+  | { kind: 'unproven'; license: null; fault: string }
 );
 
 /** A lease and its requests at the holder, one row for each license key. */

@@ -29,8 +29,8 @@ export class DueTimes {
   /** When the next request is due by itself (epoch ms): at once for a lease of a key that is not listed. */
   at(held: HeldLease): number {
     const { document, wanted } = held;
-    const isOfRetiredKey =
-      document !== null && wanted === 'active' && mayHaveSeat(held) && !this.#lists(signerOf(document.text));
+    if (document === null || document.kind === 'unproven') return dueAt(held);
+    const isOfRetiredKey = wanted === 'active' && mayHaveSeat(held) && !this.#lists(signerOf(document.text));
     return isOfRetiredKey ? 0 : dueAt(held);
   }
 

@@ -179,11 +179,10 @@ export class Holder implements LeaseHolder, HeldLicenses {
     if (!asked.ok) {
       const held = this.#parts.reader.heldLeases.get(licenseKey);
       const isExpired = held !== null && heldVerdict(held, this.#parts.clock.now()).verdict === 'expired';
+      const isUnproven = held?.document?.kind === 'unproven';
+      const what = isUnproven ? 'The stored lease is not proven' : 'The lease has expired';
       return isExpired && asked.problem.code === 'upstream_unreachable'
-        ? failWith(
-            'verdict_expired',
-            `The lease has expired, and it cannot be renewed now. ${asked.problem.detail}`,
-          )
+        ? failWith('verdict_expired', `${what}, and it cannot be renewed now. ${asked.problem.detail}`)
         : asked;
     }
     return this.#overProblem(asked.value) ?? asked;
@@ -289,11 +288,16 @@ export class Holder implements LeaseHolder, HeldLicenses {
     return this.#overProblem(held) ?? done(this.#statusOf(held));
   }
 
+  #errorOf({ document, licenseKey }: HeldLease): string | null {
+    if (document?.kind === 'unproven') return `The stored lease is not proven: ${document.fault}`;
+    return this.renewals.lastError(licenseKey);
+  }
+
   #statusOf(held: HeldLease): HeldLeaseStatus {
     const { document } = held;
     const lease =
       document?.kind === 'lease' ? { expiresAt: document.expiresAt, refreshAt: document.refreshAt } : null;
     const { clock } = this.#parts;
-    return { held, lease, lastError: this.renewals.lastError(held.licenseKey), now: clock.now() };
+    return { held, lease, lastError: this.#errorOf(held), now: clock.now() };
   }
 }

@@ -84,34 +84,14 @@ export class DeviceDocuments {
     return done(statement);
   }
 
-  /** Whether one of the root keys has signed a key statement. */
-  async trusts(statement: string): Promise<boolean> {
-    return (await readStatement(statement, this.#roots)).ok;
-  }
-
   /** Checks an answer: signatures, issuer, and that it is for this device. */
   async readAnswer(answer: SignedAnswer, knownVersion: number): Promise<Result<ReceivedAnswer>> {
     const { keys } = answer;
     const read = await this.#readStatement(keys, knownVersion);
     if (!read.ok) return read;
-    const statement = { version: read.value.version, text: keys };
-    if ('notice' in answer) {
-      const notice = await readNotice(answer.notice, read.value);
-      if (!notice.ok) return notice;
-      const { activationId, device, licenseKey, state, rev, issuedAt, request } = notice.value;
-      if (device !== this.device) return invalid('The notice is for another device.');
-      const document = { kind: 'notice', text: answer.notice, state, issuedAt, license: null } as const;
-      const received = { document, activationId, rev };
-      return done({ received, productKey: null, licenseKey, request, statement });
-    }
-    const lease = await readLease(answer.lease, read.value);
-    if (!lease.ok) return lease;
-    const { activationId, device, license, productKey, rev, issuedAt, refreshAt, expiresAt, request } =
-      lease.value;
-    if (device !== this.device) return invalid('The lease is for another device.');
-    const document = { kind: 'lease', text: answer.lease, license, issuedAt, refreshAt, expiresAt } as const;
-    const received = { document, activationId, rev };
-    return done({ received, productKey, licenseKey: license.licenseKey, request, statement });
+    const document = await readDocument(answer, read.value, this.device);
+    if (!document.ok) return document;
+    return done({ ...document.value, statement: { version: read.value.version, text: keys } });
   }
 
   /** Checks the signatures and the issuer of an answer `out_of_sequence`. */
@@ -122,6 +102,29 @@ export class DeviceDocuments {
     const read = await this.#readStatement(keys, knownVersion);
     return read.ok ? await readSequence(sequence, read.value) : read;
   }
+}
+
+/** Checks the signature of a lease or notice, and that it is for this device. */
+export async function readDocument(
+  signed: { lease: string } | { notice: string },
+  statement: KeyStatement,
+  device: string,
+): Promise<Result<Omit<ReceivedAnswer, 'statement'>>> {
+  if ('notice' in signed) {
+    const read = await readNotice(signed.notice, statement);
+    if (!read.ok) return read;
+    const { activationId, licenseKey, state, rev, issuedAt, request } = read.value;
+    if (read.value.device !== device) return invalid('The notice is for another device.');
+    const document = { kind: 'notice', text: signed.notice, state, issuedAt, license: null } as const;
+    return done({ received: { document, activationId, rev }, productKey: null, licenseKey, request });
+  }
+  const read = await readLease(signed.lease, statement);
+  if (!read.ok) return read;
+  const { activationId, license, productKey, rev, issuedAt, refreshAt, expiresAt, request } = read.value;
+  if (read.value.device !== device) return invalid('The lease is for another device.');
+  const document = { kind: 'lease', text: signed.lease, license, issuedAt, refreshAt, expiresAt } as const;
+  const received = { document, activationId, rev };
+  return done({ received, productKey, licenseKey: license.licenseKey, request });
 }
 
 /** The request in a document that this device has signed itself. */

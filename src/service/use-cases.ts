@@ -25,6 +25,7 @@ export { changeLicense, addPurchase, refundPurchase } from './authority/license.
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
 export {
   bindIssuer,
+  correctHeldLease,
   countHeldUse,
   endHeldLease,
   holdLease,

@@ -111,6 +111,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'recordCouponListing',
   'bindUpstream',
   'bindIssuer',
+  'correctHeldLease',
   'storeLeaseRequest',
   'recordLeaseAnswer',
   'recordLeaseRefusal',

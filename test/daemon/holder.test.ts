@@ -1,8 +1,10 @@
 import { ownerOnly } from '../support/platform.ts';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/start.ts';
+import { databaseIn } from '../../src/store/sqlite/files/state-directory.ts';
 import { configurationIn, licenseKey, VendorAndDevice } from '../support/harness/vendor-and-device.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { silent } from '../support/silent-log.ts';
@@ -203,6 +205,34 @@ test('doctor examines the issuer, its keys, and the leases of a holder', async (
   expect(away.out).not.toContain(licenseKey);
   const status = await latchkey(...config, 'status');
   expect(status.out).toMatch(new RegExp(`^issuer +${shop.issuer}, last success`, 'm'));
+});
+
+test('a lease that was changed in the store is called not proven by lease list and doctor', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  await device.verify();
+  await device.stop();
+  await shop.stopAuthority();
+  {
+    using database = new DatabaseSync(databaseIn(device.stateDir));
+    const [row] = database.prepare('SELECT document FROM held_lease').all() as { document: string }[];
+    const document = JSON.parse(row?.document ?? '') as { text: string };
+    const [header, payload = '', signature] = document.text.split('.');
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+    const forged = Buffer.from(JSON.stringify({ ...claims, exp: 4_000_000_000 })).toString('base64url');
+    const changed = { ...document, text: [header, forged, signature].join('.'), expiresAt: 4e12 };
+    database.prepare('UPDATE held_lease SET document = ?').run(JSON.stringify(changed));
+  }
+  const config = ['--config', join(device.directory, 'config.json')];
+  const examined = await latchkey(...config, 'doctor');
+  expect(examined.out).toMatch(/the lease of activation \S+ is not proven: /);
+  expect(examined.out).not.toContain('is valid until');
+  await device.start();
+  const listed = await latchkey('--state-dir', device.stateDir, 'lease', 'list');
+  expect(listed.out).toMatch(new RegExp(`${licenseKey} +RGsF +waiting .*The stored lease is not proven: `));
+  expect(await device.verify()).toEqual([503, 'verdict_expired']);
+  await shop.startAuthority();
+  await expect.poll(() => device.verify(), { timeout: 10_000 }).toEqual([200, true, 0, 'fresh']);
 });
 
 test('an agent in front of a store issues leases as well, and its store gets the uses and ends the lease', async () => {

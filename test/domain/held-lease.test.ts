@@ -11,15 +11,16 @@ import {
   licenseOf,
   nextAct,
   pendingUses,
+  type ReceivedDocument,
   totalsToSend,
   warningOf,
 } from '../../src/domain/held-lease.ts';
-import type { HeldDocument, HeldLease } from '../../src/domain/lease.ts';
+import type { HeldLease } from '../../src/domain/lease.ts';
 import { buildLicense } from '../support/builders/store-builders.ts';
 
 const day = 86_400_000;
 const none = { recorded: 0, returned: 0 };
-const lease: HeldDocument = {
+const lease: ReceivedDocument['document'] = {
   kind: 'lease',
   text: 'lease',
   issuedAt: 0,
@@ -27,7 +28,7 @@ const lease: HeldDocument = {
   expiresAt: 30 * day,
   license: buildLicense({ uses: 3 }),
 };
-const notice = (state: 'disabled' | 'ended' | 'replaced' | 'blocked'): HeldDocument => ({
+const notice = (state: 'disabled' | 'ended' | 'replaced' | 'blocked'): ReceivedDocument['document'] => ({
   kind: 'notice',
   text: state,
   issuedAt: 0,

@@ -9,6 +9,8 @@ import type { HeldLease } from '../../domain/lease.ts';
 import { counted } from '../../domain/text.ts';
 import { formatDatetime } from '../../domain/time.ts';
 import { readStatement } from '../../lease/documents.ts';
+import { examineStored } from '../../lease/stored.ts';
+import { boundDevice } from '../../service/lease/held-lease.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
@@ -31,7 +33,7 @@ export async function examineIssuer(configuration: Configuration): Promise<Findi
   return [
     ...findings,
     ...(isUsable ? await examineStatement(leases, roots.keys) : []),
-    ...examineLeases(stateDir),
+    ...(await examineLeases(stateDir, roots.keys)),
   ];
 }
 
@@ -88,21 +90,33 @@ async function examineStatement(leases: LeaseSettings, roots: readonly PublicJwk
     : [fail(`the server at ${issuer} issues leases for ${named}`, 'set leases.issuer to that name')];
 }
 
-function examineLeases(stateDir: string): Finding[] {
+/** `roots`: those that can be read. */
+async function examineLeases(stateDir: string, roots: readonly PublicJwk[]): Promise<Finding[]> {
   const path = databaseIn(stateDir);
   if (!findDatabase(path)) return [];
   using connection = openReading(path);
+  const { reader } = connection;
+  const device = boundDevice(reader);
+  // Without root keys nothing can be checked, and another finding says so.
+  const { corrections } =
+    device === null || roots.length === 0
+      ? { corrections: [] }
+      : await examineStored(reader, { roots, device });
+  const proven = new Map(corrections.map((each) => [each.licenseKey, each]));
   const now = Date.now();
-  return connection.reader.heldLeases.all().flatMap((held) => examineLease(held, now));
+  return reader.heldLeases
+    .all()
+    .flatMap((held) => examineLease({ ...held, ...proven.get(held.licenseKey) }, now));
 }
 
 /** The finding does not contain the license key, since people send the output to others. */
 function examineLease(held: HeldLease, now: number): Finding[] {
   const { document, activationId } = held;
-  if (document?.kind !== 'lease' || held.wanted === 'ended') return [];
+  if (document === null || document.kind === 'notice' || held.wanted === 'ended') return [];
   const of = `the lease of activation ${activationId}`;
-  const end = formatDatetime(document.expiresAt);
   const advice = 'make the issuer reachable, or bring a lease as a file (latchkey lease request)';
+  if (document.kind === 'unproven') return [fail(`${of} is not proven: ${document.fault}`, advice)];
+  const end = formatDatetime(document.expiresAt);
   if (heldVerdict(held, now).verdict === 'expired') return [fail(`${of} expired on ${end}`, advice)];
   return warningOf(held, now) === null
     ? [ok(`${of} is valid until ${end}`)]

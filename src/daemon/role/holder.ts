@@ -9,9 +9,9 @@ import { maxDeviceNameLength } from '../../domain/lease.ts';
 import { failWith, type Result } from '../../domain/problem/problem.ts';
 import { Holder } from '../../lease/holder.ts';
 import { DeviceDocuments } from '../../lease/received.ts';
+import { examineStored, type ExaminedStore } from '../../lease/stored.ts';
 import { maxExchanges, maxWaits } from '../../lease/renewals.ts';
 import { licenseCredential, tokenCredentials } from '../../service/access/credential.ts';
-import { heldStatement } from '../../service/lease/held-lease.ts';
 import { heldLicenseService } from '../../service/lease/held-license.ts';
 import { logKey } from '../../service/lifecycle/start.ts';
 import type { Reader } from '../../service/tables.ts';
@@ -32,11 +32,8 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
   const { leases } = current.configuration;
   const issuer = issuerOf(leases);
   const device = await ensureDeviceKey(current.configuration);
-  const documents = new DeviceDocuments(device, {
-    issuer,
-    roots: rootKeys(leases),
-    random: systemRandom,
-  });
+  const roots = rootKeys(leases);
+  const documents = new DeviceDocuments(device, { issuer, roots, random: systemRandom });
   const endpoint = connectToIssuer(leases);
   const productKeys = (): readonly string[] => current.configuration.products.map(({ key }) => key);
   const holder = new Holder({
@@ -74,9 +71,10 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
       retryNow: () => holder.renewals.retryNow(),
     },
     async bind() {
-      const known = heldStatement(reader);
-      const hasOtherRoots = known !== null && !(await documents.trusts(known.text));
+      const examined = await examineStored(reader, { roots, device: device.kid });
+      const hasOtherRoots = examined.statementFault !== null;
       await bind(parts, { issuer, device: device.kid, hasOtherRoots });
+      await correct(parts, examined);
       holder.renewals.retryNow();
     },
     async run(signal) {
@@ -99,6 +97,26 @@ async function bind(
   if (forgotten === 0) return;
   const what = 'leases.issuer or the key of this device has changed: each license key needs a new lease';
   log.warn({ issuer, leases: forgotten }, what);
+}
+
+/** Records what the stored documents prove, and logs what was found. */
+async function correct({ writer, log }: RoleParts, examined: ExaminedStore): Promise<void> {
+  const { statementFault, corrections } = examined;
+  if (statementFault !== null)
+    log.warn({ detail: statementFault }, 'the stored key statement of the issuer is not trusted');
+  for (const correction of corrections) {
+    const corrected = await writer.write('correctHeldLease', correction);
+    if (!corrected.ok) throw new Error(corrected.problem.detail);
+    if (corrected.unchanged === true) continue;
+    const { licenseKey, document } = correction;
+    if (document.kind !== 'unproven')
+      log.warn({ licenseKey }, 'the stored values of a lease were not those of its signed document');
+    else if (statementFault === null)
+      log.warn(
+        { licenseKey, detail: document.fault },
+        'a stored lease is not proven: asking the issuer again',
+      );
+  }
 }
 
 function issuerOf({ issuer }: LeaseSettings): string {

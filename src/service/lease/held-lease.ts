@@ -8,7 +8,7 @@ import {
   requestedUses,
   type ReceivedDocument,
 } from '../../domain/held-lease.ts';
-import { noUses, type HeldLease, type KnownSequence } from '../../domain/lease.ts';
+import { noUses, type HeldDocument, type HeldLease, type KnownSequence } from '../../domain/lease.ts';
 import { countAfter } from '../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../domain/problem/problem.ts';
 import { recordChange } from '../access/records.ts';
@@ -182,6 +182,11 @@ export type CountHeldUse = {
 const issuerSetting = 'lease_issuer';
 const deviceSetting = 'lease_device';
 
+/** The thumbprint of the device key to which the store is bound; null: no holder has started on the store. */
+export function boundDevice({ settings }: Pick<Reader, 'settings'>): string | null {
+  return settings.get(deviceSetting) ?? null;
+}
+
 /**
  * Binds the store to the issuer of the configuration and to the key of this device (its thumbprint). Another issuer knows
  * nothing of the requests and leases of the one before, and another key can neither prove the leases of the one before nor
@@ -221,6 +226,26 @@ export function bindIssuer(
     });
   }
   return done({ forgotten: all.length });
+}
+
+/** What the stored document of a license key proves. `text`: the document that was examined. */
+export type HeldCorrection = {
+  licenseKey: string;
+  text: string;
+  document: HeldDocument;
+  rev: number;
+};
+
+/** Replaces what is stored of a document by what the document proves, unless another document was recorded meanwhile. */
+export function correctHeldLease(
+  { heldLeases }: Transaction,
+  { licenseKey, text, document, rev }: HeldCorrection,
+): Result<HeldLease | null> {
+  const before = heldLeases.get(licenseKey);
+  if (before?.document?.text !== text) return { ...done(before), unchanged: true };
+  const held: HeldLease = { ...before, document, rev };
+  heldLeases.put(held);
+  return done(held);
 }
 
 function notHeld(): Result<never> {

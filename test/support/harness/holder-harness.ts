@@ -14,7 +14,7 @@ import { readRequest, signDocument, type KeyPair } from '../../../src/lease/docu
 import type { LearningClock } from '../../../src/lease/exchanges.ts';
 import { Holder, type HolderSettings } from '../../../src/lease/holder.ts';
 import { DeviceDocuments } from '../../../src/lease/received.ts';
-import { heldStatement } from '../../../src/service/lease/held-lease.ts';
+import { examineStored } from '../../../src/lease/stored.ts';
 import { heldLicenseService } from '../../../src/service/lease/held-license.ts';
 import { mayWait } from '../../../src/service/lease/waiting.ts';
 import type { FileAnswer, SignedAnswer, SignedSequence } from '../../../src/service/lease/ports.ts';
@@ -286,10 +286,12 @@ export class HeldDevice extends Harness {
       roots: [this.issuer.root.jwk],
       random: { bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) },
     });
-    const known = heldStatement(reader);
-    const hasOtherRoots = known !== null && !(await documents.trusts(known.text));
+    const trust = { roots: [this.issuer.root.jwk], device: this.device.kid };
+    const { statementFault, corrections } = await examineStored(reader, trust);
+    const hasOtherRoots = statementFault !== null;
     const binding = { issuer: leaseIssuer, device: this.device.kid, hasOtherRoots };
     valueOf(await this.writer.write('bindIssuer', binding));
+    for (const each of corrections) valueOf(await this.writer.write('correctHeldLease', each));
     const holder = new Holder({
       reader,
       writer,
