@@ -7,6 +7,8 @@ import {
   writeFileSync,
   chownSync,
 } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -65,6 +67,13 @@ async function install(
   return await place.run('lease', 'statement', 'install', signed);
 }
 
+/** The indented lines after a line of the output. */
+function blockIn(out: string, title: string): string {
+  const lines = out.slice(out.indexOf(title)).split('\n').slice(1);
+  const end = lines.findIndex((line) => !line.startsWith('  ') || line.startsWith('   R'));
+  return lines.slice(0, end).join('\n');
+}
+
 test('lease setup prints the configuration of issuer and holder, and the public keys for the program', async () => {
   await using temporary = temporaryDirectory();
   const place = issuerIn(temporary.path);
@@ -77,16 +86,9 @@ test('lease setup prints the configuration of issuer and holder, and the public 
     place.roots,
   );
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(out).toContain('to two places offline');
-  const blockAfter = (title: string): string => {
-    const lines = out.slice(out.indexOf(title)).split('\n').slice(1);
-    return lines
-      .slice(
-        0,
-        lines.findIndex((line) => !line.startsWith('  ') || line.startsWith('   R')),
-      )
-      .join('\n');
-  };
+  expect(out).toMatch(/Move the private keys root-1\.jwk and root-2\.jwk from \S+\n +to two places offline/);
+  expect(out).toContain('The public keys root-1.pub.jwk and root-2.pub.jwk stay here');
+  const blockAfter = (title: string): string => blockIn(out, title);
   expect(parse(blockAfter('2. In the configuration'))).toEqual({
     listen: { public: { address: '127.0.0.1:8790' } },
   });
@@ -137,6 +139,45 @@ test('lease setup accepts http for this machine', async () => {
       issuer: url,
     });
   }
+});
+
+test('on one machine, the issuer of lease setup listens at the port of --issuer, and the holder at a free one', async () => {
+  await using temporary = temporaryDirectory();
+  const place = issuerIn(temporary.path);
+  await using occupied = createServer();
+  // Fails if another program has the port, which is then just as occupied.
+  await once(occupied.listen(8788, '127.0.0.1'), 'listening').catch(() => undefined);
+  const { out } = await place.run(
+    'lease',
+    'setup',
+    '--issuer',
+    'http://127.0.0.1:8789',
+    '--roots',
+    place.roots,
+  );
+  expect(parse(blockIn(out, '2. In the configuration'))).toEqual({
+    listen: { public: { address: '127.0.0.1:8789' } },
+  });
+  const { listen } = parse(blockIn(out, '3. The configuration')) as { listen: { tcp: string } };
+  // 8787 is `listen.tcp` of the issuer.
+  expect(listen.tcp).toMatch(/^127\.0\.0\.1:879\d$/);
+});
+
+test('an issuer whose --issuer is its listen.tcp needs no other port', async () => {
+  await using temporary = temporaryDirectory();
+  const place = issuerIn(temporary.path);
+  const { out } = await place.run(
+    'lease',
+    'setup',
+    '--issuer',
+    'http://localhost:8787',
+    '--roots',
+    place.roots,
+  );
+  expect(out).toContain('2. The issuer needs no setting');
+  expect(out).not.toContain('public:');
+  const { listen } = parse(blockIn(out, '3. The configuration')) as { listen: { tcp: string } };
+  expect(listen.tcp).not.toContain('8787');
 });
 
 test('lease setup refuses root keys in the state directory, a second run, and the configuration of a holder', async () => {

@@ -65,6 +65,29 @@ test('a second device gets no seat until the first one gives its seat back', asy
   expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('second, last seen') as string });
 });
 
+test('when no move is left, activate --replaces says from when the seat is free', async () => {
+  await using shop = await VendorAndDevice.start({ seats: 1, hold_s: 0 });
+  const [first, second] = [await shop.device('first'), await shop.device('second')];
+  const take = async (): Promise<unknown> => {
+    const taken = await latchkey('--state-dir', first.stateDir, 'activate', licenseKey, '--json');
+    return (JSON.parse(taken.out) as { activation_id: unknown }).activation_id;
+  };
+  for (let move = 0; move < 3; move += 1) {
+    await take();
+    await latchkey('--state-dir', first.stateDir, 'deactivate', licenseKey);
+  }
+  const activationId = String(await take());
+  await first.stop();
+  shop.time.advance(2 * 86_400_000);
+  const argv = ['activate', licenseKey, '--replaces', activationId];
+  const refused = await latchkey('--state-dir', second.stateDir, ...argv);
+  expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('(no_move_left)') as string });
+  expect(refused.err).toContain('The seat is free from ');
+  const [, from = ''] = /^The seat is free from (\S+)$/m.exec(refused.err) ?? [];
+  shop.time.advance(Date.parse(from) - shop.time.read().wall + 1000);
+  expect(await latchkey('--state-dir', second.stateDir, ...argv)).toMatchObject({ code: 0 });
+});
+
 test('programs get the lease and a proof, and people the list of leases', async () => {
   await using shop = await VendorAndDevice.start();
   const device = await shop.device();

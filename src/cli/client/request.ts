@@ -128,7 +128,7 @@ export function answeredAt({ headers }: DaemonResponse): number {
 
 /** The body of an error (src/http/README.md, Problems). */
 const problem = problemObject
-  .pick({ title: true, detail: true, errors: true, holders: true })
+  .pick({ title: true, detail: true, errors: true, holders: true, frees_at: true })
   .partial({ detail: true })
   // A daemon of another version may have other codes.
   .extend({ code: z.string() });
@@ -137,13 +137,14 @@ function toError({ status, body }: DaemonResponse): CommandError {
   const read = problem.safeParse(body);
   if (!read.success)
     return new CommandError([`latchkey: got HTTP ${status} from something that is not Latchkey`]);
-  const { title, detail, code, errors = [], holders = [] } = read.data;
+  const { title, detail, code, errors = [], holders = [], frees_at: free } = read.data;
   return new CommandError(
     [
       `latchkey: ${title} (${code})`,
       ...(detail === undefined ? [] : [detail]),
       ...errors.map(formatError),
       ...holders.map(formatHolder),
+      ...(free === undefined ? [] : [`The seat is free from ${free}`]),
     ],
     code === 'configuration_invalid' ? exitCode.configuration : exitCode.failed,
     { code, detail: detail ?? title, body },

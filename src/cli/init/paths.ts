@@ -55,11 +55,12 @@ function pathsIn(stateDir: string, { platform }: Machine): NewPaths {
   return { stateDir, socket: canBe ? path : null };
 }
 
-/** The default address, or the next one that is free. */
-export async function chooseAddress(): Promise<string> {
-  const ports = Array.from({ length: portsTried }, (_, index) => firstPort + index);
+/** The default address, or the next one that is free and whose port is not `reserved`. */
+export async function chooseAddress(reserved: readonly number[] = []): Promise<string> {
+  const tried = Array.from({ length: portsTried }, (_, index) => firstPort + index);
+  const ports = tried.filter((port) => !reserved.includes(port));
   for (const port of ports) if (await isFree(port)) return `127.0.0.1:${port}`;
-  return `127.0.0.1:${firstPort}`;
+  return `127.0.0.1:${ports[0] ?? firstPort}`;
 }
 
 /** Writes a path for the file `target`: relative if it is in that file's folder. */

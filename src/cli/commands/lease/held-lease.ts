@@ -11,7 +11,7 @@ export const issuerTimeoutMs = 40_000;
 export const productOption = textOption('Product key; needed if the holder has several products');
 
 export const replacesOption = textOption(
-  'Take over the seat of this activation, for example of a lost device; latchkey activate lists them when no seat is free',
+  'Take over the seat of this activation, for example of a lost device, once it has not renewed its lease for the refresh time of the product; latchkey activate lists them when no seat is free',
 );
 
 export const leaseTones: Readonly<Record<HeldLeaseObject['state'], Tone>> = {

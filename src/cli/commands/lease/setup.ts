@@ -1,12 +1,22 @@
 import { basename, resolve } from 'node:path';
 import { isInFolder } from '../../../config/defaults.ts';
 import { issuerUrl } from '../../../config/types.ts';
+import { formatAddress, hostOf } from '../../../config/value/address.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import type { SetUp } from '../../../lease/signing-files.ts';
 import { CommandError, defineCommand, textOption, UsageError } from '../../command.ts';
 import { formatFields, instant, type Shown, whole } from '../../format.ts';
 import { formatPath } from '../../hint.ts';
-import { changeKeys, createStateDirectory, locateSigningDirectory } from './signing-directory.ts';
+import { chooseAddress } from '../../init/paths.ts';
+import {
+  changeKeys,
+  createStateDirectory,
+  locateSigningDirectory,
+  type SigningPlace,
+} from './signing-directory.ts';
+
+/** Where the configurations in examples/proxy/ send the requests of holders. */
+const proxiedAddress = '127.0.0.1:8790';
 
 /** Works without a daemon, and a running daemon needs no restart. */
 export const command = defineCommand({
@@ -52,7 +62,12 @@ export const command = defineCommand({
       const where = { directory: place.directory, rootsDirectory, issuer: issuer.data };
       return await setUp(where, Date.now(), place.ownership);
     });
-    return await output.result(toJson(made, place.directory), explain(made, place.directory, rootsDirectory));
+    const lines = explain(made, {
+      ...place,
+      rootsDirectory,
+      addresses: await chooseAddresses(issuer.data, place),
+    });
+    return await output.result(toJson(made, place.directory), lines);
   },
 });
 
@@ -76,8 +91,37 @@ function endOf({ keys }: SetUp['statement']): string {
   return formatDatetime(keys[0]?.notAfter ?? 0);
 }
 
-function explain({ statement, kid, roots }: SetUp, directory: string, rootsDirectory: string): Shown {
+/** Addresses to configure. `listen.public` of the issuer; null: `listen.tcp` serves leases already. */
+interface Addresses {
+  readonly public: { readonly address: string; readonly isForProxy: boolean } | null;
+  /** `listen.tcp` of a holder; null: the default is free there. */
+  readonly holder: string | null;
+}
+
+/** Without a proxy, holders on this machine reach the issuer at its own port, and need another port themselves. */
+async function chooseAddresses(issuer: string, { tcp }: SigningPlace): Promise<Addresses> {
+  const url = new URL(issuer);
+  if (url.protocol === 'https:')
+    return { public: { address: proxiedAddress, isForProxy: true }, holder: null };
+  const address = { host: hostOf(url), port: url.port === '' ? 80 : Number(url.port) };
+  const holder = await chooseAddress([address.port, ...(tcp === null ? [] : [tcp.port])]);
+  if (url.pathname !== '/') return { public: { address: proxiedAddress, isForProxy: true }, holder };
+  if (tcp?.port === address.port) return { public: null, holder };
+  return { public: { address: formatAddress(address), isForProxy: false }, holder };
+}
+
+type Explained = {
+  readonly directory: string;
+  readonly rootsDirectory: string;
+  readonly addresses: Addresses;
+};
+
+function explain(
+  { statement, kid, roots }: SetUp,
+  { directory, rootsDirectory, addresses }: Explained,
+): Shown {
   const [first, second] = roots;
+  const privateFiles = roots.map(({ privateFile }) => basename(privateFile)).join(' and ');
   const publicFiles = roots.map(({ publicFile }) => basename(publicFile));
   return [
     formatFields({
@@ -88,16 +132,12 @@ function explain({ statement, kid, roots }: SetUp, directory: string, rootsDirec
       'root keys': roots.map(({ privateFile }) => formatPath(privateFile)).join(', '),
     }),
     [
-      `1. Move ${formatPath(rootsDirectory)} to two places offline, such as two USB sticks, and delete it here. Anyone with`,
-      '   a root key can sign licenses in your name. You need one of the two again to add the next signing',
-      `   key, before ${endOf(statement).slice(0, 10)}. Only ${publicFiles.join(' and ')} are public.`,
+      `1. Move the private keys ${privateFiles} from ${formatPath(rootsDirectory)}`,
+      '   to two places offline, such as two USB sticks, and delete them here. Anyone with a root key can',
+      '   sign licenses in your name. You need one of the two again to add the next signing key, before',
+      `   ${endOf(statement).slice(0, 10)}. The public keys ${publicFiles.join(' and ')} stay here, for step 3.`,
     ].join('\n'),
-    [
-      '2. In the configuration of the issuer, an address for your TLS proxy:',
-      '  listen:',
-      '    public: { address: 127.0.0.1:8790 }',
-      `   Restart the daemon for this setting. Then ${statement.issuer}/lease/v1/keys answers.`,
-    ].join('\n'),
+    explainListener(statement.issuer, addresses.public),
     [
       `3. The configuration of each holder, with ${publicFiles.join(' and ')} in its folder:`,
       '  leases:',
@@ -105,6 +145,7 @@ function explain({ statement, kid, roots }: SetUp, directory: string, rootsDirec
       `    roots: [${publicFiles.map((name) => `./${name}`).join(', ')}]`,
       '  products:',
       '    - key: PRODUCT_KEY',
+      ...(addresses.holder === null ? [] : ['  listen:', `    tcp: ${addresses.holder}`]),
     ].join('\n'),
     [
       '4. Compile into the program, which reads them from no file and no environment variable:',
@@ -116,4 +157,16 @@ function explain({ statement, kid, roots }: SetUp, directory: string, rootsDirec
     ].join('\n'),
     'Before the signing key ends, add the next key: latchkey signing-key add. The guide: examples/guides/leases.md',
   ];
+}
+
+function explainListener(issuer: string, listener: Addresses['public']): string {
+  const answers = `${issuer}/lease/v1/keys answers.`;
+  if (listener === null) return `2. The issuer needs no setting: listen.tcp serves leases. ${answers}`;
+  const what = listener.isForProxy ? 'an address for your TLS proxy' : 'the address for holders';
+  return [
+    `2. In the configuration of the issuer, ${what}:`,
+    '  listen:',
+    `    public: { address: '${listener.address}' }`,
+    `   Restart the daemon for this setting. Then ${answers}`,
+  ].join('\n');
 }

@@ -3,6 +3,7 @@ import { isInFolder } from '../../../config/defaults.ts';
 import { formatReason } from '../../../config/errors.ts';
 import { restrictToOwner } from '../../../config/file/windows-rights.ts';
 import { locateDaemon } from '../../../config/load.ts';
+import type { Address } from '../../../config/value/address.ts';
 import type { Ownership } from '../../../lease/signing-files.ts';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import { CommandError, type GlobalOptions, UsageError } from '../../command.ts';
@@ -12,6 +13,8 @@ import { configurationError, toLoadOptions } from '../../configuration.ts';
 export interface SigningPlace {
   readonly directory: string;
   readonly stateDir: string;
+  /** `listen.tcp` of the issuer. */
+  readonly tcp: Address | null;
   readonly ownership: Ownership;
 }
 
@@ -19,7 +22,7 @@ export interface SigningPlace {
 export function locateSigningDirectory(args: GlobalOptions): SigningPlace {
   const located = locateDaemon(toLoadOptions(args));
   if (!located.ok) throw configurationError(located.errors);
-  const { stateDir, signingDir: directory, hasIssuer } = located.location;
+  const { stateDir, signingDir: directory, hasIssuer, tcp } = located.location;
   if (hasIssuer) {
     throw new CommandError([
       'latchkey: this configuration is for a holder (leases.issuer), which signs no leases',
@@ -28,6 +31,7 @@ export function locateSigningDirectory(args: GlobalOptions): SigningPlace {
   return {
     directory,
     stateDir,
+    tcp,
     ownership: { owner: ownerOf(stateDir, directory), restrict: restrictOutside(stateDir) },
   };
 }
