@@ -7,6 +7,7 @@ import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 import {
   at,
+  buildHeldLease,
   buildLicense,
   buildSnapshot,
   createTestStore,
@@ -393,19 +394,11 @@ test('a reading connection cannot write', async () => {
 test('a held lease is stored as a whole, replaced and removed', async () => {
   await using store = createTestStore();
   const { heldLeases } = store.writing.transaction;
-  const held: HeldLease = {
+  const held = buildHeldLease({
     licenseKey: 'KEY-1',
-    productKey: 'press',
-    activationId: null,
-    document: null,
-    rev: 0,
-    seq: 1,
     request: { text: 'a.b.c', act: 'take', uses: { recorded: 1, returned: 0 } },
     uses: { recorded: 2, returned: 1 },
-    confirmedUses: { recorded: 0, returned: 0 },
-    wanted: 'active',
-    createdAt: at,
-  };
+  });
   const answered: HeldLease = {
     ...held,
     activationId: 'a',

@@ -12,7 +12,7 @@ export const command = defineCommand({
     'drop-unsent': {
       type: 'boolean',
       default: false,
-      describe: 'Restore even if the present database has changes that were never sent',
+      describe: 'Restore even if the present database has changes or uses that were never sent',
     },
   },
   examples: [
@@ -50,15 +50,24 @@ export const command = defineCommand({
         ? `Start it with its upstream and products in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`
         : `Start it: ${startCommand(args, stateDir)}`,
     ];
-    return await output.result({ state_dir: stateDir, instance, unfinished, kept, unsent }, lines.join('\n'));
+    const lost = unsent === null ? null : { ...unsent.operations, uses: unsent.uses };
+    return await output.result(
+      { state_dir: stateDir, instance, unfinished, kept, unsent: lost },
+      lines.join('\n'),
+    );
   },
 });
 
-type Unsent = Readonly<Record<string, number>>;
+interface Unsent {
+  readonly operations: Readonly<Record<string, number>>;
+  /** Only a holder has some. */
+  readonly uses: number;
+}
 
 /** For example `3 changes (2 pending, 1 uncertain)`; null if there are none. */
-function formatUnsent(unsent: Unsent): string | null {
-  const states = Object.entries(unsent).filter(([, count]) => count > 0);
+function formatUnsent({ operations, uses }: Unsent): string | null {
+  if (uses > 0) return counted(uses, 'use');
+  const states = Object.entries(operations).filter(([, count]) => count > 0);
   if (states.length === 0) return null;
   const total = states.reduce((sum, [, count]) => sum + count, 0);
   return `${counted(total, 'change')} (${states.map(([state, count]) => `${count} ${state}`).join(', ')})`;
@@ -71,7 +80,9 @@ async function confirmLoss(
   unsent: Unsent,
 ): Promise<void> {
   if (args.dropUnsent) return;
-  const what = `the database in ${stateDir} has ${formatUnsent(unsent)} that the backup does not have and the upstream has not accepted`;
+  const accepted =
+    unsent.uses > 0 ? 'the issuer of leases has not confirmed' : 'the upstream has not accepted';
+  const what = `the database in ${stateDir} has ${formatUnsent(unsent)} that the backup does not have and ${accepted}`;
   if (process.stdin.isTTY && process.stderr.isTTY) {
     const { confirm } = await import('@clack/prompts');
     const message = `${what.replace(/^t/, 'T')}. They will never be sent. Restore the backup?`;
@@ -91,5 +102,8 @@ async function confirmLoss(
 function formatLoss(unsent: Unsent | null): readonly string[] {
   if (unsent === null) return ['It could not be read: changes in it that were not sent yet are never sent.'];
   const lost = formatUnsent(unsent);
-  return lost === null ? [] : [`${lost} in it were not sent, and will not be.`];
+  if (lost === null) return [];
+  return unsent.uses > 0
+    ? [`${lost} in it were not confirmed by the issuer of leases, and will not be sent.`]
+    : [`${lost} in it were not sent, and will not be.`];
 }

@@ -15,7 +15,7 @@ import { localWriter } from '../../store/sqlite/local-writer.ts';
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { secureStateDirectory } from '../system/windows-directory.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { countMissing, type UnfinishedCounts } from '../../store/sqlite/files/contents.ts';
+import { countMissing, type UnsentCounts } from '../../store/sqlite/files/contents.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/backup.ts';
 import { PersistentClock, sha256, systemRandom } from '../system/machine.ts';
@@ -24,8 +24,8 @@ import { PersistentClock, sha256, systemRandom } from '../system/machine.ts';
 type Replaced = {
   /** Where the files of the previous database are now; empty: there was none. */
   kept: readonly string[];
-  /** The operations that only the previous database has; null: it cannot be read. */
-  unsent: UnfinishedCounts | null;
+  /** What only the previous database can send; null: it cannot be read. */
+  unsent: UnsentCounts | null;
 };
 
 /** The restored store and what it has replaced, or why nothing was restored. */
@@ -35,12 +35,12 @@ export type Restoring =
 /**
  * Restores a backup into a state directory that no process uses, as a new instance that reads back all unfinished
  * operations. The backup becomes a new instance before it is moved into its place: a crash in between leaves no copy
- * with the identity of the original. `confirm` is asked if operations would never be sent; nothing is restored if it throws.
+ * with the identity of the original. `confirm` is asked if something would never be sent; nothing is restored if it throws.
  */
 export async function restoreBackup(
   backup: string,
   stateDir: string,
-  confirm: (unsent: UnfinishedCounts) => Promise<void>,
+  confirm: (unsent: UnsentCounts) => Promise<void>,
 ): Promise<Restoring> {
   try {
     // Before a state directory is created.
@@ -52,7 +52,7 @@ export async function restoreBackup(
     const role = storedRole(draft.path);
     refuseOtherRole(backup, role, stateDir);
     const unsent = findUnsent(stateDir, draft.path);
-    if (unsent !== null && Object.values(unsent).some((count) => count > 0)) await confirm(unsent);
+    if (unsent !== null && isLoss(unsent)) await confirm(unsent);
     const restored = await makeOwn(draft.path);
     return { ok: true, role, unsent, kept: putInPlace(draft, stateDir), ...restored };
   } catch (error) {
@@ -71,8 +71,12 @@ function refuseOtherRole(backup: string, role: RoleName | null, stateDir: string
   );
 }
 
-/** The operations that only the present database has; null if it cannot be read, which is a reason to restore a backup. */
-function findUnsent(stateDir: string, draft: string): UnfinishedCounts | null {
+function isLoss({ operations, uses }: UnsentCounts): boolean {
+  return uses > 0 || Object.values(operations).some((count) => count > 0);
+}
+
+/** What only the present database can send; null if it cannot be read, which is a reason to restore a backup. */
+function findUnsent(stateDir: string, draft: string): UnsentCounts | null {
   const path = databaseIn(stateDir);
   try {
     return countMissing(findDatabase(path) ? path : draft, draft);

@@ -1,7 +1,7 @@
 import { reachOf } from '../../../src/domain/sync/push.ts';
 import type { NewSyncAgent } from '../../../src/service/sync/tables.ts';
 import type { WebhookEndpoint } from '../../../src/domain/webhook.ts';
-import { defaultLeaseTerms, type Activation } from '../../../src/domain/lease.ts';
+import { defaultLeaseTerms, noUses, type Activation, type HeldLease } from '../../../src/domain/lease.ts';
 import { join } from 'node:path';
 import type { Account, Product } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
@@ -31,6 +31,23 @@ export const product: Product = {
 export function buildLicense(with_: Partial<License> = {}): License {
   const license = { licenseKey: 'KEY-1', productKey: 'press', buyerEmail: 'a@example.com' };
   return { ...license, uses: 0, enabled: true, createdAt: at, ...with_ };
+}
+
+export function buildHeldLease(with_: Partial<HeldLease> = {}): HeldLease {
+  return {
+    licenseKey: 'KEY-1',
+    productKey: 'press',
+    activationId: null,
+    document: null,
+    rev: 0,
+    seq: 1,
+    request: null,
+    uses: noUses,
+    confirmedUses: noUses,
+    wanted: 'active',
+    createdAt: at,
+    ...with_,
+  };
 }
 
 export function buildActivation(with_: Partial<Activation> = {}): Activation {

@@ -15,20 +15,29 @@ export const command = defineCommand({
     const { examineContents } = await import('../../../daemon/store/contents.ts');
     const examined = examineContents(stateDir);
     if (!examined.ok) throw new CommandError([`latchkey: cannot read ${stateDir}: ${examined.reason}`]);
-    const { role, unfinished, records, replaced } = examined.contents;
+    const { role, unfinished, unconfirmedUses, records, replaced } = examined.contents;
     const losses = listLosses(examined.contents);
     const where = hasDatabase ? ': the records are in PostgreSQL (store.postgres)' : '';
     const shown =
       losses.length === 0
         ? `Nothing would be lost with ${stateDir}${where}.`
         : [`With ${stateDir} would be lost:`, ...losses.map((text) => `  ${text}`)].join('\n');
-    await output.result({ state_dir: stateDir, role, unfinished, ...records, replaced }, shown);
+    const json = {
+      state_dir: stateDir,
+      role,
+      unfinished,
+      unconfirmed_uses: unconfirmedUses,
+      ...records,
+      replaced,
+    };
+    await output.result(json, shown);
     return args.check && losses.length > 0 ? exitCode.failed : exitCode.done;
   },
 });
 
 interface Holdings {
   readonly unfinished: Readonly<Record<string, number>>;
+  readonly unconfirmedUses: number;
   readonly records: Readonly<Record<keyof typeof recordNames, number>>;
   readonly replaced: readonly string[];
 }
@@ -45,12 +54,13 @@ const recordNames = {
   leases: 'leases of this device, whose key is lost as well',
 } as const;
 
-function listLosses({ unfinished, records, replaced }: Holdings): readonly string[] {
+function listLosses({ unfinished, unconfirmedUses, records, replaced }: Holdings): readonly string[] {
   const waiting = Object.entries(unfinished).filter(([, count]) => count > 0);
   const states = waiting.map(([state, count]) => `${count} ${state}`).join(', ');
   const nouns = Object.keys(recordNames) as (keyof typeof recordNames)[];
   return [
     ...(waiting.length > 0 ? [`changes that the upstream has not accepted: ${states}`] : []),
+    ...(unconfirmedUses > 0 ? [`uses that the issuer of leases has not confirmed: ${unconfirmedUses}`] : []),
     ...nouns.filter((noun) => records[noun] > 0).map((noun) => `${recordNames[noun]}: ${records[noun]}`),
     ...replaced.map((path) => `database replaced by a restore: ${path}`),
   ];

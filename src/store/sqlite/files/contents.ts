@@ -43,6 +43,8 @@ export interface Contents {
   /** Null: no process was ever started with it. */
   readonly instance: string | null;
   readonly unfinished: UnfinishedCounts;
+  /** The uses of a holder that the issuer has not confirmed. */
+  readonly unconfirmedUses: number;
   readonly records: RecordCounts;
   /** Databases that a restore has replaced. Only they may have the latest changes. */
   readonly replaced: readonly string[];
@@ -56,7 +58,7 @@ export function readContents(directory: string, now: number): Contents {
   const path = databaseIn(directory);
   const replaced = findReplaced(directory);
   if (!findDatabase(path)) {
-    const nothing = { unfinished: countEach(() => 0), records: countRecords(() => 0) };
+    const nothing = { unfinished: countEach(() => 0), unconfirmedUses: 0, records: countRecords(() => 0) };
     return { role: null, instance: null, ...nothing, replaced };
   }
   using database = openReadOnly(path);
@@ -70,22 +72,51 @@ export function readContents(directory: string, now: number): Contents {
     role: settingOf('role'),
     instance: settingOf('instance'),
     unfinished: countEach((state) => Number(depth.get(state)?.['count'])),
+    unconfirmedUses: countUnconfirmed(database),
     records: countRecords((noun) => countIn(database, noun, now)),
     replaced,
   };
 }
 
-/** Counts the operations of a database that are not final and that another database does not have. */
-export function countMissing(databasePath: string, otherPath: string): UnfinishedCounts {
+/** What a database has, and its upstream or issuer may not have: operations of an agent, and uses of a holder. */
+export type UnsentCounts = { readonly operations: UnfinishedCounts; readonly uses: number };
+
+/** Counts what only one database can still send, and another database cannot. */
+export function countMissing(databasePath: string, otherPath: string): UnsentCounts {
   using database = openReadOnly(databasePath);
   using other = openReadOnly(otherPath);
   const find = other.prepare('SELECT 1 FROM outbox WHERE id = ?');
   const idsOf = database.prepare('SELECT id FROM outbox WHERE state = ?');
-  return countEach((state) => {
+  const operations = countEach((state) => {
     let count = 0;
     for (const { id = null } of idsOf.iterate(state)) if (find.get(id) === undefined) count += 1;
     return count;
   });
+  return { operations, uses: countUnconfirmed(database, other) };
+}
+
+const heldUses = `SELECT license_key AS licenseKey, activation_id AS activation, uses_recorded AS recorded,
+  uses_returned AS returned, confirmed_recorded AS confirmedRecorded, confirmed_returned AS confirmedReturned FROM held_lease`;
+
+/** Counts the uses that the issuer has not confirmed, except those that another database of the same device has as well. */
+function countUnconfirmed(database: DatabaseSync, other: DatabaseSync | null = null): number {
+  // An older schema has no leases.
+  if (!hasTable(database, tables.leases)) return 0;
+  // Totals of another activation are no part of the same history.
+  const find = other?.prepare(`${heldUses} WHERE license_key = ? AND activation_id IS ?`);
+  let count = 0;
+  for (const { licenseKey = null, activation = null, ...uses } of database.prepare(heldUses).iterate()) {
+    const known = find?.get(licenseKey, activation);
+    for (const [total, confirmed] of [
+      ['recorded', 'confirmedRecorded'],
+      ['returned', 'confirmedReturned'],
+    ] as const)
+      count += Math.max(
+        0,
+        Number(uses[total]) - Math.max(Number(uses[confirmed]), Number(known?.[total] ?? 0)),
+      );
+  }
+  return count;
 }
 
 function countIn(database: DatabaseSync, noun: Noun, now: number): number {
