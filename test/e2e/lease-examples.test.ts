@@ -86,6 +86,23 @@ describe.each(clientExamples)('the program in $name', (example) => {
     }
   });
 
+  it.skipIf(example.nonce === null)(
+    'concludes nothing from a lease that is right if its own nonce is empty',
+    async ({ skip }) => {
+      if (missing !== null) skip(missing);
+      const edits = example.nonce === null ? [] : [example.nonce];
+      const careless = await buildExample(example, join(directory.path, 'careless'), made, edits);
+      const [{ typed, answer } = { typed: '', answer: () => ({ keys: '' }) }] = vectors;
+      const { proof: _, ...withoutProof } = answer('') as { proof?: string };
+      for (const data of [answer(''), withoutProof]) {
+        await using recorder = await startHolderWith(() => ({ body: { data } }));
+        const asked = { typed, url: recorder.url, file: 'careless' };
+        expect(await conclude(example, careless, asked)).toBe('undetermined');
+        expect(recorder.counted).toEqual([]);
+      }
+    },
+  );
+
   it('refuses retired keys after it has seen the next key statement', async ({ skip }) => {
     if (missing !== null) skip(missing);
     const [older, newer] = ['a lease and its proof', 'a newer key statement'].map(

@@ -22,6 +22,13 @@ export interface RootKey {
 
 type Command = readonly [string, ...string[]];
 
+/** A change of a file in which `text` is once. */
+interface Edit {
+  readonly file: string;
+  readonly text: string;
+  readonly replacement: string;
+}
+
 /** One of the programs in `examples/clients`. */
 export interface ClientExample {
   readonly name: string;
@@ -35,6 +42,8 @@ export interface ClientExample {
     readonly empty: string;
     readonly filled: (keys: readonly RootKey[]) => string;
   };
+  /** Where the program makes its nonce, and the text that makes it empty; null: a library makes the nonce. */
+  readonly nonce: Edit | null;
   /** Builds the program in a copy of its folder; returns its command. */
   readonly build: (directory: string) => Promise<Command>;
 }
@@ -96,6 +105,7 @@ export const clientExamples: readonly ClientExample[] = [
   {
     name: 'node',
     roots: { file: 'lease.js', empty: 'roots: []', filled: (keys) => `roots: ${asJson(keys)}` },
+    nonce: null,
     hasSocket: true,
     needs: [],
     async build(directory) {
@@ -106,6 +116,7 @@ export const clientExamples: readonly ClientExample[] = [
   {
     name: 'python',
     roots: { file: 'lease.py', empty: 'ROOTS = []', filled: (keys) => `ROOTS = ${asJson(keys)}` },
+    nonce: { file: 'license_check.py', text: 'nonce = secrets.token_urlsafe(32)', replacement: 'nonce = ""' },
     hasSocket: true,
     needs: [python],
     build: async (directory) => ['python3', join(directory, 'license_check.py')],
@@ -113,6 +124,7 @@ export const clientExamples: readonly ClientExample[] = [
   {
     name: 'python-async',
     roots: { file: 'lease.py', empty: 'ROOTS = []', filled: (keys) => `ROOTS = ${asJson(keys)}` },
+    nonce: { file: 'license_check.py', text: 'nonce = secrets.token_urlsafe(32)', replacement: 'nonce = ""' },
     hasSocket: true,
     needs: [python, ['python3', '-c', 'import aiohttp']],
     build: async (directory) => ['python3', join(directory, 'license_check.py')],
@@ -124,6 +136,7 @@ export const clientExamples: readonly ClientExample[] = [
       empty: '[]jwk{}',
       filled: (keys) => `[]jwk{${pairs(keys, '{"P-256", "EC", "X", "Y"}')}}`,
     },
+    nonce: { file: 'main.go', text: 'nonce := newKey()', replacement: 'nonce := ""' },
     hasSocket: true,
     needs: [['go', '-C', join(folder, 'go'), 'mod', 'download']],
     async build(directory) {
@@ -134,6 +147,7 @@ export const clientExamples: readonly ClientExample[] = [
   {
     name: 'rust',
     roots: { file: 'src/lease.rs', empty: '&[]', filled: (keys) => `&[${pairs(keys, '["X", "Y"]')}]` },
+    nonce: { file: 'src/main.rs', text: 'let nonce = random();', replacement: 'let nonce = String::new();' },
     hasSocket: true,
     needs: [
       ['cargo', '--version'],
@@ -156,6 +170,11 @@ export const clientExamples: readonly ClientExample[] = [
       empty: 'ROOTS = {}',
       filled: (keys) => `ROOTS = {${pairs(keys, '{"X", "Y"}')}}`,
     },
+    nonce: {
+      file: 'src/main/java/LicenseCheck.java',
+      text: 'nonce = UUID.randomUUID().toString();',
+      replacement: 'nonce = "";',
+    },
     hasSocket: false,
     needs: [
       ['javac', '--version'],
@@ -176,6 +195,11 @@ export const clientExamples: readonly ClientExample[] = [
       empty: 'Roots = { }',
       filled: (keys) => `Roots = {${pairs(keys, 'new[] { "X", "Y" }')}}`,
     },
+    nonce: {
+      file: 'LicenseCheck.cs',
+      text: 'nonce = Guid.NewGuid().ToString();',
+      replacement: 'nonce = "";',
+    },
     hasSocket: false,
     needs: [
       ['mcs', '--version'],
@@ -193,6 +217,7 @@ export const clientExamples: readonly ClientExample[] = [
   {
     name: 'c',
     roots: { file: 'lease.c', empty: '{{NULL, NULL}}', filled: (keys) => `{${pairs(keys, '{"X", "Y"}')}}` },
+    nonce: { file: 'license_check.c', text: 'make_random(nonce);', replacement: '*nonce = 0;' },
     hasSocket: true,
     needs: [
       ['cc', '--version'],
@@ -210,6 +235,11 @@ export const clientExamples: readonly ClientExample[] = [
       empty: 'ROOTS = []',
       filled: (keys) => `ROOTS = [${pairs(keys, "['X', 'Y']")}]`,
     },
+    nonce: {
+      file: 'license_check.php',
+      text: '$nonce = bin2hex(random_bytes(16));',
+      replacement: "$nonce = '';",
+    },
     hasSocket: true,
     needs: [
       ['php', '-r', 'exit(extension_loaded("curl") ? 0 : 1);'],
@@ -224,6 +254,7 @@ export const clientExamples: readonly ClientExample[] = [
       empty: 'roots = {}, --',
       filled: (keys) => `roots = { ${pairs(keys, '{ "X", "Y" }')} }, --`,
     },
+    nonce: { file: 'license_check.lua', text: 'local nonce = new_key()', replacement: 'local nonce = ""' },
     hasSocket: false,
     needs: [['lua5.4', '-e', 'require("socket") require("cjson") require("openssl.pkey")']],
     build: async (directory) => ['lua5.4', join(directory, 'license_check.lua')],
@@ -241,26 +272,35 @@ export async function missingFor({ needs }: ClientExample): Promise<string | nul
 /** The issuer and the product that the programs name until a vendor sets his own. */
 export const exampleTrust = { issuer: 'https://licenses.example.com', product: 'RGsF' } as const;
 
-/** Builds a program; with root keys, it asks a holder for leases. */
+/**
+ * Builds a program in a folder of its own in `directory`; with root keys, it asks a holder for leases. `edits`: further
+ * changes of its source.
+ */
 export async function buildExample(
   { name, build, roots: { file, empty, filled } }: ClientExample,
   directory: string,
   trust: { issuer: string; product: string; roots: readonly RootKey[] } | null = null,
+  edits: readonly Edit[] = [],
 ): Promise<Command> {
   const copy = join(directory, name);
   await cp(join(folder, name), copy, { recursive: true });
-  if (trust !== null) {
-    let source = await readFile(join(copy, file), 'utf8');
-    const replacements = [
-      [empty, filled(trust.roots)],
-      [exampleTrust.issuer, trust.issuer],
-      [exampleTrust.product, trust.product],
-    ] as const;
-    for (const [text, replacement] of replacements) {
-      if (source.split(text).length !== 2) throw new Error(`${name}/${file} does not have "${text}" once`);
-      source = source.replace(text, () => replacement);
-    }
-    await writeFile(join(copy, file), source);
+  const trusting =
+    trust === null
+      ? []
+      : [
+          { file, text: empty, replacement: filled(trust.roots) },
+          { file, text: exampleTrust.issuer, replacement: trust.issuer },
+          { file, text: exampleTrust.product, replacement: trust.product },
+        ];
+  for (const edit of [...trusting, ...edits]) {
+    const path = join(copy, edit.file);
+    const source = await readFile(path, 'utf8');
+    if (source.split(edit.text).length !== 2)
+      throw new Error(`${name}/${edit.file} does not have "${edit.text}" once`);
+    await writeFile(
+      path,
+      source.replace(edit.text, () => edit.replacement),
+    );
   }
   return await build(copy);
 }
