@@ -181,7 +181,7 @@ function agreeOn(kept: TimeState, wall: number): CorrectedTime {
   const agreed = { ...kept, aheadMs: 0, unverified: null, dispute: null, jumpedMs: 0, undatedMs: 0 };
   const { state, shifts } = claim({ ...agreed, base: Math.max(kept.base, wall) }, null);
   if (kept.base <= wall + toleranceMs) return { state, shifts };
-  return { state: { ...state, base: wall }, shifts: [...shifts, { after: null, byMs: kept.base - wall }] };
+  return { state: { ...state, base: wall }, shifts: [...shifts, shift(null, kept.base - wall)] };
 }
 
 /** Makes `date` the claimed time; null: none. */
@@ -192,7 +192,12 @@ function claim(kept: TimeState, date: number | null): CorrectedTime {
   if (date !== null && time < before && before - time <= toleranceMs) return { state: kept, shifts: [] };
   const state = { ...kept, claimed: time > kept.base + toleranceMs ? time : null };
   const byMs = before - timeOf(state);
-  return { state, shifts: byMs > 0 ? [{ after: timeOf(state), byMs }] : [] };
+  return { state, shifts: byMs > 0 ? [shift(timeOf(state), byMs)] : [] };
+}
+
+/** Stored dates are whole ms. The clocks of a machine are more exact. */
+function shift(after: number | null, byMs: number): DateShift {
+  return { after: after === null ? null : Math.round(after), byMs: Math.round(byMs) };
 }
 
 function disputeAfter(before: Dispute | null, date: number, { monotonic }: ClockReading): Dispute {
@@ -225,7 +230,7 @@ export function checkWall(keeping: TimeState, reading: ClockReading): CorrectedT
   const isBack = backMs > toleranceMs && backMs <= undatedMs + toleranceMs;
   if (!isBack || unverified !== null || claimed !== null) return { state: kept, shifts: [] };
   const state = { ...kept, base: reading.wall, aheadMs: 0, undatedMs: 0 };
-  return { state, shifts: [{ after: null, byMs: backMs }] };
+  return { state, shifts: [shift(null, backMs)] };
 }
 
 /**

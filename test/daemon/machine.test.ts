@@ -93,6 +93,38 @@ test('A Date far ahead of a clock that was set back must be recorded at once, wi
   ]);
 });
 
+test('Corrections of stored dates are whole ms, although the clocks of the machine are more exact.', async () => {
+  const day = 86_400_000;
+  const ahead: TimeMark = { at: start.wall + 20 * day, isConfirmed: true };
+  const corrections: [TimeMark, (clock: PersistentClock, machine: ClockReading) => void][] = [
+    // The store and the machine agree on an earlier time.
+    [ahead, (clock, { wall }) => void clock.hear(wall)],
+    // A later date takes back an earlier one.
+    [
+      { at: start.wall + day, isConfirmed: true },
+      (clock, { wall }) => {
+        clock.hear(wall + 40 * day);
+        clock.hear(wall + 3 * day);
+      },
+    ],
+    // The wall clock is right again after a jump.
+    [{ ...ahead, undatedMs: 20 * day }, (clock) => void clock.checkWall()],
+  ];
+  for (const [mark, correct] of corrections) {
+    const machine = { wall: start.wall, monotonic: 5_000.25 };
+    const clock = clockOf(machine, mark);
+    machine.wall += 1_000;
+    machine.monotonic += 1_000.375;
+    correct(clock, machine);
+    await clock.record((stored, shifts) => {
+      expect(shifts).not.toEqual([]);
+      const numbers = shifts.flatMap(({ after, byMs }) => [after ?? 0, byMs]);
+      expect([stored.at, ...numbers].filter((each) => !Number.isInteger(each))).toEqual([]);
+      return Promise.resolve();
+    });
+  }
+});
+
 test('Corrections of stored dates that could not be recorded are recorded later.', async () => {
   const machine = { ...start };
   const clock = clockOf(machine, { at: start.wall + 3_600_000, isConfirmed: true });
