@@ -6,6 +6,7 @@ import type { Attention, Status, StorageState } from '../../service/status.ts';
 import { serializeUpstream } from '../../wire/server/upstream.ts';
 import { soonMs } from '../certificate.ts';
 import { examinePushes } from '../doctor/pushes.ts';
+import { describeMissing } from '../doctor/status.ts';
 
 type Settings = {
   /** `sync.max_pending`; null: not an agent. */
@@ -24,6 +25,7 @@ export function attentionOf(status: Status, settings: Settings): readonly Attent
     ...upstreamAttention(status),
     ...outboxAttention(status, settings),
     ...expiredAttention(status),
+    ...missingAttention(status),
     ...webhookAttention(status),
   ];
   return found.toSorted((one, other) => Number(other.level === 'fail') - Number(one.level === 'fail'));
@@ -233,6 +235,14 @@ function expiredAttention({ upstream, records }: Status): Attention[] {
   const text = `${counted(expired, 'license')} cannot be verified: the upstream confirmed them too long ago.`;
   const advice = 'They are read again as soon as a program asks for them and the upstream answers.';
   return [warn('licenses_expired', { text, advice, page: 'licenses' })];
+}
+
+/** At an agent: licenses that the store no longer knows. */
+function missingAttention({ missing }: Status): Attention[] {
+  if (missing === null) return [];
+  const { text, advice } = describeMissing({ ...missing, since: formatDatetime(missing.since) });
+  const words = { text: sentence(capitalized(text)), advice: sentence(capitalized(advice)) };
+  return [warn('licenses_missing', { ...words, command: 'latchkey license list', page: 'licenses' })];
 }
 
 function webhookAttention({ webhooks }: Status): Attention[] {

@@ -68,13 +68,20 @@ export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
 
 function examineMissing(missing: NonNullable<StatusObject['missing_keys']> | null, hint: Hint): Finding[] {
   if (missing === null) return [];
-  const { count, since } = missing;
-  return [
-    warn(
-      `the store has answered 404 since ${since} for ${counted(count, 'license key')} that it knew: after \`freshness.gone\` they are refused`,
-      `if they were not deleted there, compare the secrets and products of the configuration with the store; see: ${hint('license list')}`,
-    ),
-  ];
+  const { text, advice } = describeMissing(missing);
+  return [warn(text, `${advice}; see: ${hint('license list')}`)];
+}
+
+/** What the doctor and the overview of the console say about license keys that the store no longer knows. */
+export function describeMissing({ count, since }: NonNullable<StatusObject['missing_keys']>): {
+  text: string;
+  advice: string;
+} {
+  return {
+    text: `the store has answered 404 since ${since} for ${counted(count, 'license key')} that it knew: they are refused after freshness.gone`,
+    advice:
+      'if they were not deleted there, compare the secrets and products of the configuration with the store',
+  };
 }
 
 function examineUpstream(upstream: UpstreamObject, now: number, hint: Hint): Finding[] {

@@ -134,6 +134,11 @@ test.each<[string, Status, string]>([
     'warn licenses_expired',
   ],
   [
+    'license keys that the store no longer knows',
+    { ...agent, missing: { count: 2, since: now - hour } },
+    'warn licenses_missing',
+  ],
+  [
     'a silent issuer',
     { ...holder, leases: { ...leases, lastError: 'refused', lastErrorAt: now } },
     'warn issuer_unavailable',
@@ -208,12 +213,18 @@ test('The doctor says about pushes what the overview says, as parts of lines.', 
   ]);
 });
 
+test('The overview says since when the store does not know license keys any more.', () => {
+  expect(found({ ...agent, missing: { count: 1, since: now - hour } })[0]?.text).toBe(
+    'The store has answered 404 since 2026-05-31T23:00:00+00:00 for 1 license key that it knew: they are refused after freshness.gone.',
+  );
+});
+
 test('The doctor says that the store does not know license keys any more, and when they are refused.', () => {
   const status: Status = { ...agent, missing: { count: 2, since: now - hour } };
   const [finding, ...others] = examineStatus(serializeStatus(status), (words) => `latchkey ${words}`);
   expect(others).toEqual([]);
   expect(finding?.level).toBe('warn');
   expect(finding?.what).toMatch(
-    /^the store has answered 404 since 2026-05-31T23:00:00\+00:00 for 2 license keys .*`freshness.gone`/,
+    /^the store has answered 404 since 2026-05-31T23:00:00\+00:00 for 2 license keys .*freshness\.gone$/,
   );
 });
