@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { signingKeysOf } from '../domain/webhook.ts';
 
 /** What is signed: the id of the event, the time of the attempt in whole seconds, and the body. */
 export type Message = { id: string; timestampS: number; body: string };
@@ -16,14 +17,11 @@ export function signedHeaders(
   message: Message,
   secrets: readonly string[],
 ): Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>> {
+  // The first key is the one of the standard.
+  const keys = secrets.flatMap((secret) => signingKeysOf(secret).slice(0, 1));
   return {
     'webhook-id': message.id,
     'webhook-timestamp': String(message.timestampS),
-    'webhook-signature': secrets.map((secret) => signatureOf(message, keyOf(secret))).join(' '),
+    'webhook-signature': keys.map((key) => signatureOf(message, key)).join(' '),
   };
-}
-
-/** The key of a secret of this program. */
-function keyOf(secret: string): Buffer {
-  return Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
 }
