@@ -29,14 +29,14 @@ import type { Route } from './route.ts';
 import { maxEventBytes } from './routes/store-event.ts';
 import { routesOf } from './routes/all.ts';
 
-/** Builds the server of one listener; it does not listen yet. */
+/** Builds the server of one listener of a process; it does not listen yet. */
 export function buildServer(
-  shared: App,
+  processApp: App,
   settings: ServerSettings,
   connections: Connections = new Connections(settings.limits.connections),
 ): FastifyInstance {
   const isPublic = settings.public !== undefined;
-  const app = isPublic ? { ...shared, log: quietLog(shared.log, () => shared.now()) } : shared;
+  const app = isPublic ? withQuietLog(processApp) : processApp;
   const routes = routesOf(app.dialect).filter((route) => !isPublic || route.isPublic === true);
   const unknownRoute: UnknownRoute = (request, reply) => unknownRouteProblem(routes, request, reply);
   const names = credentialNames(app, settings);
@@ -89,6 +89,11 @@ export function buildServer(
   if (settings.servesConsole === true) addConsole(server, unknownRoute);
   origins.answerPreflights(server, routes, { credentialNames: carriers, unknownRoute });
   return server;
+}
+
+/** The log of the process is shared: only the lines of this listener are limited. */
+function withQuietLog(app: App): App {
+  return { ...app, log: quietLog(app.log, () => app.now()) };
 }
 
 /** No route gives the framework a schema: its compilers need not be loaded. */
