@@ -65,7 +65,7 @@ test('the configurations are sound, and those of agents', () => {
   for (const text of [read('agent.yaml'), configMap.data['config.yaml'] ?? '', whole]) {
     const result = parse(text);
     const found = result.ok ? result.configuration.role : result.errors.map(formatConfigError);
-    expect([found, result.ok && result.configuration.listen.tcp?.port]).toEqual(['agent', 8787]);
+    expect([found, result.ok && result.configuration.listen.tcp[0]?.port]).toEqual(['agent', 8787]);
   }
   expect(parse(whole)).toMatchObject({
     configuration: {
@@ -182,7 +182,7 @@ const status: Status = {
   version: '1.0.0',
   instance: 'i',
   uptimeMs: 1,
-  listeners: { tcp: null, socket: null, sockets: [], public: null, lost: [], tls: null },
+  listeners: { tcp: null, otherTcp: [], socket: null, sockets: [], public: null, lost: [], tls: null },
   upstream: {
     state: 'up',
     since: 0,

@@ -77,7 +77,7 @@ test('the nodes of the compose file have one configuration, a state of their own
     database: 'licenses',
   });
   const { one, two, proxy, database } = compose.services;
-  const addresses = [listen.tcp, listen.public?.address].flatMap((listener) =>
+  const addresses = [...listen.tcp, listen.public?.address].flatMap((listener) =>
     [one, two].map((node) => `${node?.networks?.['inside']?.ipv4_address}:${listener?.port}`),
   );
   const servers = [...readExample('proxy/haproxy.cfg').matchAll(/^ *server \w+ (\S+)/gm)].map(([, at]) => at);
@@ -162,7 +162,7 @@ test('the Ingress and the network policy let every route for programs, devices a
     const isOpen = /^\/(?:api|agent|sync)\/|^\/(?:openapi\.json|livez)$/.test(path);
     expect([path, portName]).toEqual([path, isPublic ? 'public' : isOpen ? 'http' : undefined]);
   }
-  const ports = { http: listen.tcp?.port, public: listen.public?.address.port };
+  const ports = { http: listen.tcp[0]?.port, public: listen.public?.address.port };
   const given = container.ports.map(({ name, containerPort }) => [name, containerPort] as const);
   expect(Object.fromEntries(given)).toEqual(ports);
   expect(kinds.NetworkPolicy.spec).toMatchObject({

@@ -34,10 +34,9 @@ const metrics = section(
 
 const consoleSettings = section(
   z.strictObject({
-    enabled: z
-      .boolean()
-      .prefault(true)
-      .meta({ description: 'Whether the page is served, on `listen.tcp` if that is a loopback address.' }),
+    enabled: z.boolean().prefault(true).meta({
+      description: 'Whether the page is served, on `listen.tcp` if all its addresses are loopback addresses.',
+    }),
   }),
 ).meta({
   description: 'The page of the console (`latchkey console`).',

@@ -230,7 +230,7 @@ function isReadableByOthers(path: string): boolean {
 export interface Location {
   readonly stateDir: string;
   readonly socket: string | null;
-  readonly tcp: Address | null;
+  readonly tcp: readonly Address[];
   /** Whether the data is in a database (`store.postgres`) instead of the state directory. */
   readonly hasDatabase: boolean;
   readonly hasUpstream: boolean;

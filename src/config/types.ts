@@ -91,6 +91,23 @@ export function orFalse<T extends z.ZodType>(type: T) {
   return z.union([off, type], `must be ${expected}`).meta({ ...type.meta(), expected });
 }
 
+/** One value or a list of at most 8, which `false` switches off: inside the program a list, which is empty then. */
+export function oneOrMoreOrFalse<T extends z.ZodType>(type: T) {
+  const expected = `${String(type.meta()?.['expected'])}, or a list of at most 8 of them, or false`;
+  const message = `must be ${expected}`;
+  // The list comes first: the other types cannot encode a list, and would throw.
+  const accepted = z.union([z.array(type).min(1, message).max(8, message), z.literal(false), type], message);
+  return z
+    .codec(accepted, z.custom<readonly z.output<T>[]>(), {
+      decode: (value) => (value === false ? [] : ([value].flat() as z.output<T>[])),
+      encode: (values) =>
+        (values.length === 0 ? false : values.length === 1 ? values[0] : [...values]) as z.output<
+          typeof accepted
+        >,
+    })
+    .meta({ ...type.meta(), expected });
+}
+
 /** `null` means that the setting is not given, which is its default. */
 export function optional<T extends z.ZodType>(type: T) {
   return type.nullable().prefault(null);

@@ -14,7 +14,7 @@ import type { Log } from '../service/ports.ts';
 /** A certificate should be renewed when it expires within this time, in ms. */
 export const soonMs: number = 30 * 86_400_000;
 
-/** The certificate of the TCP listener, as read from its files at the start or the last reload. */
+/** The certificate of the TCP listeners, as read from its files at the start or the last reload. */
 export class Certificate {
   #identity: TlsIdentity;
   readonly #log: Log;
@@ -38,7 +38,7 @@ export class Certificate {
   }
 
   /** Reads the files again. Returns whether the certificate changed. If the files cannot be used, it stays. */
-  renew(settings: TlsSettings, server: FastifyInstance): boolean {
+  renew(settings: TlsSettings, servers: readonly FastifyInstance[]): boolean {
     const read = readFiles(settings);
     if (!read.ok) {
       const error = `listen.tls.${read.key}: ${read.text}`;
@@ -46,7 +46,7 @@ export class Certificate {
       return false;
     }
     if (read.identity.chain === this.#identity.chain) return false;
-    changeCertificate(server, read.identity);
+    for (const server of servers) changeCertificate(server, read.identity);
     this.#identity = read.identity;
     this.#log.info(this.#end(), 'new certificate loaded');
     this.#warnOfEnd();

@@ -87,7 +87,7 @@ export class Daemon {
   }
 
   get addresses(): Addresses {
-    return this.#listeners?.addresses ?? { tcp: null, socket: null, sockets: [], public: null };
+    return this.#listeners?.addresses ?? { tcp: null, otherTcp: [], socket: null, sockets: [], public: null };
   }
 
   /** Rejects when the store fails, or another part that must run; pending otherwise. */

@@ -9,7 +9,12 @@ import type { TimeSource } from './system/machine.ts';
 /** A running daemon: store, listeners and, on an agent, the loops that send changes to the upstream. */
 export interface Daemon {
   /** `http://127.0.0.1:8787` or `https://…`, and the paths of the Unix sockets. */
-  readonly addresses: { tcp: string | null; socket: string | null; sockets: readonly string[] };
+  readonly addresses: {
+    tcp: string | null;
+    otherTcp: readonly string[];
+    socket: string | null;
+    sockets: readonly string[];
+  };
   /** Rejects when the storage fails, or another part that must run; pending until then. */
   readonly failed: Promise<never>;
   status(): Promise<Status>;

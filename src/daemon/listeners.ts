@@ -28,6 +28,8 @@ const lingerMs = 500;
 /** Where this process listens: `http://127.0.0.1:8787` or `https://…`, and the paths of its Unix sockets. */
 export type Addresses = {
   tcp: string | null;
+  /** The further addresses of `listen.tcp`. */
+  otherTcp: readonly string[];
   socket: string | null;
   sockets: readonly string[];
   public: string | null;
@@ -76,11 +78,10 @@ export async function openListeners(
     return server;
   };
   const ofTcp = { tls: certificate?.identity ?? null, servesConsole: isConsoleServed({ listen, ...others }) };
-  const tcpServer = listen.tcp === null ? null : open(ofTcp);
-  const tcp = tcpServer === null || listen.tcp === null ? null : await listenTcp(tcpServer, listen.tcp);
+  const { servers, urls } = await listenOnTcp(listen, () => open(ofTcp));
   await listenOnSockets(listen, app, sockets, open);
   const publicAddress = await listenPublicly(listen.public, { app, limits, open });
-  const addresses = { tcp, socket: listen.socket };
+  const addresses = addressesOf(listen, urls, publicAddress);
   // Closed before the servers: a connection to a socket that was created again belongs to its server.
   opening.use(sockets);
   const file = join(stateDir, stateFiles.addresses);
@@ -92,7 +93,7 @@ export async function openListeners(
   opening.defer(() => removeIfThere(file));
   const opened = opening.move();
   return {
-    addresses: { ...addresses, sockets: listen.sockets.map(({ path }) => path), public: publicAddress },
+    addresses,
     certificateEnd: () => certificate?.notAfter ?? null,
     lost: () => sockets.lost,
     check: () =>
@@ -100,8 +101,8 @@ export async function openListeners(
         if (readIfThere(file) !== listenJson()) logFailureOf(writeListenJson, app);
       }),
     renewCertificate: (tls) => {
-      if (certificate === null || tcpServer === null || tls === null) return false;
-      const isChanged = certificate.renew(tls, tcpServer);
+      if (certificate === null || tls === null) return false;
+      const isChanged = certificate.renew(tls, servers);
       logFailureOf(writeListenJson, app);
       return isChanged;
     },
@@ -116,18 +117,27 @@ export function isConsoleServed({
   console: { enabled },
   listen: { tcp },
 }: Pick<Configuration, 'role' | 'console' | 'listen'>): boolean {
-  return enabled && role !== 'holder' && tcp !== null && isLoopback(tcp.host);
+  return enabled && role !== 'holder' && tcp.length > 0 && tcp.every(({ host }) => isLoopback(host));
+}
+
+function addressesOf(
+  { socket, sockets }: Configuration['listen'],
+  urls: readonly string[],
+  publicAddress: string | null,
+): Addresses {
+  const [tcp = null, ...otherTcp] = urls;
+  return { tcp, otherTcp, socket, sockets: sockets.map(({ path }) => path), public: publicAddress };
 }
 
 /** The text of `listen.json`. */
 function formatListenJson(
-  places: Pick<Addresses, 'tcp' | 'socket'> & { directory: string },
+  { tcp, socket, directory }: Pick<Addresses, 'tcp' | 'socket'> & { directory: string },
   certificate: Certificate | null,
   { instance }: App,
 ): string {
   // Commands trust this certificate and no other.
   const presented = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
-  return `${JSON.stringify({ ...places, ...presented, instance })}\n`;
+  return `${JSON.stringify({ tcp, socket, directory, ...presented, instance })}\n`;
 }
 
 /** The id of a product that the configuration names by its key. */
@@ -136,6 +146,21 @@ function idOf({ products }: App, productKey: string | null): string | null {
 }
 
 type Open = (settings: Partial<ServerSettings>) => FastifyInstance;
+
+/** Opens a listener on each address of `listen.tcp`. */
+async function listenOnTcp(
+  { tcp }: Configuration['listen'],
+  open: () => FastifyInstance,
+): Promise<{ servers: readonly FastifyInstance[]; urls: readonly string[] }> {
+  const servers: FastifyInstance[] = [];
+  const urls: string[] = [];
+  for (const address of tcp) {
+    const server = open();
+    servers.push(server);
+    urls.push(await listenTcp(server, address));
+  }
+  return { servers, urls };
+}
 
 /** Opens the listener for the devices of customers, and returns its address; null if there is none. */
 async function listenPublicly(

@@ -191,6 +191,7 @@ const allowed: ReadonlySet<string> = new Set([
   'role',
   'version',
   'tcp',
+  'other_tcp',
   'socket',
   'sockets',
   'public',
@@ -257,6 +258,7 @@ const fieldNames: Readonly<Record<string, string>> = {
   requestId: 'request_id',
   durationMs: 'duration_ms',
   waitMs: 'wait_ms',
+  otherTcp: 'other_tcp',
 };
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -132,9 +132,10 @@ export type Status = {
   version: string;
   instance: string;
   uptimeMs: number;
-  /** `tls`: the certificate of `tcp`. */
+  /** `otherTcp`: the further addresses of `listen.tcp`. `tls`: the certificate of all of them. */
   listeners: {
     tcp: string | null;
+    otherTcp: readonly string[];
     socket: string | null;
     sockets: readonly string[];
     public: string | null;

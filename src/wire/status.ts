@@ -136,6 +136,7 @@ export const statusObject = z
     listeners: z
       .object({
         tcp: z.string().nullable(),
+        other_tcp: z.array(z.string()).readonly().describe('The further addresses of `listen.tcp`.'),
         socket: z.string().nullable(),
         sockets: z.array(z.string()).readonly().describe('The sockets of `listen.sockets`.'),
         public: z.string().nullable().describe('The listener for the devices of customers.'),
@@ -147,7 +148,7 @@ export const statusObject = z
           .object({ not_after: instant })
           .meta({ id: 'Certificate' })
           .nullable()
-          .describe('When the certificate of `tcp` expires; null for plain HTTP.'),
+          .describe('When the certificate of `listen.tcp` expires; null for plain HTTP.'),
       })
       .meta({ id: 'Listeners' }),
     upstream: upstreamObject.nullable(),
@@ -260,8 +261,8 @@ function serializeLeases(leases: HolderStatus): LeasesObject {
   };
 }
 
-function serializeListeners({ tls, ...addresses }: Status['listeners']): StatusObject['listeners'] {
-  return { ...addresses, tls: tls && { not_after: formatDatetime(tls.notAfter) } };
+function serializeListeners({ tls, otherTcp, ...addresses }: Status['listeners']): StatusObject['listeners'] {
+  return { ...addresses, other_tcp: otherTcp, tls: tls && { not_after: formatDatetime(tls.notAfter) } };
 }
 
 /** The two parts about the upstream; both are null on an authority. */

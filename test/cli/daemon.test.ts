@@ -33,6 +33,7 @@ const status = {
   uptime_s: 11_530,
   listeners: {
     tcp: 'http://127.0.0.1:8787',
+    other_tcp: ['http://[::1]:8787'],
     socket: '/run/l.sock',
     sockets: ['/run/till.sock'],
     lost: [],
@@ -93,7 +94,7 @@ test('status prints the fields of an agent', async () => {
   expect(out).toBe(
     [
       'latchkey   0.1.0, agent, up 3h 12m',
-      'listening  http://127.0.0.1:8787, /run/l.sock, /run/till.sock',
+      'listening  http://127.0.0.1:8787, http://[::1]:8787, /run/l.sock, /run/till.sock',
       'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), protocol not known yet, breaker open, no success yet',
       'problem    connection refused, 1 min ago',
       'outbox     12 pending, 1 uncertain, oldest 1m 1s',
@@ -127,6 +128,7 @@ test('status of an idle agent is short', async () => {
   const outbox = { ...status.outbox, ...none };
   const listeners = {
     tcp: 'https://127.0.0.1:8787',
+    other_tcp: [],
     socket: null,
     sockets: [],
     lost: [],

@@ -53,6 +53,8 @@ test('doctor reports an address only if a start could not use it', async () => {
     1,
     expect.stringContaining(`fail  a start cannot listen on ${tcp}: address already in use`) as string,
   ]);
+  const second = await examine(directory.path, { listen: { tcp: ['127.0.0.1:0', tcp], socket: false } });
+  expect(second.out).toContain(`fail  a start cannot listen on ${tcp}: address already in use`);
   other.close();
   await once(other, 'close');
   expect(await examine(directory.path, { listen: { tcp, socket: false } })).toMatchObject({ code: 0 });

@@ -18,7 +18,15 @@ const status = {
   version: '0.1.0',
   instance: 'i',
   uptime_s: 60,
-  listeners: { tcp: 'http://127.0.0.1:8787', socket: null, sockets: [], lost: [], public: null, tls: null },
+  listeners: {
+    tcp: 'http://127.0.0.1:8787',
+    other_tcp: [],
+    socket: null,
+    sockets: [],
+    lost: [],
+    public: null,
+    tls: null,
+  },
   upstream: {
     state: 'up',
     since: '2026-03-01T11:57:00+00:00',

@@ -129,7 +129,7 @@ freshness: { fresh: 24h, stale: 7d, grace: 14d, refresh: 6h, unknown: 60s, gone:
   });
   expect(configuration.stateDir).toBe('/var/lib/latchkey');
   expect(configuration.listen).toEqual({
-    tcp: { host: '127.0.0.1', port: 8787 },
+    tcp: [{ host: '127.0.0.1', port: 8787 }],
     tls: null,
     socket: '/run/latchkey/latchkey.sock',
     socketMode: 0o660,

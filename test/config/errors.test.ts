@@ -25,7 +25,7 @@ sync:
       flags: { limits: { parameters: 0 }, metrics: { open: 'yes' } },
     }),
   ).toEqual([
-    `listen.tcp: must be host:port, such as 127.0.0.1:8787, with a port from 0 to 65535, or false (from ${here} line 2)`,
+    `listen.tcp: must be host:port, such as 127.0.0.1:8787, with a port from 0 to 65535, or a list of at most 8 of them, or false (from ${here} line 2)`,
     `listen.sokcet: unknown key; did you mean socket? (from ${here} line 3)`,
     `upstream.base_url: is missing (from ${here} line 4)`,
     `products[1].key: is missing (from ${here} line 10)`,
@@ -49,6 +49,11 @@ test.each([
   ['listen: { tcp: "http://127.0.0.1:80" }', 'listen.tcp: must be host:port'],
   ['listen: { tcp: "127.0.0.1:80/" }', 'listen.tcp: must be host:port'],
   ['listen: { tcp: true }', 'listen.tcp: must be host:port'],
+  ['listen: { tcp: [] }', 'listen.tcp: must be host:port'],
+  ['listen: { tcp: ["127.0.0.1:80", false] }', 'listen.tcp: must be host:port'],
+  [`listen: { tcp: [${'"127.0.0.1:80", '.repeat(9)}] }`, 'listen.tcp: must be host:port'],
+  ['listen: { tcp: ["127.0.0.1:80", "127.0.0.1:80"] }', 'listen.tcp: has the same address twice'],
+  ['listen: { tcp: ["127.0.0.1:80", "0.0.0.0:81"] }', 'listen.tcp: is not a loopback address'],
   ['listen: { tcp: "[example]:80" }', 'listen.tcp: must be host:port'],
   [
     'listen: { tcp: false, socket: false }',
@@ -272,6 +277,7 @@ test('unusual but valid values are accepted', () => {
   for (const text of [
     'listen: { tcp: "[::1]:0" }',
     'listen: { tcp: "localhost:80" }',
+    'listen: { tcp: ["127.0.0.1:80", "[::1]:80"] }',
     'listen: { tcp: "127.1.2.3:80" }',
     'listen: { tcp: "0.0.0.0:80", allow_remote: true }',
     'listen: { tcp: false, socket: false, sockets: [{ path: /x }] }',

@@ -10,7 +10,7 @@ test('the daemon is found even if the secrets are unreadable and other settings 
     'state_dir: /s\nlisten: { tcp: 127.0.0.1:1, sokcet: x }\nupstream: { api_key_file: /root/key }\nx: 1';
   expect(parseLocation(configSources({ text, files: { '/root/key': denied() } }))).toMatchObject({
     ok: true,
-    location: { stateDir: '/s', socket: '/s/latchkey.sock', tcp: { host: '127.0.0.1', port: 1 } },
+    location: { stateDir: '/s', socket: '/s/latchkey.sock', tcp: [{ host: '127.0.0.1', port: 1 }] },
   });
 });
 
@@ -37,7 +37,7 @@ test('the location has no address for listeners that are switched off', () => {
   const result = parseLocation(
     configSources({ flags: { state_dir: '/s', listen: { tcp: false, socket: false } } }),
   );
-  expect(result).toMatchObject({ ok: true, location: { stateDir: '/s', socket: null, tcp: null } });
+  expect(result).toMatchObject({ ok: true, location: { stateDir: '/s', socket: null, tcp: [] } });
 });
 
 test('an unreadable file is an error unless a flag names the state directory', () => {

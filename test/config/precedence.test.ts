@@ -38,7 +38,7 @@ test('null or an empty variable restores the default', () => {
   });
   expect(configuration.log.level).toBe('info');
   expect(configuration.role).toBe('authority');
-  expect(configuration.listen.tcp?.port).toBe(8787);
+  expect(configuration.listen.tcp).toEqual([{ host: '127.0.0.1', port: 8787 }]);
   for (const nothing of ['', ' ', 'null', '~']) {
     const environment = { LATCHKEY_UPSTREAM__PROXY: nothing };
     const behind = 'upstream: { base_url: "http://localhost", proxy: "http://proxy" }';
@@ -58,7 +58,7 @@ test('an environment variable contains plain text, or lists and mappings as YAML
       LATCHKEY_PRODUCTS: '[{key: A, secret: 0012}]',
     },
   });
-  expect(configuration.listen.tcp).toBeNull();
+  expect(configuration.listen.tcp).toEqual([]);
   expect(configuration.listen.allowedHosts).toEqual(['a.example', 'b.example']);
   expect(configuration.metrics.open).toBe(true);
   expect(configuration.sync.rate).toBe(0.5);

@@ -18,6 +18,7 @@ const listen = fc.record(
     tcp: fc.oneof(
       fc.constant(false),
       fc.integer({ min: 0, max: 65_535 }).map((port) => `[::1]:${port}`),
+      fc.integer({ min: 0, max: 65_535 }).map((port) => [`127.0.0.1:${port}`, `[::1]:${port}`]),
     ),
     socket: fc.constant('/run/a.sock'),
     socket_mode: mode,

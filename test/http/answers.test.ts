@@ -377,7 +377,15 @@ test('statusz reports the upstream and the outbox of an agent', async () => {
     uptime_s: 61,
     leases: null,
     issuer: null,
-    listeners: { tcp: 'http://127.0.0.1:8787', socket: null, sockets: [], lost: [], public: null, tls: null },
+    listeners: {
+      tcp: 'http://127.0.0.1:8787',
+      other_tcp: [],
+      socket: null,
+      sockets: [],
+      lost: [],
+      public: null,
+      tls: null,
+    },
     upstream: {
       state: 'down',
       since: '2026-01-01T00:00:00+00:00',

@@ -179,7 +179,8 @@ async function write({ args, target, output }: Task, { text, loaded, findings }:
     agent: `an agent in front of ${upstream?.baseUrl}`,
     holder: `a holder of leases from ${leases.issuer}`,
   };
-  const at = listen.tcp === null ? '' : ` on http://${formatAddress(listen.tcp)}`;
+  const [tcp] = listen.tcp;
+  const at = tcp === undefined ? '' : ` on http://${formatAddress(tcp)}`;
   return await output.result(
     { file: target, role, state_dir: stateDir, findings, next },
     [

@@ -19,6 +19,7 @@ import {
   headerName,
   host,
   mode,
+  oneOrMoreOrFalse,
   optional,
   orFalse,
   origin,
@@ -26,7 +27,7 @@ import {
   socketPath,
   text,
 } from '../types.ts';
-import { isLoopback } from '../value/address.ts';
+import { formatAddress, isLoopback } from '../value/address.ts';
 
 const trustsEverybody =
   'must not contain every address: each caller could then choose its own address in X-Forwarded-For';
@@ -124,8 +125,9 @@ const tls = section(
 
 /** Where a daemon can be reached: commands read this part even if other settings are wrong. */
 export const endpoints = {
-  tcp: orFalse(address).prefault('127.0.0.1:8787').meta({
-    description: 'Address and port of the TCP listener; port 0 picks a free one.',
+  tcp: oneOrMoreOrFalse(address).prefault('127.0.0.1:8787').meta({
+    description:
+      'Address and port of the TCP listener; port 0 picks a free one. A list such as `["127.0.0.1:8787", "[::1]:8787"]` has a listener for each address. `listen.json` names the first one.',
   }),
   socket: orFalse(socketPath).meta({
     description:
@@ -213,23 +215,24 @@ export const listen = section(
       ),
     )
     .refine(
-      ({ tcp, allow_remote }) => tcp === null || allow_remote || isLoopback(tcp.host),
+      ({ tcp, allow_remote }) => allow_remote || tcp.every(({ host: each }) => isLoopback(each)),
       rule(
         ['tcp', 'allow_remote'],
         'is not a loopback address: set listen.allow_remote to true to be reached from other machines',
       ),
     )
     .refine(
-      (value) => value.tcp !== null || value.socket !== null || value.sockets.length > 0,
+      (value) => value.tcp.length > 0 || value.socket !== null || value.sockets.length > 0,
       rule(
         ['tcp', 'socket', 'sockets'],
         'has no listener: turn on listen.tcp, listen.socket or listen.sockets',
       ),
     )
     .refine(
-      (value) => value.tls === null || value.tcp !== null,
+      (value) => value.tls === null || value.tcp.length > 0,
       rule(['tls', 'tcp'], 'needs listen.tcp, which is switched off'),
     )
+    .refine(({ tcp }) => isDistinct(tcp.map(formatAddress)), rule(['tcp'], 'has the same address twice'))
     .refine(
       (value) => isDistinct([value.socket ?? '', ...value.sockets.map((each) => each.path)]),
       rule(['sockets', 'socket'], 'has the same path twice'),

@@ -103,7 +103,7 @@ async function examineIssuerOf(configuration: Configuration): Promise<readonly F
 async function examineListeners({ listen }: Configuration): Promise<Finding[]> {
   const groups = listen.sockets.flatMap(({ group }) => (group === null ? [] : [group]));
   return [
-    ...(listen.tcp === null ? [] : await examinePort(listen.tcp)),
+    ...(await Promise.all(listen.tcp.map(examinePort))).flat(),
     ...[...new Set(groups)].flatMap(examineGroup),
   ];
 }

@@ -80,7 +80,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   idempotency_key_in_use: 'The request was repeated before the first one was answered.',
   backup_running: 'Another backup is in progress, and only one is made at a time.',
   console_off:
-    'The console is served on listen.tcp only, if that is a loopback address and console.enabled is not false.',
+    'The console is served on listen.tcp only, if all its addresses are loopback addresses and console.enabled is not false.',
   backed_up_by_the_database:
     'The authority keeps its records in PostgreSQL (store.postgres), which several nodes may share. A node cannot restore the database for the others.',
   body_too_large:

@@ -104,9 +104,9 @@ async function chooseAddresses(issuer: string, { tcp }: SigningPlace): Promise<A
   if (url.protocol === 'https:')
     return { public: { address: proxiedAddress, isForProxy: true }, holder: null };
   const address = { host: hostOf(url), port: url.port === '' ? 80 : Number(url.port) };
-  const holder = await chooseAddress([address.port, ...(tcp === null ? [] : [tcp.port])]);
+  const holder = await chooseAddress([address.port, ...tcp.map(({ port }) => port)]);
   if (url.pathname !== '/') return { public: { address: proxiedAddress, isForProxy: true }, holder };
-  if (tcp?.port === address.port) return { public: null, holder };
+  if (tcp.some(({ port }) => port === address.port)) return { public: null, holder };
   return { public: { address: formatAddress(address), isForProxy: false }, holder };
 }
 

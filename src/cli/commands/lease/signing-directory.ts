@@ -14,7 +14,7 @@ export interface SigningPlace {
   readonly directory: string;
   readonly stateDir: string;
   /** `listen.tcp` of the issuer. */
-  readonly tcp: Address | null;
+  readonly tcp: readonly Address[];
   readonly ownership: Ownership;
 }
 

@@ -23,7 +23,13 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     status;
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
-    listening: [listeners.tcp, listeners.socket, ...listeners.sockets, listeners.public ?? null]
+    listening: [
+      listeners.tcp,
+      ...listeners.other_tcp,
+      listeners.socket,
+      ...listeners.sockets,
+      listeners.public ?? null,
+    ]
       .filter((address) => address !== null)
       .join(', '),
     removed:
