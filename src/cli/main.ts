@@ -10,6 +10,7 @@ try {
   // Node's path functions and yargs would throw.
   exitWith('the working directory was removed: change to another directory');
 }
+if (process.platform !== 'win32' && !process.execPath.startsWith('/')) process.execPath = findExecutable();
 // Some terminals, such as a serial console, report a width of 0.
 for (const stream of [process.stdout, process.stderr]) if (stream.columns === 0) stream.columns = 80;
 const { runProgram } = await import('./program.ts');
@@ -21,6 +22,15 @@ function exitWith(detail: string): never {
     process.argv.includes('--json') ? `${JSON.stringify(failure, null, 2)}\n` : `latchkey: ${detail}\n`,
   );
   process.exit(1);
+}
+
+/** The path of the running Node or executable. Without /proc, Node only knows the word that started it. */
+function findExecutable(): string {
+  const { resolve } = process.getBuiltinModule('node:path');
+  const { existsSync } = process.getBuiltinModule('node:fs');
+  const word = process.execPath;
+  const folders = word.includes('/') ? ['.'] : (process.env['PATH'] ?? '').split(':');
+  return folders.map((folder) => resolve(folder, word)).find((path) => existsSync(path)) ?? word;
 }
 
 /**

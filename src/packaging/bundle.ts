@@ -49,7 +49,7 @@ function bundleOptions(
     },
     // On a slow machine, the bundler would warn that plugins take long.
     checks: { bundlerTimings: false },
-    plugins: [builtinsOnUse, asciiOnly],
+    plugins: [builtinsOnUse, asciiOnly, ...(packages === 'included' ? [withoutFiles] : [])],
     output: { format: 'esm', comments: false, ...output },
   };
 }
@@ -83,6 +83,20 @@ const asciiOnly: Plugin = {
 function escapeUnicode(code: string): string {
   return code.replaceAll(/[^\0-\x7F]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
+
+/**
+ * Gives the modules of the executable, which has no files, a URL. Their own URL is the path of the executable: Node does
+ * not know that path without /proc, and `createRequire` throws. The URL is absolute on Linux and on Windows.
+ */
+const withoutFiles: Plugin = {
+  name: 'without-files',
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type === 'chunk')
+        file.code = file.code.replaceAll('import.meta.url', "'file:///C:/latchkey.js'");
+    }
+  },
+};
 
 function isPackage(id: string): boolean {
   return !/^(?:\.|\0|node:)/.test(id) && !isAbsolute(id);

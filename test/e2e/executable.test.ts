@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -16,6 +17,11 @@ const isEmulated = existsSync(emulator[0]) && existsSync(`${emulator[2]}/lib/lib
 const withoutEmulator = isEmulated ? '' : ' (skipped: qemu-user-static or the arm64 libraries are missing)';
 
 const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];
+
+/** Whether this user can hide /proc from a process. */
+const hasNamespaces =
+  spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/proc']).status === 0;
+const withoutNamespaces = hasNamespaces ? '' : ' (skipped: unshare --mount is not permitted)';
 
 describe.skipIf(!isBuildable)(
   'the single executable runs without Node and npm (built and tested on Linux)',
@@ -92,6 +98,27 @@ describe.skipIf(!isBuildable)(
       expect(await agent.ended).toBe(0);
       expect(agent.complaints).toBe('');
     });
+
+    test.skipIf(!hasNamespaces)(
+      `the executable runs on a system without /proc, called by its path or found in PATH${withoutNamespaces}`,
+      async () => {
+        await using home = temporaryDirectory();
+        const { program } = machine(home.path);
+        const run = (name: string, ...argv: string[]): Promise<Outcome> => {
+          const script = 'mount -t tmpfs tmpfs /proc && cd "$HOME" && PATH="$HOME" exec "$@"';
+          const command = ['unshare', '--mount', 'sh', '-c', script, 'sh', name] as const;
+          return runProcess(argv, { HOME: home.path }, command);
+        };
+        for (const name of ['latchkey', './latchkey', program]) {
+          const unit = await run(name, 'service', 'print');
+          expect([unit.code, unit.err]).toEqual([0, '']);
+          expect(unit.out).toContain(`\nExecStart=${program} serve\n`);
+        }
+        const { code, out, err } = await run('latchkey', 'demo');
+        expect([code, err]).toEqual([0, '']);
+        expect(out).toContain('Every step succeeded.');
+      },
+    );
 
     test('the service unit of the executable starts that executable', async () => {
       await using home = temporaryDirectory();
