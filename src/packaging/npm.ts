@@ -2,6 +2,9 @@
  * Builds `dist`, the content of the npm package: declarations by tsc, our own source in few files with the dependencies
  * outside, the launcher, and the manual page. `npm run build` and `npm pack` call this script.
  *
+ * `npm pack` adds the dependencies as they are in node_modules (`bundleDependencies` in package.json), so that users get
+ * the tested versions: npm reads no lock file of a tarball.
+ *
  * With one file for each source, `latchkey serve` would start 40 ms later.
  */
 import { execFileSync } from 'node:child_process';

@@ -53,8 +53,40 @@ test("the README's command packs and installs the npm package", () => {
   expect(readme).toContain(`\nnpm pack && npm install --global ./${basename(tarball)}`);
 });
 
-test('the npm package contains only its own files', () => {
-  const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n');
+/** The versions of the dependencies that are tested, by their paths in node_modules. */
+function testedVersions(): Map<string, string> {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, { version: string; dev?: boolean }>;
+  };
+  const needed = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
+  return new Map(needed.map(([path, { version }]) => [path, version]));
+}
+
+/** The versions of the packages in a folder, by their paths. */
+function versionsIn(folder: string): Map<string, string> {
+  const name = '{@*/*,[!@]*}/package.json';
+  // Some packages have further files with this name, which only set the type of modules.
+  const found = globSync([`node_modules/${name}`, `node_modules/**/node_modules/${name}`], { cwd: folder });
+  const versions = found.map((path) => {
+    const { version } = JSON.parse(readFileSync(join(folder, path), 'utf8')) as { version: string };
+    return [dirname(path), version] as const;
+  });
+  return new Map(versions);
+}
+
+test('an installation gets the versions of all dependencies that are tested', async () => {
+  expect(versionsIn(join(prefix, 'lib/node_modules/latchkey'))).toEqual(testedVersions());
+  const folder = join(place.path, 'other-program');
+  mkdirSync(folder);
+  // This program has its own version of a dependency.
+  writeFileSync(join(folder, 'package.json'), '{ "dependencies": { "lru-cache": "11.0.0" } }');
+  await npm(folder, 'install', tarball);
+  expect(versionsIn(join(folder, 'node_modules/latchkey'))).toEqual(testedVersions());
+});
+
+test('the npm package contains only its own files and its dependencies', () => {
+  const packed = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n');
+  const files = packed.filter((name) => !name.startsWith('package/node_modules/'));
   expect(files).toEqual(expect.arrayContaining(['package/dist/cli/launcher.js', 'package/dist/index.d.ts']));
   const kinds = files.filter(
     (name) =>
