@@ -73,6 +73,8 @@ export type LeaseRequest = {
   licenseKey: string;
   seq: number;
   challenge: string | null;
+  /** With a challenge: the activation of the last lease or notice of this device; null: none. */
+  activationId: string | null;
   /** Goes into the lease, as a proof that the lease is newer than the nonce. */
   nonce: string | null;
   deviceName: string | null;

@@ -253,7 +253,7 @@ export class Exchanges {
     issuer?: KnownSequence,
   ): Promise<HeldLease> {
     const { documents, writer, deviceName } = this.#parts;
-    const { licenseKey, productKey } = held;
+    const { licenseKey, productKey, activationId } = held;
     const { act, replaces = null, nonce = null, seq, challenge, uses } = next;
     const request: LeaseRequest = {
       act,
@@ -261,6 +261,7 @@ export class Exchanges {
       licenseKey,
       seq,
       challenge,
+      activationId: challenge === null ? null : activationId,
       nonce,
       deviceName: deviceName(),
       replaces,

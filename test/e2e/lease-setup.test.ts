@@ -56,6 +56,7 @@ async function startIssuer(directory: string) {
         nonce: null,
         deviceName: null,
         replaces: null,
+        activationId: null,
         uses: { recorded: 0, returned: 0 },
       };
       const claims = serializeRequest(request, issuer, `aaaaaaaaaaaaaaaaaaaa${seq}`);

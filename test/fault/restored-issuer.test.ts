@@ -18,8 +18,11 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const key = 'ABCDE-FGHJK-LMNPQ-RSTUV';
 const dropUnsent = '--drop-unsent';
 
-/** An authority, an agent in front of it that signs leases, and a device that has a lease. */
-async function openShop(stack: AsyncDisposableStack) {
+/**
+ * An authority, an agent in front of it that signs leases, and a device that has a lease. `backsUpFirst`: the issuer is backed
+ * up before it knows the device.
+ */
+async function openShop(stack: AsyncDisposableStack, backsUpFirst = false) {
   const directory = (): string => stack.use(temporaryDirectory()).path;
   const authority = stack.use(new AuthorityProcess(directory(), await freePort(), {}));
   await authority.start();
@@ -50,14 +53,17 @@ async function openShop(stack: AsyncDisposableStack) {
     const response = await fetch(`${device.tcp}/api/v2/license/usage`, { method: 'PUT', body });
     expect(response.status).toBe(200);
   };
-  await eventually(async () => (await verify()) === 'enabled');
   const backup = join(directory(), 'backup.db');
+  const backUp = async (): Promise<void> =>
+    expect((await operate(issuer.directory, 'backup', backup)).code).toBe(0);
+  if (backsUpFirst) await backUp();
+  await eventually(async () => (await verify()) === 'enabled');
   return {
     authority,
     issuer,
     verify,
     use,
-    backUp: async () => expect((await operate(issuer.directory, 'backup', backup)).code).toBe(0),
+    backUp,
     async restore() {
       await issuer.kill();
       expect((await operate(issuer.directory, 'restore', backup, dropUnsent)).code).toBe(0);
@@ -93,6 +99,18 @@ test.each(['before', 'after'] as const)(
     expect(await shop.uses()).toBe(6);
   },
 );
+
+test('uses of a device that a restored issuer does not know count once', { timeout: 240_000 }, async () => {
+  await using stack = new AsyncDisposableStack();
+  const shop = await openShop(stack, true);
+  for (let use = 0; use < 3; use += 1) await shop.use();
+  await eventually(async () => (await shop.uses()) === 3);
+  await shop.restore();
+  await shop.use();
+  await eventually(async () => (await shop.uses()) >= 4);
+  await pause(1_500);
+  expect(await shop.uses()).toBe(4);
+});
 
 test(
   'a restored issuer signs no lease for a license that it had seen refunded, while its store is away',

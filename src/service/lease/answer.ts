@@ -4,6 +4,7 @@ import {
   type Activation,
   type Lease,
   type LeaseAnswer,
+  type LeaseRequest,
   type LeaseTerms,
   type SignedRequest,
   type UseTotals,
@@ -107,12 +108,14 @@ export async function answerRequest(
     });
   }
   if (growth === null) return failWith('lease_request_invalid', invalidTotals);
-  const known = stored ?? newActivation(issued, command.signedRequest, { isContinued, context });
+  const isForgotten = isContinued && (await mayBeForgotten(tables, license.licenseKey));
+  const activationId = isForgotten ? await formerIdIn(tables, request) : null;
+  const known =
+    stored ?? newActivation(issued, command.signedRequest, { isContinued, activationId, context });
   const before = isContinued ? noteChallenge(known, { termMs: terms.termMs, now: context.now }) : known;
   // A restored store believes such a device once, so that a stranger cannot change the count without limit.
   const isFirstChallenge = isContinued && known.challengedAt.length === 0;
-  const hadLease =
-    known.expiresAt > 0 || (isFirstChallenge && (await mayBeForgotten(tables, license.licenseKey)));
+  const hadLease = known.expiresAt > 0 || (isFirstChallenge && isForgotten);
   const { activations, events } = tables;
   const carrying = { activations, events, issued, command, context, before, isContinued, hadLease };
   return await carryOut(carrying, growth);
@@ -134,6 +137,15 @@ async function mayBeForgotten(tables: Tables, licenseKey: string): Promise<boole
   return (
     (await hasLostHistory(tables)) && (await tables.activations.count({ licenseKey })) < maxEndedActivations
   );
+}
+
+/**
+ * The id that the device has from a forgotten activation: with that id, the upstream knows its uses again, and programs know
+ * that a notice is about this device. Null: it names none, or the id is that of another device.
+ */
+async function formerIdIn({ activations }: Tables, { activationId }: LeaseRequest): Promise<string | null> {
+  if (activationId === null || !/^[\w-]+$/.test(activationId)) return null;
+  return (await activations.get(activationId)) === null ? activationId : null;
 }
 
 const invalidTotals =
@@ -161,17 +173,21 @@ function repeat(
 
 /**
  * The activation of a device that is unknown here. If the device continues a history, this store was restored from an
- * earlier backup: then the device may renew if a seat is free.
+ * earlier backup: then the device may renew if a seat is free. `activationId`: null for another id.
  */
 function newActivation(
   { license }: IssuedLicense,
   { request, device, digest }: SignedRequest,
-  { isContinued, context }: { isContinued: boolean; context: Context },
+  {
+    isContinued,
+    activationId,
+    context,
+  }: { isContinued: boolean; activationId: string | null; context: Context },
 ): Activation {
   const { now, random } = context;
   const problem: Problem = { code: 'lease_not_found', detail: 'There was no request.' };
   return {
-    activationId: random.uuid(now),
+    activationId: activationId ?? random.uuid(now),
     licenseKey: license.licenseKey,
     productKey: request.productKey,
     device,

@@ -127,7 +127,9 @@ export class HolderModel {
     const { last, challenge } = known;
     this.#update(continuedTotals(held, known));
     const { act, replaces } = request.request;
-    this.#sign({ act, replaces, seq: last + 1, challenge, uses: totalsToSend(this.held) });
+    const { activationId } = held;
+    const uses = totalsToSend(this.held);
+    this.#sign({ act, replaces, seq: last + 1, challenge, activationId, uses });
   }
 
   #sign(request: Partial<LeaseRequest> & Pick<LeaseRequest, 'act' | 'seq' | 'uses'>): SignedRequest {

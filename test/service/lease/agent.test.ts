@@ -58,6 +58,10 @@ class IssuingAgent extends AgentHarness {
     await this.answer(await this.send('counter'), this.says(uses));
   }
 
+  idsOfUses(): string[] {
+    return this.store.operations.queue(key, 'counter').map(({ id }) => id);
+  }
+
   contents(): unknown {
     const { store } = this;
     return {
@@ -259,6 +263,50 @@ describe('an agent that is restored from a backup', () => {
     holder.use({ recorded: 1, returned: 0 });
     while (holder.hasSomethingToSay) await exchange();
     expect(agent.local).toMatchObject({ uses: 11, pending: 1 });
+  });
+});
+
+describe('an agent that is restored from a backup of before a device was activated', () => {
+  const reported = async (isForgotten: boolean) => {
+    await using agent = await new IssuingAgent().open();
+    // The ids of the harness are numbers: the next agent gives the device another one.
+    for (const each of ['b', 'c', 'd']) await agent.device(each).lease();
+    const holder = new HolderModel('a', key);
+    const exchange = async (): Promise<void> => {
+      const request = holder.request({ isAsked: true, replaces: null, now: agent.now });
+      if (request !== null) holder.receive(request, await agent.issue(request));
+    };
+    await exchange();
+    holder.use({ recorded: 2, returned: 1 });
+    await exchange();
+    const before = { ids: agent.idsOfUses(), activationId: holder.held.activationId };
+    await using restored = await new IssuingAgent().open();
+    if (isForgotten) valueOf(await restored.writer.write('restore', {}));
+    await restored.restart();
+    restored.pass(hour);
+    await restored.read(restored.says(6));
+    const ask = async (): Promise<void> => {
+      const request = holder.request({ isAsked: true, replaces: null, now: restored.now });
+      if (request !== null) holder.receive(request, await restored.issue(request));
+    };
+    holder.use({ recorded: 1, returned: 0 });
+    for (let step = 0; step < 5 && holder.hasSomethingToSay; step += 1) await ask();
+    return { before, after: restored.idsOfUses(), activationId: holder.held.activationId };
+  };
+
+  it('gives each use the id of before, so that a Latchkey counts the use once', async () => {
+    const { before, after, activationId } = await reported(true);
+    expect(before.ids).toHaveLength(3);
+    expect(after).toHaveLength(4);
+    expect(after).toEqual(expect.arrayContaining(before.ids));
+    expect(activationId).toBe(before.activationId);
+  });
+
+  it('another issuer gives a device an activation of its own, and its uses other ids', async () => {
+    const { before, after, activationId } = await reported(false);
+    expect(after).toHaveLength(1);
+    expect(before.ids).not.toContain(after[0]);
+    expect(activationId).not.toBe(before.activationId);
   });
 });
 

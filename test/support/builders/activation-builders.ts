@@ -25,6 +25,7 @@ export function buildRequest(changes: Partial<LeaseRequest> = {}): LeaseRequest 
     nonce: null,
     deviceName: 'studio',
     replaces: null,
+    activationId: null,
     uses: { recorded: 0, returned: 0 },
     ...changes,
   };

@@ -63,6 +63,8 @@ export function documentClaims(device: KeyPair, signing: KeyPair): DocumentClaim
       product_key: 'RGsF',
       license_key: '85DB562A-C11D4B06-A2335A6B-8C079166',
       seq: 2,
+      challenge: 'CCCCCCCCCCCCCCCC',
+      activation_id: 'act_01',
       nonce: 'AAAAAAAAAAAAAAAAAAAAAA',
       device_name: 'Zoë’s laptop "1" \\ 2',
       uses: { recorded: 5, returned: 1 },

@@ -76,6 +76,7 @@ function deviceUse(
       nonce: null,
       deviceName: name,
       replaces: null,
+      activationId: null,
       uses: noUses,
     };
     const signedRequest = { request, device, digest: hash('sha256', `${device} ${seq}`) };
