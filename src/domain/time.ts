@@ -55,10 +55,10 @@ type Dispute = { offset: number; count: number; since: number; last: number };
 export type TimeMark = { at: number; isConfirmed: boolean; claimedMs?: number; undatedMs?: number };
 
 /**
- * A correction of stored dates after the time went back: those after `after` (epoch ms; null: all) lie `byMs` earlier, so
- * that no license seems to be confirmed in the future.
+ * A correction of stored dates after the time was corrected: those after `after` (epoch ms; null: all), and not after
+ * `until` (absent: all), lie `byMs` earlier, or later if `byMs` is negative.
  */
-export type DateShift = { after: number | null; byMs: number };
+export type DateShift = { after: number | null; until?: number; byMs: number };
 
 /** The time after a date of the upstream or a look at the wall clock, and the stored dates that go back with it. */
 export type CorrectedTime = { state: TimeState; shifts: readonly DateShift[] };
@@ -112,6 +112,26 @@ export function advanceTime(keeping: TimeState, { wall, monotonic }: ClockReadin
     jumpedMs: base - reached > toleranceMs ? Math.max(keeping.jumpedMs, base - reached) : keeping.jumpedMs,
     upstream: keeping.upstream === null ? null : keeping.upstream + passed,
   };
+}
+
+/**
+ * Moves on to the present, like `advanceTime`. If the wall clock was behind, and now shows what the upstream's dates have
+ * said, then these dates were right: what was dated since the first of them is dated later by the same span. Every age
+ * stays.
+ */
+export function followWall(keeping: TimeState, reading: ClockReading): CorrectedTime {
+  const kept = advanceTime(keeping, reading);
+  const { dispute } = keeping;
+  const { wall, monotonic } = reading;
+  const reached = keeping.base + monotonic - keeping.takenAt;
+  const isRight =
+    dispute !== null && Math.abs(dispute.offset + monotonic - wall) <= toleranceMs && keeping.aheadMs === 0;
+  if (!isRight || wall - reached <= toleranceMs || keeping.claimed !== null)
+    return { state: kept, shifts: [] };
+  const state = { ...kept, base: wall, unverified: null, dispute: null, jumpedMs: 0 };
+  const since = Math.floor(reached - (monotonic - dispute.since)) - 1;
+  // What is stored before this correction may be dated by the new time.
+  return { state, shifts: [{ ...shift(since, reached - wall), until: Math.ceil(reached) }] };
 }
 
 /** The time for verdicts, as of the last `advanceTime`. */

@@ -125,6 +125,23 @@ test('Corrections of stored dates are whole ms, although the clocks of the machi
   }
 });
 
+test('A clock that was behind, and is set to what the store says, dates later what was dated meanwhile.', async () => {
+  const behindMs = 20 * 86_400_000;
+  const machine = { ...start };
+  const clock = clockOf(machine);
+  clock.hear(start.wall + behindMs);
+  machine.wall += behindMs + 5_000;
+  machine.monotonic += 5_000;
+  expect(clock.now()).toBe(start.wall + behindMs + 5_000);
+  expect(clock.checkWall()).toBe(true);
+  await clock.record((mark, shifts) => {
+    expect(mark.at).toBe(machine.wall);
+    expect(shifts).toEqual([{ after: start.wall - 1, until: start.wall + 5_000, byMs: -behindMs }]);
+    return Promise.resolve();
+  });
+  expect(clock.checkWall()).toBe(false);
+});
+
 test('Corrections of stored dates that could not be recorded are recorded later.', async () => {
   const machine = { ...start };
   const clock = clockOf(machine, { at: start.wall + 3_600_000, isConfirmed: true });

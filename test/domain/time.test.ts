@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   acceptTime,
   checkWall,
+  followWall,
   confirmedTimeOf,
   isSuspect,
   advanceTime,
@@ -323,6 +324,32 @@ describe('a Date that nobody has signed', () => {
     const { state, shifts } = hearDate(restarted, noon + minute, after(minute));
     expect([timeOf(state), isSuspect(state, after(minute))]).toEqual([noon + minute, false]);
     expect(shifts).toEqual([{ after: null, byMs: 2 * day }]);
+  });
+});
+
+describe('a wall clock that was behind, and then shows what the dates of the store have said', () => {
+  const behind = startTimeState(null, after(0));
+  const disputed = hearDate(behind, noon + 20 * day + 2 * minute, after(2 * minute)).state;
+
+  it.each([20 * day, 40 * day])('dates later what was dated since the first of them (%d ms)', (by) => {
+    const said = hearDate(behind, noon + by + 2 * minute, after(2 * minute)).state;
+    const { state, shifts } = followWall(said, after(5 * minute, by));
+    expect([timeOf(state), state.base]).toEqual([noon + by + 5 * minute, noon + by + 5 * minute]);
+    expect(isSuspect(state, after(5 * minute, by))).toBe(false);
+    expect(shifts).toEqual([{ after: noon + 2 * minute - 1, until: noon + 5 * minute, byMs: -by }]);
+    expect(followWall(state, after(6 * minute, by)).shifts).toEqual([]);
+  });
+
+  it.each([
+    ['another time', 10 * day],
+    ['a time before the one that was reached', -20 * day],
+  ])('dates nothing later if the wall clock shows %s', (_, turned) => {
+    expect(followWall(disputed, after(5 * minute, turned)).shifts).toEqual([]);
+  });
+
+  it('dates nothing later after a restart, which forgets the dates', () => {
+    const next = startTimeState(markOf(disputed), after(3 * minute));
+    expect(followWall(next, after(5 * minute, 20 * day)).shifts).toEqual([]);
   });
 });
 

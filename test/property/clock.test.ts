@@ -2,8 +2,8 @@ import { array, assert, constantFrom, integer, nat, oneof, option, property, rec
 import { describe, expect, it } from 'vitest';
 import {
   acceptTime,
-  advanceTime,
   checkWall,
+  followWall,
   hearDate,
   isSuspect,
   learnDate,
@@ -84,7 +84,7 @@ class Machine {
     if (input.input === 'restart') {
       this.#reading = { ...this.#reading, monotonic: 0 };
       this.keeping = startTimeState(markOf(this.keeping), this.#reading);
-    } else this.keeping = advanceTime(this.keeping, this.#reading);
+    } else this.#correct(followWall(this.keeping, this.#reading));
   }
 
   learn(date: number): void {
@@ -93,8 +93,8 @@ class Machine {
 
   #correct({ state, shifts }: CorrectedTime): void {
     this.keeping = state;
-    for (const { after, byMs } of shifts)
-      if (after === null || this.confirmedAt > after) this.confirmedAt -= byMs;
+    for (const { after, until = Infinity, byMs } of shifts)
+      if (this.confirmedAt > (after ?? -Infinity) && this.confirmedAt <= until) this.confirmedAt -= byMs;
   }
 
   turnTo(wall: number): void {
@@ -227,6 +227,8 @@ describe('the dates of the store, which nobody signs', () => {
     assert(
       property(array(oneof(pass, restart, response, turn(26 * day)), { maxLength: 40 }), (all) => {
         const [machine, undated] = [new Machine(), new Machine()];
+        // The responses come after the one that has confirmed the key.
+        for (const each of [machine, undated]) each.suffer({ input: 'pass', ms: 2 });
         for (const input of all) {
           if (input.input === 'response') machine.hear(input);
           else for (const each of [machine, undated]) each.suffer(input);

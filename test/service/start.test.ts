@@ -207,6 +207,11 @@ describe('the stored time', () => {
     expect(await storedTime(agent.store)).toEqual(mark);
     await agent.writer.write('correctDates', { mark, shifts: [{ after: null, byMs: day }] });
     expect(dates()).toEqual(Array.from({ length: 3 }, () => confirmedAt - day));
+    // The time was behind: what is dated by the new time already stays.
+    const shifts = [{ after: confirmedAt - day - 1, until: confirmedAt - day, byMs: -2 * day }];
+    await agent.writer.write('correctDates', { mark, shifts });
+    await agent.writer.write('correctDates', { mark, shifts });
+    expect(dates()).toEqual(Array.from({ length: 3 }, () => confirmedAt + day));
   });
 
   it.each([

@@ -8,7 +8,7 @@ import {
   confirmedTimeOf,
   hearDate,
   isSuspect,
-  advanceTime,
+  followWall,
   learnDate,
   markOf,
   removalTime,
@@ -55,7 +55,7 @@ export class PersistentClock implements Clock {
   }
 
   now(): number {
-    this.#state = advanceTime(this.#state, this.#source.read());
+    this.#correct(followWall(this.#state, this.#source.read()));
     return Math.round(timeOf(this.#state));
   }
 
@@ -110,6 +110,7 @@ export class PersistentClock implements Clock {
 
   /** Looks whether the wall clock is right again. Returns true if the store must record it. */
   checkWall(): boolean {
+    this.now();
     this.#correct(checkWall(this.#state, this.#source.read()));
     return this.#shifts.length > 0;
   }

@@ -98,11 +98,11 @@ export function questionCoupons({ mirror, settings }: Transaction): void {
   if ((settings.get(mirroredAt) ?? '') !== '') settings.set(mirroredAt, String(unconfirmed));
 }
 
-/** The dates of the coupons go back with the time. */
+/** The dates of the coupons are corrected with the time. */
 export function shiftMirroredDates({ mirror, settings }: Transaction, shift: DateShift): void {
   mirror.shiftDates(shift);
   const at = Number(settings.get(mirroredAt) || 0);
-  if (at > (shift.after ?? 0)) settings.set(mirroredAt, String(at - shift.byMs));
+  if (at > (shift.after ?? 0) && at <= (shift.until ?? at)) settings.set(mirroredAt, String(at - shift.byMs));
 }
 
 /** If the former instance had another code under this id, this is another coupon. */

@@ -212,7 +212,8 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
      WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`);
   const [shiftConfirmed, shiftAsked] = (['confirmed_at', 'requested_at'] as const).map((column) =>
     prepare.change(
-      `UPDATE license_snapshot SET ${column} = ${column} - :byMs WHERE :after IS NULL OR ${column} > :after`,
+      `UPDATE license_snapshot SET ${column} = ${column} - :byMs
+       WHERE (:after IS NULL OR ${column} > :after) AND (:until IS NULL OR ${column} <= :until)`,
     ),
   );
   const follow = prepare.change('UPDATE license_snapshot SET followed = 1 WHERE license_key = :licenseKey');
@@ -241,8 +242,8 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
     restartWaits: (at) => restartWaits({ at }),
     shiftWaits: (byMs) => shiftWaits({ byMs }),
     shiftDates(shift) {
-      shiftConfirmed?.(shift);
-      shiftAsked?.(shift);
+      shiftConfirmed?.({ until: null, ...shift });
+      shiftAsked?.({ until: null, ...shift });
     },
   };
 }

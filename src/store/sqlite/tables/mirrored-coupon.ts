@@ -60,10 +60,10 @@ export function mirrorTable(prepare: Prepare): MirrorTable {
   );
   // A date of 0 says that the upstream must be asked first.
   const shiftDates = prepare.change(`UPDATE mirrored_coupon SET confirmed_at = max(0, confirmed_at - :byMs)
-     WHERE confirmed_at > coalesce(:after, 0)`);
+     WHERE confirmed_at > coalesce(:after, 0) AND (:until IS NULL OR confirmed_at <= :until)`);
   return {
     ...mirrorReads(prepare),
-    shiftDates: (shift) => void shiftDates(shift),
+    shiftDates: (shift) => void shiftDates({ until: null, ...shift }),
     put({ coupon, confirmedAt }) {
       const { id, code } = coupon;
       put({ id, foldedCode: foldCouponCode(code), ...termsColumns(coupon), confirmedAt });

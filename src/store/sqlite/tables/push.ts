@@ -91,11 +91,12 @@ export function followTable(prepare: Prepare): FollowTable {
        confirmed_at = excluded.confirmed_at`);
   const removeAll = prepare.change('DELETE FROM follow');
   const shiftDates = prepare.change(
-    'UPDATE follow SET confirmed_at = max(0, confirmed_at - :byMs) WHERE :after IS NULL OR confirmed_at > :after',
+    `UPDATE follow SET confirmed_at = max(0, confirmed_at - :byMs)
+     WHERE (:after IS NULL OR confirmed_at > :after) AND (:until IS NULL OR confirmed_at <= :until)`,
   );
   return {
     ...followReads(prepare),
-    shiftDates: (shift) => void shiftDates(shift),
+    shiftDates: (shift) => void shiftDates({ until: null, ...shift }),
     put: (productId, state) => void put({ productId, ...state }),
     removeAll: () => void removeAll({}),
   };
