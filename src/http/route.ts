@@ -121,6 +121,8 @@ type RouteFacts = {
   staysOpen?(query: RawParameters): boolean;
   /** A repetition under the same idempotency key is executed again. */
   repeats?: boolean;
+  /** The body is read while it is sent, so the request waits until the earlier responses of its connection are sent. */
+  isStreamed?: boolean;
   /** The schema of the response body by status; null: no body. */
   answers: Readonly<Record<number, z.ZodType | null>>;
 };

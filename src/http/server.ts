@@ -15,6 +15,7 @@ import {
   type UnknownRoute,
 } from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
+import { turnOf } from './entry/server-response.ts';
 import { maxDocumentBytes } from '../wire/lease.ts';
 import { quietLog } from './entry/quiet-log.ts';
 import { readDocuments, receiveEvents } from './entry/raw-body.ts';
@@ -154,6 +155,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const { app, settings, routes, connections } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => admit(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    if (route.isStreamed === true) await turnOf(reply.raw);
     // This function does not keep what was read, and the body is not needed again: thousands of requests may wait.
     const result = await readRequest(route, { app, settings, routes, connections }, reply).then((read) => {
       request.body = undefined;

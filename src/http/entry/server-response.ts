@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type * as Http from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
@@ -38,6 +39,11 @@ export class UnsentResponses {
     for (const each of this.#waiting) if (each.req.socket === socket) this.#waiting.delete(each);
     socket.destroy();
   }
+}
+
+/** Resolves when the earlier responses of the connection are sent. Stays pending if the connection ends before. */
+export async function turnOf(response: ServerResponse): Promise<void> {
+  if (response.socket === null) await once(response, 'socket');
 }
 
 type Written = Required<[chunk?: unknown, encoding?: BufferEncoding, callback?: () => void]>;

@@ -1,12 +1,23 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
+import type { ExportPage } from '../../../src/wire/bulk/export.ts';
 import { adminToken, limits, silentMetrics } from '../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { CallerConnection } from '../../support/network/caller-connection.ts';
 
 const listeners = ['tcp', 'tls', 'socket'] as const;
 const mebibyte = 1024 ** 2;
-const readMetrics = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
+const readExport = requestOf('/admin/v1/licenses/export');
+const readMetrics = requestOf('/metrics');
+
+function requestOf(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
+}
+
+/** The same request as the last of its connection. */
+function lastOf(request: string): string {
+  return request.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+}
 
 /** Serves metrics of a given length; `made` is how many such responses were built. */
 async function serveMetrics(bytes: number): Promise<Served & { made: () => number }> {
@@ -59,8 +70,10 @@ test.each(listeners)(
   'if a caller sends 99 requests at once (%s), further requests are handled only as it reads its responses',
   async (kind) => {
     await using served = await serveMetrics(6 * mebibyte);
-    const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
-    const caller = await UnreadCaller.send(served.listeners[kind], readMetrics.repeat(98) + last);
+    const caller = await UnreadCaller.send(
+      served.listeners[kind],
+      readMetrics.repeat(98) + lastOf(readMetrics),
+    );
     // When another caller has been answered, the server has finished what it had begun.
     const other = await CallerConnection.open(served.listeners[kind]);
     expect(await other.ask(readMetrics.replace('/metrics', '/statusz'))).toContain(' 200 ');
@@ -73,10 +86,33 @@ test.each(listeners)(
   'a caller that sends 99 requests at once (%s) and reads gets all 99 responses',
   async (kind) => {
     await using served = await serveMetrics(mebibyte);
-    const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
-    const caller = await UnreadCaller.send(served.listeners[kind], readMetrics.repeat(98) + last);
+    const caller = await UnreadCaller.send(
+      served.listeners[kind],
+      readMetrics.repeat(98) + lastOf(readMetrics),
+    );
     expect(await caller.readAll()).toBeGreaterThan(99 * mebibyte);
     expect(served.made()).toBe(99);
+  },
+);
+
+test.each(listeners)(
+  'if a caller sends 20 exports at once (%s), each export is read only after the export before it was sent',
+  async (kind) => {
+    let pages = 0;
+    const exportPage = async (): Promise<ExportPage> => {
+      pages += 1;
+      return { csv: 'a'.repeat(6 * mebibyte), last: null };
+    };
+    await using served = await serveApp({ exportPage });
+    const caller = await UnreadCaller.send(
+      served.listeners[kind],
+      readExport.repeat(19) + lastOf(readExport),
+    );
+    const other = await CallerConnection.open(served.listeners[kind]);
+    expect(await other.ask(readMetrics.replace('/metrics', '/statusz'))).toContain(' 200 ');
+    expect(pages).toBe(1);
+    expect(await caller.readAll()).toBeGreaterThan(20 * 6 * mebibyte);
+    expect(pages).toBe(20);
   },
 );
 
@@ -98,7 +134,6 @@ test.each(process.platform === 'win32' ? ['socket' as const] : listeners)(
 
 test('a single response of more than 64 MiB is sent completely', async () => {
   await using served = await serveMetrics(80 * mebibyte);
-  const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
-  const caller = await UnreadCaller.send(served.listeners.tcp, last);
+  const caller = await UnreadCaller.send(served.listeners.tcp, lastOf(readMetrics));
   expect(await caller.readAll()).toBeGreaterThan(80 * mebibyte);
 });
