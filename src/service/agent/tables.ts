@@ -66,6 +66,8 @@ export interface SnapshotReads {
   /** Followed license keys of a product that neither callers nor agents below ask for any longer. */
   toUnfollow(productId: string, limit: number): string[];
   isFollowed(licenseKey: string): boolean;
+  /** When the upstream last confirmed any license (epoch ms); 0: never. */
+  lastConfirmedAt(): number;
   followedCount(productId: string): number;
   /** Snapshots whose refresh is due, longest due first. */
   toRefresh(now: number, limit: number): LicenseSnapshot[];

@@ -1,5 +1,5 @@
 import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
-import type { AuthorityReader, AuthorityTransaction, Reader } from '../tables.ts';
+import type { AuthorityReader, AuthorityTransaction, Reader, Transaction } from '../tables.ts';
 
 /*
  * A store that was restored or copied may lack what happened after the backup. Devices still know what they have reported,
@@ -13,6 +13,15 @@ type Loss = { run: number; at: number };
 
 export async function noteLostHistory({ settings }: AuthorityTransaction, loss: Loss): Promise<void> {
   await settings.set(setting, JSON.stringify(loss));
+}
+
+/**
+ * The same, at an agent. The clock of a store goes on from a time that was stored up to a minute before the last
+ * confirmation, so the confirmations of before could look newer than the loss.
+ */
+export async function noteLostConfirmations(transaction: Transaction, { run, at }: Loss): Promise<void> {
+  const last = transaction.snapshots.lastConfirmedAt();
+  await noteLostHistory(transaction, { run, at: Math.max(at, last + 1) });
 }
 
 /** Whether the store was ever restored or copied. */

@@ -15,7 +15,7 @@ import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
 import { beginEpoch } from '../sync/epoch.ts';
 import { countStart, currentRun } from './current-run.ts';
-import { noteLostHistory } from './lost-history.ts';
+import { noteLostConfirmations, noteLostHistory } from './lost-history.ts';
 import { newSecret } from '../access/credential.ts';
 
 type StartStore = {
@@ -85,7 +85,7 @@ export async function startAgent(
   if (isCopy) {
     questionChanges(transaction);
     transaction.activations.forgetRequests();
-    await noteLostHistory(transaction, { run: currentRun(transaction), at: context.now });
+    await noteLostConfirmations(transaction, { run: currentRun(transaction), at: context.now });
   }
   const reached = resumeWaits(transaction, context.monotonic);
   makeInFlightUncertain(transaction, command, context);
@@ -158,7 +158,7 @@ export async function restore(
   await beginEpoch(transaction, random, { isNew: true });
   questionChanges(transaction);
   if (roleOf(transaction) === 'agent') transaction.activations.forgetRequests();
-  await noteLostHistory(transaction, { run: currentRun(transaction) + 1, at: now });
+  await noteLostConfirmations(transaction, { run: currentRun(transaction) + 1, at: now });
   return done({ instance, unfinished: transaction.operations.unfinished() });
 }
 

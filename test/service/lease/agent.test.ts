@@ -266,6 +266,21 @@ describe('an agent that is restored from a backup', () => {
   });
 });
 
+it.each([
+  ['right', 0],
+  ['half a minute slow, as it may be on another machine', -30_000],
+])('a restored agent signs nothing before its upstream has spoken, if its clock is %s', async (_, ahead) => {
+  await using agent = await new IssuingAgent().open();
+  const device = agent.device('a');
+  agent.now += ahead;
+  valueOf(await agent.writer.write('restore', {}));
+  await agent.restart();
+  expect(refusalOf(await device.ask('take'))).toBe('upstream_unreachable');
+  agent.pass(hour);
+  await agent.read(agent.says(5));
+  expect(saidIn(await device.ask('take'))).toBe('lease');
+});
+
 describe('an agent that is restored from a backup of before a device was activated', () => {
   const reported = async (isForgotten: boolean) => {
     await using agent = await new IssuingAgent().open();

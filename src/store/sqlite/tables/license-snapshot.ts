@@ -70,6 +70,7 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
      WHERE product_key = ? AND followed = 1 AND refresh_at IS NULL
        AND NOT EXISTS (SELECT 1 FROM sync_follow WHERE sync_follow.license_key = license_snapshot.license_key)
      LIMIT ?`).all,
+    lastConfirmedAt: prepare.count(`SELECT coalesce(max(${confirmedAt}), 0) AS count FROM license_snapshot`),
     followedCount: prepare.count(
       'SELECT count(*) AS count FROM license_snapshot WHERE product_key = ? AND followed = 1',
     ),
