@@ -50,6 +50,7 @@ test.for(['license', 'purchase', 'coupon'])(
       imported: 0,
       unchanged: 0,
       without_key: 0,
+      renewals: 0,
       end_later: 0,
       ignored: [],
       rejected: [],

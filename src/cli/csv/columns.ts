@@ -23,8 +23,8 @@ interface Source {
   readonly theirs: string;
   /** Null: a cell is taken as it is. */
   readonly reader: CellReader | null;
-  /** A column of the file: if it is 1, this source is not read. */
-  readonly unless?: string | undefined;
+  /** Columns of the file: if one of them is 1, this source is not read. */
+  readonly unless: readonly string[];
 }
 
 /** Turns the rows of one file into rows of an import, as the options say. */
@@ -38,8 +38,18 @@ export class ColumnMapping {
   ignored: readonly string[] = [];
   /** How many rows of a profile have no license key and are left out. */
   withoutKey = 0;
+  /** How many rows of a profile renew a key of another row and are left out. */
+  renewals = 0;
   /** How many keys have an end date in the future. */
   endLater = 0;
+  /** The names of the column of a profile that says whether a key is valid, if the file lacks that column. */
+  #missingState: readonly string[] = [];
+  /** The column of the file that is 1 in rows that renew a key. */
+  #renewalColumn: string | undefined;
+  /** The first renewal of each key. */
+  readonly #renewed = new Map<string, CsvRow>();
+  /** The keys of all other rows, if the file has renewals. */
+  readonly #sold = new Set<string>();
 
   /** Throws a `UsageError` for a wrong option. */
   constructor({ required, optional }: Columns, options: ColumnOptions) {
@@ -61,16 +71,18 @@ export class ColumnMapping {
   toColumns(header: readonly string[]): readonly string[] {
     const fault = separatorFault(header);
     if (fault !== null) throw new CsvUnreadable(fault);
-    const dismissed = this.#dismissedIn(header);
+    const named = this.#namedIn(header);
     const mapped = this.#mapped.map(([ours, theirs]) => this.#mappedSource(header, ours, theirs));
-    const sources = [...mapped, ...this.#profileSources(header, mapped)];
+    const sources = [...mapped, ...this.#profileSources(header, mapped, named)];
+    const dismissed = new Set([...named, ...this.#dismissedIn(header)]);
     const isTaken = (name: string): boolean =>
       dismissed.has(name) || sources.some(({ ours, theirs }) => name === ours || name === theirs);
     const native = header.filter((name) => this.#known.includes(name) && !isTaken(name));
-    this.#sources = [...sources, ...native.map((name) => ({ ours: name, theirs: name, reader: null }))];
-    const read = new Set(this.#sources.flatMap(({ theirs, unless }) => [theirs, unless]));
+    this.#sources = [...sources, ...native.map((name) => plainSource(name, name))];
+    const read = new Set(this.#sources.flatMap(({ theirs, unless }) => [theirs, ...unless]));
     this.ignored = header.filter((name) => name !== '' && !read.has(name));
     this.#rejectMissing(header);
+    if (this.#missingState.length > 0) rejectWithoutState(this.#missingState);
     this.#rejectMiswritten();
     rejectStates(this.ignored.filter((name) => looksLikeState(name) && !dismissed.has(name)));
     return header.map((name) => (read.has(name) ? name : ''));
@@ -84,15 +96,36 @@ export class ColumnMapping {
       this.withoutKey += 1;
       return null;
     }
+    const converted = this.#convertCells(row);
+    if (this.#renewalColumn === undefined) return converted;
+    const licenseKey = (row.cells[keyColumn] ?? '').trim();
+    if (row.cells[this.#renewalColumn] !== '1') {
+      this.#sold.add(licenseKey);
+      return converted;
+    }
+    this.renewals += 1;
+    if (!this.#renewed.has(licenseKey)) this.#renewed.set(licenseKey, converted);
+    return null;
+  }
+
+  /** The first renewals of keys that no other row of the file has. To be called after the last row. */
+  takeRenewals(): readonly CsvRow[] {
+    const rows = [...this.#renewed].filter(([key]) => !this.#sold.has(key)).map(([, row]) => row);
+    this.renewals -= rows.length;
+    return rows;
+  }
+
+  #convertCells(row: Extract<CsvRow, { cells: unknown }>): CsvRow {
     const cells: Record<string, string> = {};
     for (const { ours, theirs, reader, unless } of this.#sources) {
-      if (unless !== undefined && row.cells[unless] === '1') continue;
+      if (unless.some((name) => row.cells[name] === '1')) continue;
       const cell = row.cells[theirs] ?? '';
       const value = reader === null ? cell : reader.read(cell.trim());
       if (value === null) return { line: row.line, detail: reader?.fault(cell.trim()) ?? '' };
       if (value !== '') cells[ours] = stricter(ours, cells[ours], value);
       // Unlike in an export of this program, a refund in the file of a store is also the end of the key.
-      if (ours === 'refunded_at' && theirs !== ours && !isEmptyCell(value)) cells['refunded'] ??= 'true';
+      const isOurExport = theirs === ours && this.#options.from === undefined;
+      if (ours === 'refunded_at' && !isOurExport && !isEmptyCell(value)) cells['refunded'] ??= 'true';
     }
     return { line: row.line, cells };
   }
@@ -102,7 +135,7 @@ export class ColumnMapping {
     if (header.includes(text)) {
       const missing = missingValues(ours, isPlainState(ours, text));
       if (missing !== null && ours !== text) throw new UsageError(`--map ${ours}=${text}: add ${missing}`);
-      return { ours, theirs: text, reader: null };
+      return plainSource(ours, text);
     }
     const colon = text.lastIndexOf(':');
     const [theirs, values] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)];
@@ -114,36 +147,50 @@ export class ColumnMapping {
     const reader = readerBy({ ours, theirs, values }, () => {
       this.endLater += 1;
     });
-    return { ours, theirs, reader };
+    return { ...plainSource(ours, theirs), reader };
   }
 
-  /** The sources of the profile for columns that are not mapped. */
-  #profileSources(header: readonly string[], mapped: readonly Source[]): readonly Source[] {
+  /** The sources of the profile for columns that are neither mapped nor dismissed. */
+  #profileSources(
+    header: readonly string[],
+    mapped: readonly Source[],
+    dismissed: readonly string[],
+  ): readonly Source[] {
     const { from, product } = this.#options;
     if (from === undefined) return [];
     const inFile = (name: string): string | undefined => header.find((each) => normalizedName(each) === name);
-    return profiles[from].sources.flatMap(({ ours, columns, values, unless }): Source[] => {
+    const { sources, renewal = '' } = profiles[from];
+    this.#renewalColumn = inFile(renewal);
+    const isMapped = (ours: string): boolean => mapped.some((source) => source.ours === ours);
+    const state = sources.find(({ ours }) => ours === 'enabled');
+    if (!isMapped('enabled') && state?.columns.some(inFile) === false) this.#missingState = state.columns;
+    return sources.flatMap(({ ours, columns, values, unless = [] }): Source[] => {
       const theirs = columns.map(inFile).find((name) => name !== undefined);
-      if (theirs === undefined || !this.#known.includes(ours)) return [];
-      if (mapped.some((source) => source.ours === ours)) return [];
-      if (ours === 'product_key' && product !== undefined) {
-        return [{ ours, theirs, reader: sameReader(theirs) }];
-      }
-      if (values === undefined) return [{ ours, theirs, reader: null }];
-      const condition = unless === undefined ? undefined : inFile(unless);
-      return [{ ...this.#readSource(ours, theirs, values), unless: condition }];
+      if (theirs === undefined || dismissed.includes(theirs)) return [];
+      if (!this.#known.includes(ours) || isMapped(ours)) return [];
+      const plain = plainSource(ours, theirs);
+      if (ours === 'product_key' && product !== undefined) return [{ ...plain, reader: sameReader(theirs) }];
+      if (values === undefined) return [plain];
+      const conditions = unless.map(inFile).filter((name) => name !== undefined);
+      return [{ ...this.#readSource(ours, theirs, values), unless: conditions }];
     });
   }
 
-  /** The columns that the option `--ignore` and the profile dismiss. */
-  #dismissedIn(header: readonly string[]): ReadonlySet<string> {
-    const { ignore = '', from } = this.#options;
+  /** The columns that the profile dismisses. */
+  #dismissedIn(header: readonly string[]): readonly string[] {
+    const { from } = this.#options;
+    if (from === undefined) return [];
+    return header.filter((name) => profiles[from].dismissed.includes(normalizedName(name)));
+  }
+
+  /** The columns that the option `--ignore` dismisses. */
+  #namedIn(header: readonly string[]): readonly string[] {
+    const { ignore = '' } = this.#options;
     const named = header.includes(ignore) ? [ignore] : ignore.split(',').filter((name) => name !== '');
     const unknown = named.find((name) => !header.includes(name));
     if (unknown !== undefined)
       throw new UsageError(`--ignore ${unknown}: the header has ${header.join(', ')}`);
-    const ofProfile = from === undefined ? [] : profiles[from].dismissed;
-    return new Set([...named, ...header.filter((name) => ofProfile.includes(normalizedName(name)))]);
+    return named;
   }
 
   #rejectMissing(header: readonly string[]): void {
@@ -165,6 +212,18 @@ export class ColumnMapping {
   }
 }
 
+function plainSource(ours: string, theirs: string): Source {
+  return { ours, theirs, reader: null, unless: [] };
+}
+
+/** Refuses to import keys as valid because the file lacks the column that says so. */
+function rejectWithoutState(columns: readonly string[]): never {
+  throw new CsvUnreadable(
+    `The header has no column ${columns.join(' or ')}, which says whether a key is valid. ` +
+      'Export that column too, or import the file with --map and without --from.',
+  );
+}
+
 /** Of several sources, one that says no decides. */
 function stricter(ours: string, one: string | undefined, other: string): string {
   if (one === undefined) return other;
@@ -177,10 +236,15 @@ const plainStates: Readonly<Record<string, readonly string[]>> = {
   refunded: ['refunded', 'refund'],
 };
 
-/** Whether true in a column of this name means true here: not in `status` or `disabled`. */
+/** Whether true in a column of this name means true here: not in `status`, `disabled` or `not_active`. */
 function isPlainState(ours: string, theirs: string): boolean {
   const words = columnWords(theirs);
-  return !looksLikeState(theirs) || plainStates[ours]?.some((word) => words.includes(word)) === true;
+  if (!looksLikeState(theirs)) return true;
+  return plainStates[ours]?.some((word) => words.includes(word)) === true && !words.some(isNegation);
+}
+
+function isNegation(word: string): boolean {
+  return ['not', 'no', 'non', 'un'].includes(word);
 }
 
 function readMap(map: string, known: readonly string[]): (readonly [ours: string, theirs: string])[] {

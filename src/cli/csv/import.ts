@@ -136,7 +136,7 @@ async function importFile(importable: Importable, report: Report, args: ImportOp
 
 /**
  * Divides a file into two parts. The second part is sent after the first: rows with an empty `id` get a new id, which
- * must not be one that a later row names.
+ * must not be one that a later row names, and a renewal is imported only if no other row has its key.
  */
 function inParts(bytes: AsyncIterable<Uint8Array>, columns: ColumnMapping): readonly Rows[] {
   const withoutId: CsvRow[] = [];
@@ -149,10 +149,14 @@ function inParts(bytes: AsyncIterable<Uint8Array>, columns: ColumnMapping): read
       yield rows.filter((row) => !isWithoutId(row));
     }
   }
-  return [first(), [withoutId]];
+  async function* second(): AsyncGenerator<readonly CsvRow[]> {
+    yield withoutId;
+    yield columns.takeRenewals();
+  }
+  return [first(), second()];
 }
 
-type Rows = AsyncIterable<readonly CsvRow[]> | readonly (readonly CsvRow[])[];
+type Rows = AsyncIterable<readonly CsvRow[]>;
 
 /** Groups rows into requests. If the file has an error, the rows before it are yielded first. */
 async function* batches(file: Rows): AsyncGenerator<readonly CsvRow[]> {
@@ -232,7 +236,7 @@ async function send({ noun, scope }: Importable, { rows, report, args }: Batch):
 
 async function show(report: Report, { json, dryRun }: ImportOptions, output: Output): Promise<void> {
   const { imported, unchanged, columns } = report;
-  const { ignored, withoutKey, endLater } = columns;
+  const { ignored, withoutKey, renewals, endLater } = columns;
   const rejected = report.rejected.toSorted((one, other) => one.line - other.line);
   if (!json && rejected.length > 0)
     output.printError(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
@@ -241,13 +245,16 @@ async function show(report: Report, { json, dryRun }: ImportOptions, output: Out
     `${imported} ${done}, ${unchanged} unchanged, ${rejectedRows(report)} rejected`,
     ...(ignored.length > 0 ? [`Ignored columns: ${ignored.join(', ')}`] : []),
     ...(withoutKey > 0 ? [`Left out, because they have no license key: ${counted(withoutKey, 'row')}`] : []),
+    ...(renewals > 0
+      ? [`Left out, because they renew the key of another row: ${counted(renewals, 'row')}`]
+      : []),
     ...(endLater > 0
       ? [
           `Keys have no end date here: disable ${counted(endLater, 'key')} of the file when their date has passed`,
         ]
       : []),
   ];
-  const counts = { imported, unchanged, without_key: withoutKey, end_later: endLater };
+  const counts = { imported, unchanged, without_key: withoutKey, renewals, end_later: endLater };
   await output.result({ ...counts, ignored, rejected }, lines.join('\n'));
 }
 

@@ -11,9 +11,11 @@ interface Profile {
     readonly columns: readonly string[];
     /** The words of a state, as in `--map`. */
     readonly values?: string;
-    /** A column; if it is 1, this source is not read. */
-    readonly unless?: string;
+    /** Columns; if one of them is 1, this source is not read. */
+    readonly unless?: readonly string[];
   }[];
+  /** A column that is 1 in rows that renew a key of another row. */
+  readonly renewal?: string;
   /** Columns that look like states, but do not decide whether a key is valid. */
   readonly dismissed: readonly string[];
 }
@@ -40,11 +42,22 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
       { ours: 'uses', columns: ['license_key_activation_count'] },
       { ours: 'enabled', columns: ['license_key_enabled'], values: '1|0' },
       { ours: 'enabled', columns: ['access_revoked'], values: '0,-|1' },
-      { ours: 'enabled', columns: ['disputed'], values: '0,-|1', unless: 'dispute_won' },
+      {
+        ours: 'enabled',
+        columns: ['disputed'],
+        values: '0,-|1',
+        unless: ['dispute_won', 'recurring_charge'],
+      },
       { ours: 'enabled', columns: ['subscription_end_date'], values: untilThen },
-      // `Refunded?` is also 1 after a part was refunded.
-      { ours: 'refunded', columns: ['fully_refunded', 'refunded'], values: '1|0,-' },
+      // `Refunded?` is also 1 after a part was refunded. The refund of a renewal does not end the key.
+      {
+        ours: 'refunded',
+        columns: ['fully_refunded', 'refunded'],
+        values: '1|0,-',
+        unless: ['recurring_charge'],
+      },
     ],
+    renewal: 'recurring_charge',
     dismissed: [
       'state',
       'refunded',
@@ -62,7 +75,11 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
       { ours: 'product_key', columns: ['product_id'] },
       { ours: 'date', columns: ['created_at'] },
       // A key that was never activated is inactive, and valid.
-      { ours: 'enabled', columns: ['status'], values: 'active,inactive|expired,disabled' },
+      {
+        ours: 'enabled',
+        columns: ['status', 'status_formatted'],
+        values: 'active,inactive|expired,disabled',
+      },
       { ours: 'enabled', columns: ['disabled'], values: '0,false,-|1,true' },
       { ours: 'enabled', columns: ['expires_at'], values: untilThen },
       { ours: 'refunded', columns: ['refunded'], values: '1,true|0,false,-' },

@@ -97,9 +97,12 @@ function fromJson(input: unknown): RawRow[] | null {
 /** Columns with free text, which is kept as it is. */
 const freeTexts: ReadonlySet<string> = new Set(['notes', 'device_name']);
 
-/** What databases and people write into a cell without a value; MySQL also writes a date of zeros. */
+/**
+ * What databases, programs and people write into a cell without a value: MySQL writes a date of zeros, others the first
+ * instant of their calendar (the year 1 of Go and .NET, the year 1970 of Unix).
+ */
 const emptyCell =
-  /^(?:|-|\\N|NULL|N\/A|0000-00-00(?:[T ]00:00(?::00(?:\.0+)?)?)?(?: ?(?:Z|UTC|GMT|[+-]00:?00))?)$/i;
+  /^(?:|-|\\N|NULL|N\/A|(?:0000-00-00|0001-01-01|1970-01-01)(?:[T ]00:00(?::00(?:\.0+)?)?)?(?: ?(?:Z|UTC|GMT|[+-]00:?00))?)$/i;
 
 /** Whether a cell has no value. */
 export function isEmptyCell(cell: string): boolean {

@@ -19,7 +19,21 @@ async function importLines(noun: string, lines: readonly string[], ...options: s
   return { ...outcome, err: outcome.err.replaceAll(file, 'FILE'), sent };
 }
 
-const states = ['status', 'disabled', 'Refunded?', 'expires_at', 'isActive', 'Valid until', 'revoked_on'];
+const states = [
+  'status',
+  'disabled',
+  'Refunded?',
+  'expires_at',
+  'isActive',
+  'Valid until',
+  'revoked_on',
+  // Databases write names without quotes in lower case.
+  'isdisabled',
+  'refundedat',
+  'expirydate',
+  'orderstatus',
+  'validuntil',
+];
 
 test.each(states)('a column that looks like a state is not ignored without a word: %s', async (name) => {
   const lines = [`license_key,buyer_email,${name}`, 'A,a@example.com,x'];
@@ -54,7 +68,15 @@ test.for<readonly [map: string, column: string, cells: Record<string, string | n
   [
     'enabled=expires_at:future,-|past',
     'expires_at',
-    { '2020-01-01': 'false', '2998-01-01 10:00': 'true', '0000-00-00': 'true', soon: null },
+    {
+      '2020-01-01': 'false',
+      '2998-01-01 10:00': 'true',
+      '0000-00-00': 'true',
+      // Programs write the first instant of their calendar for no date.
+      '0001-01-01T00:00:00Z': 'true',
+      '1970-01-01': 'true',
+      soon: null,
+    },
   ],
   ['refunded=Refund state:done|none', 'Refund state', { done: 'true', none: 'false', asked: null }],
 ])('a map of values reads the words of a file: %j', async ([map, column, cells]) => {
@@ -94,6 +116,7 @@ test('a refund date of another store disables the key, whatever its other column
 test.for<readonly [noun: string, columns: string, map: string, complaint: string]>([
   ['license', 'status', 'enabled=status', '--map enabled=status: add :active|inactive'],
   ['license', 'disabled', 'enabled=disabled', '--map enabled=disabled: add :active|inactive'],
+  ['license', 'not_active', 'enabled=not_active', '--map enabled=not_active: add :active|inactive'],
   ['license', 'status', 'enabled=status:on|on', '--map enabled=status:on|on: use the words'],
   ['license', 'status', 'enabled=status:a|b|c', '--map enabled=status:a|b|c: use the words'],
   ['license', 'status', 'enabled=state:a|b', '--map enabled=state:a|b: the header has'],

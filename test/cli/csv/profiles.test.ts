@@ -107,3 +107,89 @@ test('a file of another form than the profile says lacks columns', async () => {
   expect(code).toBe(1);
   expect(err).toContain('The header does not name buyer_email.');
 });
+
+/** Imports lines of CSV with the profile of a store; the states after it. */
+async function importLines(
+  noun: string,
+  from: string,
+  lines: readonly string[],
+  ...options: readonly string[]
+): Promise<{ out: string; err: string } & Awaited<ReturnType<typeof states>>> {
+  await using shop = await openCliShop();
+  await using directory = temporaryDirectory();
+  await shop.run('product', 'add', 'Press', '--key', 'press');
+  const file = join(directory.path, 'file.csv');
+  await writeFile(file, lines.join('\n'));
+  const { out, err } = await shop.run(noun, 'import', file, '--from', from, '--product', 'press', ...options);
+  return { out, err, ...(await states(shop)) };
+}
+
+test.for(['purchase', 'license'])(
+  'Gumroad repeats the key of a membership in each renewal: the first sale decides, in any order: %s',
+  async (noun) => {
+    const header =
+      'Purchase ID,Purchase Email,Purchase Time (UTC timezone),Fully Refunded?,Disputed?,Dispute Won?,Recurring Charge?,License Key,License Key Enabled?';
+    const sales = [
+      's1,member@example.com,2024-01-01 00:00:00 UTC,0,0,0,0,KEY-MEMBER,1',
+      's2,ended@example.com,2024-01-01 00:00:00 UTC,1,0,0,0,KEY-ENDED,1',
+    ];
+    const renewals = [
+      's3,member@example.com,2024-02-01 00:00:00 UTC,1,0,0,1,KEY-MEMBER,1',
+      's4,member@example.com,2024-03-01 00:00:00 UTC,0,1,0,1,KEY-MEMBER,1',
+      's5,ended@example.com,2024-02-01 00:00:00 UTC,0,0,0,1,KEY-ENDED,1',
+    ];
+    // The first sale of these memberships is not in the file.
+    const alone = [
+      's6,old@example.com,2024-02-01 00:00:00 UTC,1,0,0,1,KEY-OLD,1',
+      's7,old@example.com,2024-03-01 00:00:00 UTC,0,0,0,1,KEY-OLD,1',
+      's8,off@example.com,2024-03-01 00:00:00 UTC,0,0,0,1,KEY-OFF,0',
+    ];
+    for (const rows of [
+      [...sales, ...renewals, ...alone],
+      [...alone, ...renewals, ...sales],
+    ]) {
+      const { out, err, valid, disabled } = await importLines(noun, 'gumroad', [header, ...rows]);
+      expect([err, valid, disabled]).toEqual(['', ['member', 'old'], ['ended', 'off']]);
+      expect(out).toContain('4 imported, 0 unchanged, 0 rejected\n');
+      expect(out).toContain('Left out, because they renew the key of another row: 4 rows\n');
+    }
+  },
+);
+
+test('a refund date in the file of a store disables the key, also in a column that is named as ours', async () => {
+  const { valid, disabled } = await importLines('license', 'lemonsqueezy', [
+    'key,user_email,status,refunded_at',
+    'A-1,good@example.com,active,',
+    'A-2,refunded@example.com,active,2024-06-01T00:00:00.000000Z',
+  ]);
+  expect([valid, disabled]).toEqual([['good'], ['refunded']]);
+});
+
+test('the formatted status of Lemon Squeezy decides if it is the only one', async () => {
+  const { valid, disabled } = await importLines('license', 'lemonsqueezy', [
+    'License key,Customer email,Status formatted',
+    'A-1,good@example.com,Active',
+    'A-2,disabled@example.com,Disabled',
+  ]);
+  expect([valid, disabled]).toEqual([['good'], ['disabled']]);
+});
+
+test.for([
+  ['gumroad', 'License Key,Purchase Email', 'license_key_enabled'],
+  ['lemonsqueezy', 'key,user_email', 'status or status_formatted'],
+  ['woocommerce', 'license_key,user_email', 'status'],
+] as const)('a file that lacks the state of its keys is refused: %s', async ([from, header, missing]) => {
+  const { err, valid } = await importLines('license', from, [header, 'A-1,a@example.com']);
+  expect(valid).toEqual([]);
+  expect(err).toContain(`The header has no column ${missing}, which says whether a key is valid.`);
+});
+
+test('a column that a profile reads can be dismissed', async () => {
+  const lines = ['key,user_email,status,expires_at', 'A-1,a@example.com,active,2020-01-01'];
+  expect(await importLines('license', 'lemonsqueezy', lines)).toMatchObject({ disabled: ['a'] });
+  const dismissed = await importLines('license', 'lemonsqueezy', lines, '--ignore', 'expires_at');
+  expect(dismissed).toMatchObject({
+    valid: ['a'],
+    out: expect.stringContaining('Ignored columns: expires_at'),
+  });
+});
