@@ -29,6 +29,8 @@ export type TimeState = {
    * none. Later dates take it back.
    */
   claimed: number | null;
+  /** The time when the upstream's `Date` began to be ahead of `base`, in epoch ms; null: not known, or never. */
+  claimedFrom: number | null;
   /** How far the wall clock is ahead of the upstream's `Date`, in ms. */
   aheadMs: number;
   /** Whether the time was ever confirmed by a source other than the wall clock of this machine. */
@@ -50,9 +52,15 @@ type Dispute = { offset: number; count: number; since: number; last: number };
 
 /**
  * The time in the store, in epoch ms. `claimedMs`: the part of `at` that only the upstream's `Date` has claimed.
- * `undatedMs`: as in `TimeState`.
+ * `claimedFrom`, `undatedMs`: as in `TimeState`.
  */
-export type TimeMark = { at: number; isConfirmed: boolean; claimedMs?: number; undatedMs?: number };
+export type TimeMark = {
+  at: number;
+  isConfirmed: boolean;
+  claimedMs?: number;
+  claimedFrom?: number | null;
+  undatedMs?: number;
+};
 
 /**
  * A correction of stored dates after the time was corrected: those after `after` (epoch ms; null: all), and not after
@@ -65,12 +73,19 @@ export type CorrectedTime = { state: TimeState; shifts: readonly DateShift[] };
 
 /** `mark`: the mark in the store; null in a new store. */
 export function startTimeState(mark: TimeMark | null, reading: ClockReading): TimeState {
-  const { at = reading.wall, isConfirmed = false, claimedMs = 0, undatedMs = 0 } = mark ?? {};
+  const {
+    at = reading.wall,
+    isConfirmed = false,
+    claimedMs = 0,
+    claimedFrom = null,
+    undatedMs = 0,
+  } = mark ?? {};
   const start: TimeState = {
     takenAt: reading.monotonic,
     base: at - claimedMs,
     unverified: null,
     claimed: claimedMs > 0 ? at : null,
+    claimedFrom,
     aheadMs: 0,
     isConfirmed,
     jumpedMs: 0,
@@ -86,7 +101,9 @@ export function startTimeState(mark: TimeMark | null, reading: ClockReading): Ti
 export function markOf(state: TimeState): TimeMark {
   const at = Math.round(Math.max(state.base, state.claimed ?? 0));
   const claimedMs = Math.max(0, at - Math.round(state.base));
-  return { at, isConfirmed: state.isConfirmed, claimedMs, undatedMs: Math.round(state.undatedMs) };
+  const { isConfirmed, claimedFrom } = state;
+  const from = claimedMs > 0 && claimedFrom !== null ? { claimedFrom: Math.round(claimedFrom) } : {};
+  return { at, isConfirmed, claimedMs, ...from, undatedMs: Math.round(state.undatedMs) };
 }
 
 /**
@@ -210,9 +227,12 @@ function claim(kept: TimeState, date: number | null): CorrectedTime {
   const time = Math.max(kept.base, date ?? 0);
   // The dates of responses differ by the time that they travel.
   if (date !== null && time < before && before - time <= toleranceMs) return { state: kept, shifts: [] };
-  const state = { ...kept, claimed: time > kept.base + toleranceMs ? time : null };
+  const claimedFrom = kept.claimed === null ? kept.base : kept.claimedFrom;
+  const state = { ...kept, claimed: time > kept.base + toleranceMs ? time : null, claimedFrom };
   const byMs = before - timeOf(state);
-  return { state, shifts: byMs > 0 ? [shift(timeOf(state), byMs)] : [] };
+  // What was dated by the claimed time may be in the past by now.
+  const after = Math.min(timeOf(state), kept.claimed === null ? Infinity : (claimedFrom ?? Infinity));
+  return { state, shifts: byMs > 0 ? [shift(after, byMs)] : [] };
 }
 
 /** Stored dates are whole ms. The clocks of a machine are more exact. */

@@ -85,8 +85,15 @@ test('A Date far ahead of a clock that was set back must be recorded at once, wi
   const recorded: unknown[] = [];
   await clock.record((...each) => Promise.resolve(recorded.push(each)));
   await clock.record((...each) => Promise.resolve(recorded.push(each)));
-  const mark = { at: start.wall + 7_200_000, isConfirmed: true, claimedMs: 3_600_000, undatedMs: 0 };
-  const shift = { after: start.wall + 7_200_000, byMs: said - start.wall - 7_200_000 };
+  const claimedFrom = start.wall + 3_600_000;
+  const mark = {
+    at: start.wall + 7_200_000,
+    isConfirmed: true,
+    claimedMs: 3_600_000,
+    claimedFrom,
+    undatedMs: 0,
+  };
+  const shift = { after: claimedFrom, byMs: said - start.wall - 7_200_000 };
   expect(recorded).toEqual([
     [mark, [shift]],
     [mark, []],

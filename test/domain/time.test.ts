@@ -287,9 +287,19 @@ describe('a Date that nobody has signed', () => {
     ]);
     const back = hearDate(moved, noon + 3 * day, after(2 * minute));
     expect(timeOf(back.state)).toBe(noon + 3 * day);
-    expect(back.shifts).toEqual([{ after: noon + 3 * day, byMs: 17 * day + 2 * minute }]);
+    expect(back.shifts).toEqual([{ after: noon + 2 * day + minute, byMs: 17 * day + 2 * minute }]);
     expect(timeOf(heard(back.state, [3, 0]))).toBe(noon + 3 * minute);
   });
+
+  it.each([false, true])(
+    'takes back what it has dated, even when that is in the past by then (restart: %s)',
+    (isRestart) => {
+      const moved = heard(restarted, [1, 20 * day]);
+      const kept = isRestart ? startTimeState(markOf(moved), after(2 * minute)) : moved;
+      const { shifts } = hearDate(kept, noon + 25 * day, after(25 * day));
+      expect(shifts[0]).toEqual({ after: noon + 2 * day + minute, byMs: 18 * day });
+    },
+  );
 
   it('is taken back after a restart, too', () => {
     const next = startTimeState(markOf(heard(restarted, [1, 20 * day])), after(2 * minute));

@@ -34,6 +34,7 @@ export function beginRun(transaction: Transaction): number {
 const highWater = 'high_water';
 const unconfirmed = 'high_water_unconfirmed';
 const claimed = 'high_water_claimed';
+const claimedFromName = 'high_water_claimed_from';
 const undated = 'high_water_undated';
 export const elapsedMark = 'steady_mark';
 
@@ -41,10 +42,12 @@ export const elapsedMark = 'steady_mark';
 export async function storedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
   const mark = await settings.get(highWater);
   if (mark === null) return null;
+  const from = (await settings.get(claimedFromName)) ?? '';
   return {
     at: Number(mark),
     isConfirmed: (await settings.get(unconfirmed)) !== '1',
     claimedMs: Number((await settings.get(claimed)) ?? 0),
+    ...(from !== '' && { claimedFrom: Number(from) }),
     undatedMs: Number((await settings.get(undated)) ?? 0),
   };
 }
@@ -67,11 +70,12 @@ export async function markTime(
 /** Stores a mark, also one that is before the mark in the store. */
 export async function storeMark(
   { settings }: AuthorityTransaction,
-  { at, isConfirmed, claimedMs = 0, undatedMs = 0 }: TimeMark,
+  { at, isConfirmed, claimedMs = 0, claimedFrom = null, undatedMs = 0 }: TimeMark,
 ): Promise<void> {
   await settings.set(highWater, String(at));
   await settings.set(unconfirmed, isConfirmed ? '0' : '1');
   await settings.set(claimed, String(claimedMs));
+  await settings.set(claimedFromName, String(claimedFrom ?? ''));
   await settings.set(undated, String(undatedMs));
 }
 
