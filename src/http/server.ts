@@ -163,7 +163,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     });
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body } = result.value;
-    stateOf(request).response = result.value;
+    if (result.value.cacheable !== undefined) stateOf(request).response = result.value;
     if (route.readsOnly !== true) logResponse(app, request, { status, code: null });
     reply.code(status).headers(headers);
     return body;

@@ -29,7 +29,7 @@ type RequestState = {
   knownCredential: KnownCredential | null;
   /** The session of the console that sent the request; null: none did. */
   session: ConsoleSession | null;
-  /** The response of the handler; null: there is none yet, or the handler refused. */
+  /** The response of the handler if it may be cached: the others are not kept while they are unsent. */
   response: RouteResponse | null;
   startedAt: number;
 };

@@ -1,9 +1,22 @@
 import { once } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
+import { listenSocket } from '../../../src/http/listen.ts';
 import type { ExportPage } from '../../../src/wire/bulk/export.ts';
-import { adminToken, limits, silentMetrics } from '../../support/app/http-app.ts';
+import type { Status } from '../../../src/service/status.ts';
+import {
+  adminToken,
+  authorityStatus,
+  limits,
+  openApp,
+  serverOf,
+  silentMetrics,
+} from '../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { CallerConnection } from '../../support/network/caller-connection.ts';
+import { socketPath } from '../../support/network/socket-path.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 const listeners = ['tcp', 'tls', 'socket'] as const;
 const mebibyte = 1024 ** 2;
@@ -115,6 +128,34 @@ test.each(listeners)(
     expect(pages).toBe(20);
   },
 );
+
+test('while a response is unsent, the object that it was made of is not kept', async () => {
+  const made: WeakRef<object>[] = [];
+  const status = (): Status => {
+    const sockets = Array.from({ length: 6 * 1024 }, () => 'a'.repeat(1024));
+    made.push(new WeakRef(sockets));
+    return { ...authorityStatus, listeners: { ...authorityStatus.listeners, sockets } };
+  };
+  await using opened = await openApp({ status });
+  await using directory = temporaryDirectory();
+  const server = serverOf(opened.app, { listener: 'socket' });
+  // As the metrics of the daemon do, which need the request until its response is sent.
+  server.addHook('onRequest', (_, reply, next) => {
+    reply.raw.once('close', () => reply.elapsedTime);
+    next();
+  });
+  const socket = socketPath(directory.path);
+  await listenSocket(server, { path: socket, mode: 0o600 });
+  const caller = await UnreadCaller.send({ socket }, requestOf('/statusz').repeat(10));
+  const other = await CallerConnection.open({ socket });
+  expect(await other.ask(readMetrics)).toContain(' 200 ');
+  expect(made).toHaveLength(10);
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  expect(made.filter((each) => each.deref() !== undefined)).toEqual([]);
+  caller.end();
+  await server.close();
+});
 
 // Windows takes a response of any length into its own memory at once, so it does not wait in this process.
 test.each(process.platform === 'win32' ? ['socket' as const] : listeners)(
