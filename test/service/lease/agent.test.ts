@@ -266,6 +266,30 @@ describe('an agent that is restored from a backup', () => {
   });
 });
 
+it('at a plain upstream, a use that a device reports again to a restored agent ends `inferred`', async () => {
+  await using agent = await new IssuingAgent().open();
+  const holder = new HolderModel('a', key);
+  const exchangeWith = async (issuer: IssuingAgent): Promise<void> => {
+    const request = holder.request({ isAsked: true, replaces: null, now: issuer.now });
+    if (request !== null) holder.receive(request, await issuer.issue(request));
+  };
+  await exchangeWith(agent);
+  holder.use({ recorded: 2, returned: 0 });
+  await exchangeWith(agent);
+  // The upstream has counted both before the backup of another day is restored.
+  await using restored = await new IssuingAgent().open();
+  valueOf(await restored.writer.write('restore', {}));
+  await restored.restart();
+  restored.pass(hour);
+  await restored.read(restored.says(7));
+  holder.use({ recorded: 1, returned: 0 });
+  for (let step = 0; step < 5 && holder.hasSomethingToSay; step += 1) await exchangeWith(restored);
+  const ids = restored.idsOfUses();
+  for (const uses of [8, 9, 10]) await restored.deliver(uses);
+  const states = ids.map((id) => restored.store.operations.get(id)?.progress.state);
+  expect(states).toEqual(['inferred', 'inferred', 'inferred']);
+});
+
 it.each([
   ['right', 0],
   ['half a minute slow, as it may be on another machine', -30_000],
