@@ -204,10 +204,11 @@ const keyWithDashes = /^(?=.{8})[\w.+/=~]+(?:-[\w.+/=~]+)+$/;
 
 /** Whether a text is a list of license keys, as a store writes the keys of one order into one cell. */
 function isListOfKeys(text: string): boolean {
-  const [parts, spaced] = [/[,;|\r\n\t]/, / /].map((separator) =>
+  const [parts, spaced] = [/[,;|\r\n\t]/, / (?:[/&+] |and )?|<br ?\/?>/i].map((separator) =>
     text
       .split(separator)
-      .map((part) => part.trim())
+      // The texts of a JSON list.
+      .map((part) => part.trim().replaceAll(/^\[?"|"\]?$/g, ''))
       .filter((part) => part !== ''),
   ) as [string[], string[]];
   if (parts.length > 1) return /[\r\n]/.test(text) || parts.every((part) => partOfKeys.test(part));

@@ -91,13 +91,31 @@ test('in a column with numbers other than 0 and 1, no number is read as true or 
 
 const one = '7B3F-19AC-55D0';
 const two = '0C4E-8A21-F6B7';
-const lists = [', ', ',', '; ', '|', '\n', '\r\n', '\t', ' '];
+const lists = [
+  ', ',
+  ',',
+  '; ',
+  '|',
+  '\n',
+  '\r\n',
+  '\t',
+  ' ',
+  ' / ',
+  ' & ',
+  ' + ',
+  ' and ',
+  '<br>',
+  '<br />',
+  '","',
+];
 
 test.each(lists)('a cell with two keys is not imported as one license: %j', async (separator) => {
-  const key = `${one}${separator}${two}`;
+  const list = `${one}${separator}${two}`;
+  // A list of JSON.
+  const key = separator.includes('"') ? `["${list}"]` : list;
   const detail = 'license_key has several keys: give each of them a row of its own.';
   for (const noun of ['licenses', 'purchases']) {
-    const csv = `license_key,buyer_email,product_key\n"${key}",a@example.com,press\n`;
+    const csv = `license_key,buyer_email,product_key\n"${key.replaceAll('"', '""')}",a@example.com,press\n`;
     const { data } = await send(`${noun}/import`, csv);
     expect(data?.rejected).toEqual([{ row: separator.includes('\n') ? 3 : 2, code: 'malformed', detail }]);
   }
