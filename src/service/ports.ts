@@ -134,6 +134,8 @@ export type FollowRequest = {
   cursor: string | null;
   follow: readonly string[];
   unfollow: readonly string[];
+  /** Keys that callers were told are missing. */
+  watch: readonly string[];
   waitS: number;
 };
 
@@ -146,6 +148,8 @@ export type ChangesAnswer = {
   confirmedAt: number;
   licenses: readonly { license: License; revision: number }[];
   absent: readonly string[];
+  /** Watched keys that the upstream has now. */
+  appeared: readonly string[];
   hasMore: boolean;
   /** The upstream follows only the keys of this request. */
   isReset: boolean;

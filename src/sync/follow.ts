@@ -1,3 +1,4 @@
+import { isTooLongKey } from '../domain/license.ts';
 import { backoffMs } from '../domain/outbox/delivery.ts';
 import { maxFollowed, maxKeysPerAgent, maxWaitS } from '../domain/sync/push.ts';
 import { protocolOf } from '../service/outbox/protocol.ts';
@@ -8,6 +9,7 @@ import type { ChangesAnswer, Clock, FollowRequest, Log, SyncUpstream } from '../
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
 import { logResumed } from './batch-push.ts';
+import type { LicenseFetcher } from './license-fetcher.ts';
 import { persist } from './waiting.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
@@ -22,6 +24,7 @@ type FollowParts = {
   syncUpstream: SyncUpstream;
   clock: Clock;
   log: Log;
+  fetcher: Pick<LicenseFetcher, 'watched' | 'appeared'>;
   limiter: UpstreamLimiter;
   settings: () => { policy: SyncPolicy; productIds: readonly string[] };
   fraction: () => number;
@@ -31,11 +34,14 @@ type FollowParts = {
   lifetime: AbortSignal;
 };
 
+/** A request that waits at the upstream. */
+type Waiting = { ending: AbortController; watched: ReadonlySet<string> };
+
 /** Follows the license keys that callers asked for: one request of each product waits at the upstream for a change. */
 export class Follow {
   readonly #parts: FollowParts;
   /** The requests that wait at the upstream, by product. */
-  readonly #waiting = new Map<string, AbortController>();
+  readonly #waiting = new Map<string, Waiting>();
   readonly #loops = new Map<string, Promise<void>>();
 
   constructor(parts: FollowParts) {
@@ -51,6 +57,7 @@ export class Follow {
         if (protocolOf(reader) === 'latchkey') {
           for (const productId of settings().productIds) this.#startLoop(productId, signal, failed.reject);
         }
+        this.#watchNew();
         await clock.sleep(restMs, signal).catch(() => undefined);
       }
       await Promise.all(this.#loops.values());
@@ -60,8 +67,15 @@ export class Follow {
 
   /** Follows new keys at once: a request that waits for changes ends. */
   followNew(): void {
-    for (const [productId, waiting] of this.#waiting) {
-      if (this.#toFollow(productId, 1).length > 0) waiting.abort();
+    for (const [productId, { ending }] of this.#waiting) {
+      if (this.#toFollow(productId, 1).length > 0) ending.abort();
+    }
+  }
+
+  /** Ends the requests that do not watch a key that is missing now. Once a second, whatever callers guess. */
+  #watchNew(): void {
+    for (const [productId, { ending, watched }] of this.#waiting) {
+      if (this.#toWatch(productId).some((licenseKey) => !watched.has(licenseKey))) ending.abort();
     }
   }
 
@@ -101,13 +115,14 @@ export class Follow {
 
   /** Asks once. False: nothing was brought. */
   async #askOnce(productId: string, signal: AbortSignal): Promise<boolean> {
-    const { reader, syncUpstream, clock, limiter, lifetime } = this.#parts;
+    const { reader, syncUpstream, clock, limiter, fetcher, lifetime } = this.#parts;
     if (agentIdOf(reader) === null) await this.#makeAgentId();
     const agent = agentIdOf(reader);
     if (agent === null) return false;
     const request = this.#requestFor(productId);
     const waiting = new AbortController();
-    if (request.waitS > 0) this.#waiting.set(productId, waiting);
+    const watched = new Set(request.watch);
+    if (request.waitS > 0) this.#waiting.set(productId, { ending: waiting, watched });
     const sentAt = clock.monotonic();
     const sent = { ...request, agent, answeredSeq: answeredSeq(reader, productId) };
     const ending = AbortSignal.any([lifetime, waiting.signal, signal]);
@@ -118,10 +133,13 @@ export class Follow {
     if (signal.aborted) return false;
     limiter.observe(outcome, { owner: productId, subject: `changes ${productId}`, sentAt });
     if (outcome.outcome !== 'applied') return false;
-    const isRecorded = await this.#record(productId, sent, outcome.value, signal);
+    // The upstream names no other keys, so it cannot make this agent read them.
+    const appeared = outcome.value.appeared.filter((licenseKey) => watched.has(licenseKey));
+    for (const licenseKey of new Set(appeared)) fetcher.appeared(productId, licenseKey);
+    const isRecorded = await this.#record(productId, sent, { ...outcome.value, appeared }, signal);
     // An upstream with too many connections answers before the wait is over.
     const restsMs = sentAt + restMs - clock.monotonic();
-    if (isRecorded && request.waitS > 0 && isEmpty(outcome.value) && restsMs > 0)
+    if (isRecorded && request.waitS > 0 && isEmpty({ ...outcome.value, appeared }) && restsMs > 0)
       await clock.sleep(restsMs, signal).catch(() => undefined);
     return isRecorded;
   }
@@ -133,7 +151,14 @@ export class Follow {
     const unfollow = withinBytes(reader.snapshots.toUnfollow(productId, maxFollowed));
     // A fleet that was cut off at once must not come back at once.
     const wait = follow.length + unfollow.length > 0 ? 0 : Math.round(maxWaitS * (1 - fraction() / 16));
-    return { epoch, cursor, follow, unfollow, waitS: wait };
+    return { epoch, cursor, follow, unfollow, watch: this.#toWatch(productId), waitS: wait };
+  }
+
+  /** No Latchkey sells a longer key, so a request is never too long because of what callers guess. */
+  #toWatch(productId: string): readonly string[] {
+    return withinBytes(
+      this.#parts.fetcher.watched(productId).filter((licenseKey) => !isTooLongKey(licenseKey)),
+    );
   }
 
   /** Other keys are read in turn: a request to follow more than the upstream allows would be refused as a whole. */
@@ -189,8 +214,8 @@ export class Follow {
   }
 }
 
-function isEmpty({ licenses, absent, hasMore, isReset }: ChangesAnswer): boolean {
-  return licenses.length === 0 && absent.length === 0 && !hasMore && !isReset;
+function isEmpty({ licenses, absent, appeared, hasMore, isReset }: ChangesAnswer): boolean {
+  return licenses.length === 0 && absent.length === 0 && appeared.length === 0 && !hasMore && !isReset;
 }
 
 /** The first keys that fit into a request. There is at least one, if there are any. */

@@ -163,6 +163,18 @@ export class LicenseFetcher implements LicenseFetch {
     this.#missing.clear();
   }
 
+  /** The unknown keys of a product whose callers get a 404 without a request now: the latest first. */
+  watched(productId: string): readonly string[] {
+    const { snapshots } = this.#parts.reader;
+    return this.#missing.latest(productId).filter((licenseKey) => snapshots.get(licenseKey) === null);
+  }
+
+  /** Reads a key that the upstream has now, before its caller asks again. */
+  appeared(productId: string, licenseKey: string): void {
+    this.#missing.forget(productId, licenseKey);
+    void this.fetch(productId, licenseKey, 'refresh');
+  }
+
   refresh(productId: string, licenseKey: string): void {
     if (this.#underWay.size < enoughUnderWay) void this.fetch(productId, licenseKey, 'refresh');
   }

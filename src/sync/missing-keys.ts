@@ -1,3 +1,4 @@
+import { maxWatched } from '../domain/sync/push.ts';
 import type { Clock } from '../service/ports.ts';
 import { keyCache } from './lookup-queue.ts';
 
@@ -18,6 +19,8 @@ export class MissingKeys {
   /** `freshness.unknown`, in ms. */
   readonly #longestMs: () => number;
   readonly #missing = keyCache<Missing>();
+  /** By product: the last keys that were never seen, the latest last. */
+  readonly #latest = new Map<string, Set<string>>();
 
   constructor(clock: Pick<Clock, 'monotonic'>, longestMs: () => number) {
     this.#clock = clock;
@@ -36,6 +39,13 @@ export class MissingKeys {
       ? Math.min(longestMs, before === undefined ? firstMs : 2 * before.keptMs)
       : longestMs;
     this.#missing.set(name, { since, keptMs, until: now + keptMs });
+    if (!wasSeen) this.#addLatest(productId, licenseKey);
+  }
+
+  /** The keys of a product that were never seen, and are answered 404 without a request now: the latest first. */
+  latest(productId: string): readonly string[] {
+    const latest = [...(this.#latest.get(productId) ?? [])];
+    return latest.filter((licenseKey) => this.has(productId, licenseKey)).toReversed();
   }
 
   has(productId: string, licenseKey: string): boolean {
@@ -44,11 +54,26 @@ export class MissingKeys {
 
   /** Returns whether callers asked for the key, and got a 404. */
   forget(productId: string, licenseKey: string): boolean {
+    this.#latest.get(productId)?.delete(licenseKey);
     return this.#missing.delete(nameOf(productId, licenseKey));
   }
 
   clear(): void {
     this.#missing.clear();
+    this.#latest.clear();
+  }
+
+  /** Keeps at most as many keys as a request watches, whatever callers guess. */
+  #addLatest(productId: string, licenseKey: string): void {
+    const latest = this.#latest.get(productId) ?? new Set();
+    this.#latest.set(productId, latest);
+    // It becomes the latest.
+    latest.delete(licenseKey);
+    latest.add(licenseKey);
+    if (latest.size <= maxWatched) return;
+    for (const each of latest) if (!this.has(productId, each)) latest.delete(each);
+    const [oldest] = latest;
+    if (latest.size > maxWatched && oldest !== undefined) latest.delete(oldest);
   }
 }
 

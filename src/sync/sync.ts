@@ -105,6 +105,7 @@ export class Sync {
     });
     this.follow = new Follow({
       ...shared,
+      fetcher: this.fetcher,
       pushed: (productId, signal) => this.push.pushed(productId, signal),
       onRecorded: () => this.push.wake(),
     });

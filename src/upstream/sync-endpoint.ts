@@ -151,7 +151,7 @@ export class SyncEndpoint implements SyncUpstream {
   }
 }
 
-const secretMembers: ReadonlySet<string> = new Set(['agent', 'license_key', 'follow', 'unfollow']);
+const secretMembers: ReadonlySet<string> = new Set(['agent', 'license_key', 'follow', 'unfollow', 'watch']);
 
 /** The id of the agent and the license keys in a body: an upstream that quotes the request must not get them into a log. */
 function namesIn(body: string): string[] {

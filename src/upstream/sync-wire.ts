@@ -56,8 +56,9 @@ function writeCart({ code, currency, lines }: Cart): object {
 }
 
 export function writeFollow(agent: string, request: FollowRequest): string {
-  const { epoch, cursor, follow, unfollow, waitS } = request;
-  return JSON.stringify({ agent, epoch, cursor, follow, unfollow, wait: waitS });
+  const { epoch, cursor, follow, unfollow, watch, waitS } = request;
+  const watched = watch.length > 0 && { watch };
+  return JSON.stringify({ agent, epoch, cursor, follow, unfollow, ...watched, wait: waitS });
 }
 
 const text = z.string().max(500);
@@ -179,6 +180,7 @@ const changes = z.object({
     confirmed_at: text,
     changes: z.array(z.object({ license_key: licenseKey, revision: z.int(), license: z.unknown() })),
     absent: z.array(licenseKey),
+    appeared: z.array(licenseKey).default([]),
     more: z.literal(true).optional(),
     reset: z.literal(true).optional(),
   }),
@@ -188,7 +190,7 @@ export function readChanges(body: JsonObject): Parsed<ChangesAnswer> {
   const read = changes.safeParse(body);
   const confirmedAt = read.success ? parseDatetime(read.data.data.confirmed_at) : null;
   if (!read.success || confirmedAt === null) return { fault: 'the response is not that of /sync/v1/changes' };
-  const { epoch, cursor, last_seq: lastSeq, absent, more, reset } = read.data.data;
+  const { epoch, cursor, last_seq: lastSeq, absent, appeared, more, reset } = read.data.data;
   const licenses = [];
   for (const each of read.data.data.changes) {
     const license = readBareLicense(each.license);
@@ -196,7 +198,7 @@ export function readChanges(body: JsonObject): Parsed<ChangesAnswer> {
     licenses.push({ license: license.value, revision: each.revision });
   }
   const flags = { hasMore: more === true, isReset: reset === true };
-  return { value: { epoch, cursor, lastSeq, confirmedAt, licenses, absent, ...flags } };
+  return { value: { epoch, cursor, lastSeq, confirmedAt, licenses, absent, appeared, ...flags } };
 }
 
 const known = z.object({

@@ -5,6 +5,7 @@ import {
   maxOperations,
   maxPushBytes,
   maxWaitS,
+  maxWatched,
   syncProtocol,
   type MalformedOperation,
   type OperationResult,
@@ -247,6 +248,11 @@ export const changesParameters = parameters(
     cursor: z.string().max(maxCursorLength).optional(),
     follow: licenseKeys.prefault([]),
     unfollow: licenseKeys.prefault([]),
+    watch: z
+      .array(licenseKeyText)
+      .max(maxWatched)
+      .prefault([])
+      .describe('Keys that were missing: answered as soon as one of them has a license.'),
     wait: integer(0, maxWaitS).prefault(0),
   },
   { id: 'ChangesQuery' },
@@ -266,6 +272,7 @@ export const changesObject = z
         .meta({ id: 'FollowedLicense' }),
     ),
     absent: z.array(z.string()).describe('Followed keys that the credential does not give access to.'),
+    appeared: z.array(z.string()).optional().describe('Watched keys that have a license now. Absent: none.'),
     more: z.literal(true).optional().describe('There are more changes: ask again at once.'),
     reset: z.literal(true).optional().describe('No key is followed any more, except those of this request.'),
   })
@@ -285,6 +292,7 @@ export function serializeChanges(reply: FollowedChanges): ChangesObject {
       license: serializeLicense(license),
     })),
     absent: [...reply.absent],
+    ...(reply.appeared.length > 0 && { appeared: [...reply.appeared] }),
     ...(reply.hasMore && { more: true as const }),
     ...(reply.isReset && { reset: true as const }),
   };

@@ -36,7 +36,14 @@ test('the detail of a refusal that quotes the request contains neither the id of
   );
   const operations = [{ license_key: 'KEY-1' }, { license_key: 'KEY "2"' }];
   const push = { seq: 1, body: JSON.stringify({ agent, seq: 1, operations }) };
-  const request = { epoch: null, cursor: null, follow: ['KEY-1'], unfollow: ['KEY "2"'], waitS: 0 };
+  const request = {
+    epoch: null,
+    cursor: null,
+    follow: ['KEY-1'],
+    unfollow: ['KEY "2"'],
+    watch: ['KEY-3'],
+    waitS: 0,
+  };
   const outcomes = [
     await endpoint.push('press', push, never),
     await endpoint.changes('press', agent, request, never),

@@ -24,6 +24,8 @@ export const maxOperations = 500;
 export const maxPushBytes: number = 256 * 1024;
 export const maxPushReplyBytes: number = 64 * 1024;
 export const maxFollowed = 1_000;
+/** The most missing license keys that one request watches. */
+export const maxWatched = 50;
 
 /** How many changes of all licenses one read of a follower looks through. A longer read would delay others. */
 export const changesPerRead = 500;

@@ -107,7 +107,8 @@ const changes = route({
   path: '/sync/v1/changes',
   operationId: 'followLicenses',
   tag: 'Sync',
-  summary: 'Follow license keys: answered when one of them changes, or when the wait is over',
+  summary:
+    'Follow license keys: answered when one of them changes, a watched key appears, or the wait is over',
   refusals: ['too_many_agents', 'too_many_keys', 'not_offered_by_holder'],
   access: { credential: 'any', scope: 'verify' },
   readsOnly: true,
@@ -127,6 +128,7 @@ const changes = route({
           cursor: body.cursor ?? null,
           follow: body.follow,
           unfollow: body.unfollow,
+          watch: body.watch,
           waitMs: body.wait * 1_000,
         },
         writeOptions,

@@ -53,6 +53,14 @@ export function chainStore(parts: Parts): SyncStore {
     },
     followed: ({ tenant, ...query }) => reader.chain.followed({ ...query, productIds: visible(tenant) }),
     isTaken: (id) => reader.operations.get(id) !== null,
+    reached(tenant, licenseKeys) {
+      const products = visible(tenant);
+      return licenseKeys.filter((licenseKey) => {
+        const snapshot = reader.snapshots.get(licenseKey);
+        if (snapshot === null || !products.includes(snapshot.productId)) return false;
+        return !snapshot.gone && snapshot.missingSince === null;
+      });
+    },
   };
 }
 

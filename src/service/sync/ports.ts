@@ -24,6 +24,8 @@ export type ChangesRequest = {
   cursor: string | null;
   follow: readonly string[];
   unfollow: readonly string[];
+  /** Keys whose callers were told that they are missing. They are not stored. */
+  watch: readonly string[];
   waitMs: number;
 };
 
@@ -41,6 +43,8 @@ export type FollowedChanges = {
   changes: readonly { license: License; revision: number }[];
   /** Followed keys without a license in the reach. */
   absent: readonly string[];
+  /** Watched keys that have a license in the reach now. */
+  appeared: readonly string[];
   /** There are more changes: ask again at once. */
   hasMore: boolean;
   /** The agent must send all its keys again: only those of this request are followed. */
@@ -78,4 +82,6 @@ export type SyncStore = {
   followed: (query: FollowedQuery) => Awaitable<FollowedRead & { confirmedAt: number }>;
   /** Whether an operation was taken although its outcome is not stored. */
   isTaken: (id: string) => Awaitable<boolean>;
+  /** Those of the keys that a caller with the credential gets a license for. */
+  reached: (tenant: Tenant, licenseKeys: readonly string[]) => Awaitable<readonly string[]>;
 };

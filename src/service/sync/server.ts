@@ -1,3 +1,4 @@
+import type { Tenant } from '../../domain/access/principal.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { reachOf, seenEveryMs, syncRetentionMs, timeOfId } from '../../domain/sync/push.ts';
 import { dayMs } from '../../domain/time.ts';
@@ -7,7 +8,7 @@ import type { Writer } from '../writer.ts';
 import { prunedSetting } from './follow.ts';
 import type { ChangesRequest, FollowedChanges, KnownOperation, SyncServer, SyncStore } from './ports.ts';
 import type { AppliedPush, ApplyPush } from './push.ts';
-import type { WaitingAgents } from './waiting.ts';
+import type { End, Wait, WaitingAgents } from './waiting.ts';
 
 /** The store of an authority, as agents see it. */
 export function authorityStore({
@@ -27,6 +28,7 @@ export function authorityStore({
       return { ...read, absent: read.absent.filter((key) => asked.has(key)), confirmedAt };
     },
     isTaken: () => false,
+    reached: (tenant, licenseKeys) => reader.sync.reached(tenant, licenseKeys),
   };
 }
 
@@ -34,7 +36,7 @@ type Parts = {
   reader: Pick<AuthorityReader, 'sync' | 'settings'>;
   store: SyncStore;
   waiting: WaitingAgents;
-  clock: Pick<Clock, 'now' | 'monotonic'>;
+  clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
   random: Pick<Random, 'fraction'>;
   /** Limits how often a credential begins another follower; returns how many ms to wait. */
   newFollowers: { take(credential: string): number };
@@ -47,6 +49,8 @@ const longestSilenceMs = syncRetentionMs - 2 * seenEveryMs;
 
 /** The clock of an agent may be this much ahead, in ms. */
 const aheadMs = dayMs;
+/** How often the watched keys of a request that waits are looked up, in ms. */
+const watchEveryMs = 1_000;
 
 /** How many pages of other agents' changes are passed over before the agent must ask again. */
 const maxPages = 20;
@@ -120,7 +124,7 @@ export class StoreSyncServer implements SyncServer {
     signal: AbortSignal,
   ): Promise<Result<FollowedChanges>> {
     const { store } = this.#parts;
-    const { agentId, tenant, follow, unfollow } = request;
+    const { agentId, tenant, follow, unfollow, watch } = request;
     const begun = await this.#begin(request);
     const waitMs = begun.isNew ? this.#parts.newFollowers.take(actor ?? '') : 0;
     if (waitMs > 0) return tooManyNew(waitMs);
@@ -130,10 +134,16 @@ export class StoreSyncServer implements SyncServer {
     const followed = begun.mustWrite ? await this.#followedBy(request) : begun.followed;
     const read = await this.#read(request, { ...begun, followed }, stored.value);
     const reached = new Set(stored.value);
-    const first = { ...read, absent: [...read.absent, ...follow.filter((key) => !reached.has(key))] };
-    // Nothing of the request is kept while it waits, but the agent, the position and the time.
+    const absent = [...read.absent, ...follow.filter((key) => !reached.has(key))];
+    const first = { ...read, absent, appeared: await this.#appeared(tenant, watch) };
+    // Nothing of the request is kept while it waits, but the agent, the position, the watched keys and the time.
     if (request.waitMs === 0 || isWorthTelling(first)) return done(first);
-    return await this.#wait({ agentId, tenant, waitMs: request.waitMs }, first, signal);
+    return await this.#wait({ agentId, tenant, watch, waitMs: request.waitMs }, first, signal);
+  }
+
+  /** The watched keys that have a license now. */
+  async #appeared(tenant: Tenant, watch: readonly string[]): Promise<readonly string[]> {
+    return watch.length === 0 ? [] : await this.#parts.store.reached(tenant, watch);
   }
 
   /** How many license keys an agent follows. */
@@ -182,11 +192,11 @@ export class StoreSyncServer implements SyncServer {
     }
     const { epoch, lastSeq, confirmedAt, hasMore, absent, licenses } = read;
     const cursor = writeCursor({ readAt, followed, position: read.position });
-    return { epoch, cursor, lastSeq, confirmedAt, changes: licenses, absent, hasMore, isReset };
+    return { epoch, cursor, lastSeq, confirmedAt, changes: licenses, absent, appeared: [], hasMore, isReset };
   }
 
   async #wait(
-    request: Pick<ChangesRequest, 'agentId' | 'tenant' | 'waitMs'>,
+    request: Pick<ChangesRequest, 'agentId' | 'tenant' | 'watch' | 'waitMs'>,
     first: FollowedChanges,
     signal: AbortSignal,
   ): Promise<Result<FollowedChanges>> {
@@ -202,9 +212,32 @@ export class StoreSyncServer implements SyncServer {
         wait.cancel();
         return done(last);
       }
-      if ((await wait.end) === 'over') {
+      const ended = await this.#endOf(wait, request);
+      if (ended.appeared.length > 0) return done({ ...last, appeared: ended.appeared });
+      if (ended.end === 'over') {
         return done(await this.#read(request, begunAt(last.cursor), []));
       }
+    }
+  }
+
+  /** Waits until the wait is over, or a watched key has appeared. Without watched keys it needs no timer. */
+  async #endOf(
+    wait: Wait,
+    { tenant, watch }: Pick<ChangesRequest, 'tenant' | 'watch'>,
+  ): Promise<{ end: End; appeared: readonly string[] }> {
+    if (watch.length === 0) return { end: await wait.end, appeared: [] };
+    const { clock } = this.#parts;
+    const ending = new AbortController();
+    void wait.end.then(() => ending.abort());
+    try {
+      for (;;) {
+        await clock.sleep(watchEveryMs, ending.signal).catch(() => undefined);
+        if (ending.signal.aborted) return { end: await wait.end, appeared: [] };
+        const appeared = await this.#appeared(tenant, watch);
+        if (appeared.length > 0) return { end: 'changed', appeared };
+      }
+    } finally {
+      wait.cancel();
     }
   }
 }
@@ -224,8 +257,8 @@ function isEmpty({
   return licenses.length === 0 && absent.length === 0;
 }
 
-function isWorthTelling({ changes, absent, hasMore, isReset }: FollowedChanges): boolean {
-  return changes.length > 0 || absent.length > 0 || hasMore || isReset;
+function isWorthTelling({ changes, absent, appeared, hasMore, isReset }: FollowedChanges): boolean {
+  return changes.length > 0 || absent.length > 0 || appeared.length > 0 || hasMore || isReset;
 }
 
 /**

@@ -10,7 +10,7 @@ const minGapMs = 50;
 const wokenPerTurn = 100;
 
 /** `changed`: a followed license has changed. `over`: the time is over, or the caller has left. */
-type End = 'changed' | 'over';
+export type End = 'changed' | 'over';
 
 export type Wait = { readonly end: Promise<End>; cancel(): void };
 

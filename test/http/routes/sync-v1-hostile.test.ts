@@ -77,6 +77,8 @@ const invalid = '422 parameters_invalid';
 const wrongQuestions: readonly [path: string, what: string, body: object, refusal: string][] = [
   ['changes', '1,001 keys', { follow: many(1_001) }, `${invalid} follow`],
   ['changes', '1,001 keys to end', { unfollow: many(1_001) }, `${invalid} unfollow`],
+  ['changes', '51 watched keys', { watch: many(51) }, `${invalid} watch`],
+  ['changes', 'an empty watched key', { watch: [''] }, `${invalid} watch`],
   ['changes', 'a key with NUL', { follow: ['a\0b'] }, `${invalid} follow`],
   ['changes', 'half a character', { follow: ['a\uD800'] }, `${invalid} follow`],
   ['changes', 'an empty key', { follow: [''] }, `${invalid} follow`],

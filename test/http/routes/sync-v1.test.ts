@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   agentA,
   agentB,
@@ -178,4 +178,63 @@ test('a new follower gets its licenses, and then waits for a change', async () =
   expect(changed.changes).toMatchObject([
     { license_key: 'KEY-1', revision: (followed.changes[0]?.revision ?? 0) + 1, license: { uses } },
   ]);
+});
+
+const watching = (): object => ({ agent: newId().replaceAll('-', '') });
+
+test('a watched key that has a license is answered at once, one of another product never', async () => {
+  await authority.sell('WATCHED-1');
+  const sale = { product_key: 'OTHER', buyer_email: 'a@example.com', license_key: 'WATCHED-OTHER' };
+  await authority.post('/admin/v1/purchases', sale, byOperator);
+  const watch = ['NOT-SOLD', 'WATCHED-OTHER', 'WATCHED-1'];
+  const told = await authority.changes({ ...watching(), watch, wait: 25 });
+  expect(told).toMatchObject({ changes: [], absent: [], appeared: ['WATCHED-1'] });
+  const others = await authority.changes({ ...watching(), watch }, byOther);
+  expect(others.appeared).toEqual(['WATCHED-OTHER']);
+  expect(await authority.changes({ ...watching(), watch: ['NOT-SOLD'] })).not.toHaveProperty('appeared');
+});
+
+/** Lets time pass until the request is answered. Returns the answer, and how many ms it took. */
+async function answered<Answer>(asked: Promise<Answer>): Promise<{ answer: Answer; tookMs: number }> {
+  let isDone = false;
+  const answering = asked.finally(() => (isDone = true));
+  let tookMs = 0;
+  // A PostgreSQL server answers in its own time, between two steps of the clock.
+  await vi.waitFor(
+    async () => {
+      if (isDone) return;
+      await authority.time.advance(250);
+      tookMs += 250;
+      throw new Error('the request is not answered');
+    },
+    { timeout: 10_000, interval: 50 },
+  );
+  return { answer: await answering, tookMs };
+}
+
+test('a request that waits is answered within about a second after a watched key was sold', async () => {
+  const asked = watching();
+  const { epoch, cursor } = await authority.changes(asked);
+  const sold = (async () => {
+    await authority.clock.sleep(3_000, new AbortController().signal);
+    await authority.sell('WATCHED-2');
+  })();
+  const request = { ...asked, epoch, cursor, watch: ['WATCHED-2'], wait: 25 };
+  const { answer, tookMs } = await answered(authority.changes(request));
+  await sold;
+  expect(answer).toMatchObject({ changes: [], appeared: ['WATCHED-2'] });
+  expect(tookMs).toBeGreaterThanOrEqual(3_000);
+  // Without the watched key the request waits for 23 s at least.
+  expect(tookMs).toBeLessThan(20_000);
+});
+
+test('a request that watches keys in vain ends with its time, and leaves no timer', async () => {
+  const asked = watching();
+  const { epoch, cursor } = await authority.changes(asked);
+  const request = { ...asked, epoch, cursor, watch: ['NEVER-SOLD'], wait: 2 };
+  const { answer, tookMs } = await answered(authority.changes(request));
+  expect(answer).not.toHaveProperty('appeared');
+  expect(tookMs).toBeLessThan(20_000);
+  await authority.time.advance(2_000);
+  expect(authority.time.sleeping).toBe(0);
 });

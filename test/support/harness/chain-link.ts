@@ -128,9 +128,9 @@ export class ChainLink implements Upstream, SyncUpstream {
   ): Promise<Outcome<ChangesAnswer>> {
     return this.#call('changes', readChanges, async () => {
       const body = valuesOf(changesParameters.read(membersOf(writeFollow(agent, request))));
-      const { epoch = null, cursor = null, follow, unfollow, wait } = body;
+      const { epoch = null, cursor = null, follow, unfollow, watch, wait } = body;
       const told = await this.#above.server.changes(
-        { agentId: agent, tenant, epoch, cursor, follow, unfollow, waitMs: wait * 1_000 },
+        { agentId: agent, tenant, epoch, cursor, follow, unfollow, watch, waitMs: wait * 1_000 },
         options,
         signal,
       );

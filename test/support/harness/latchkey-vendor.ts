@@ -70,6 +70,14 @@ export class LatchkeyVendor implements SyncUpstream {
   questions = 0;
   /** The most bytes that the keys of such a request had. */
   mostBytes = 0;
+  /** The license keys that each request for changes watched, in order. */
+  readonly watched: (readonly string[])[] = [];
+
+  /** Sells a license. */
+  sell(licenseKey: string): void {
+    const rest = { productKey: 'link', buyerEmail: 'b@example.com', uses: 0, enabled: true, createdAt: 0 };
+    this.#put({ licenseKey, ...rest });
+  }
 
   /** Changes a license as a seller does. */
   set(licenseKey: string, change: Partial<License>): void {
@@ -109,6 +117,7 @@ export class LatchkeyVendor implements SyncUpstream {
     this.questions += 1;
     const bytes = Buffer.byteLength(JSON.stringify([request.follow, request.unfollow]));
     this.mostBytes = Math.max(this.mostBytes, bytes);
+    this.watched.push(request.watch);
     // A real upstream was restarted with another epoch, which ended its requests.
     const { epoch } = this;
     const isReset = request.epoch !== null && request.epoch !== epoch;
@@ -118,7 +127,9 @@ export class LatchkeyVendor implements SyncUpstream {
     for (const key of request.unfollow) followed.delete(key);
     for (const key of request.follow) followed.add(key);
     const since = isReset ? 0 : Number(request.cursor ?? 0);
-    const isNews = (): boolean => [...followed].some((key) => (this.#changedAt.get(key) ?? 0) > since);
+    const appeared = (): string[] => request.watch.filter((key) => this.#vendor.licenses.has(key));
+    const isNews = (): boolean =>
+      appeared().length > 0 || [...followed].some((key) => (this.#changedAt.get(key) ?? 0) > since);
     if (request.waitS > 0 && !isNews()) await this.#waitForChange(request.waitS * 1000, signal);
     if (epoch !== this.epoch) return lostAnswer;
     return await this.#answer('changes', signal, () => {
@@ -133,6 +144,7 @@ export class LatchkeyVendor implements SyncUpstream {
         confirmedAt: this.#clock.now(),
         licenses: licenses.map((license) => ({ license, revision: 1 })),
         absent: keys.filter((key) => !this.#vendor.licenses.has(key)),
+        appeared: appeared(),
         hasMore: false,
         isReset,
       };

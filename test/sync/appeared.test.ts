@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { MissingKeys } from '../../src/sync/missing-keys.ts';
+import { maxWatched } from '../../src/domain/sync/push.ts';
+import { Chain } from '../support/harness/chain-harness.ts';
+import { minute, second, startPushingHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
+import { VirtualTime } from '../support/harness/virtual-clock.ts';
+
+/* Keys that are sold after an agent was asked for them. */
+
+const key = 'SOLD-1';
+
+async function codeOf(harness: SyncHarness, licenseKey = key): Promise<string> {
+  const answer = await harness.verify(licenseKey, 'till');
+  return answer.ok ? 'ok' : answer.problem.code;
+}
+
+/** Asks in vain until the last 404 is kept for 8 s. */
+async function askInVain(harness: SyncHarness): Promise<void> {
+  for (const waitMs of [0, 2, 4]) {
+    await harness.time.advance(waitMs * second);
+    expect(await codeOf(harness)).toBe('license_not_found');
+  }
+}
+
+describe('a key that is sold after an agent was asked for it', () => {
+  it('is answered as soon as the authority has it, although the 404 would be kept longer', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await askInVain(harness);
+    await harness.time.advance(1.5 * second);
+    harness.latchkey.sell(key);
+    await harness.time.advance(0.1 * second);
+    const { length } = harness.vendor.asked;
+    expect(harness.vendor.asked.at(-1)).toBe(`verify ${key}`);
+    expect(await codeOf(harness)).toBe('ok');
+    expect(harness.vendor.asked).toHaveLength(length);
+  });
+
+  it('is no longer watched after it was answered', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    await askInVain(harness);
+    await harness.time.advance(1.5 * second);
+    expect(harness.latchkey.watched.at(-1)).toEqual([key]);
+    harness.latchkey.sell(key);
+    await harness.time.advance(2 * second);
+    expect(harness.latchkey.watched.at(-1)).toEqual([]);
+    const requests = harness.latchkey.watched.length;
+    await harness.time.advance(10 * second);
+    expect(harness.latchkey.watched.length - requests).toBeLessThanOrEqual(1);
+  });
+
+  it('costs the upstream one request a second, however many keys are guessed', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    const before = harness.latchkey.watched.length;
+    for (let index = 0; index < 100; index += 1) {
+      void harness.ask(`GUESS-${index}`, null);
+      await harness.time.advance(100);
+    }
+    const watched = harness.latchkey.watched.slice(before);
+    expect(watched.length).toBeGreaterThan(5);
+    expect(watched.length).toBeLessThanOrEqual(11);
+    expect(Math.max(...watched.map((keys) => keys.length))).toBeLessThanOrEqual(maxWatched);
+  });
+
+  it('is not watched if it is longer than any key of a Latchkey', async () => {
+    using harness = await startPushingHarness(['KEY']);
+    expect(await codeOf(harness, 'x'.repeat(1_025))).toBe('license_not_found');
+    await harness.time.advance(1.5 * second);
+    expect(harness.latchkey.watched.flat()).toEqual([]);
+  });
+
+  it('is answered by the lowest agent of a chain within seconds', async () => {
+    using chain = await Chain.open();
+    for (const waitMs of [0, 2, 4, 8]) {
+      await chain.time.advance(waitMs * second);
+      await expect(chain.lowest.verify(key)).rejects.toThrow();
+    }
+    await chain.time.advance(1.5 * second);
+    await chain.authority.sell(key);
+    await chain.time.advance(4 * second);
+    expect(await chain.lowest.verify(key)).toMatchObject({ enabled: true });
+  });
+});
+
+describe('the missing keys of a product', () => {
+  it('are those whose 404 is kept now, the latest first', async () => {
+    const time = new VirtualTime();
+    const missing = new MissingKeys(time.clock(), () => minute);
+    missing.add('press', 'ONE', false);
+    missing.add('other', 'ELSEWHERE', false);
+    await time.advance(second);
+    missing.add('press', 'TWO', false);
+    missing.add('press', 'SEEN', true);
+    expect(missing.latest('press')).toEqual(['TWO', 'ONE']);
+    await time.advance(second);
+    expect(missing.latest('press')).toEqual(['TWO']);
+    missing.forget('press', 'TWO');
+    expect([missing.latest('press'), missing.latest('other')]).toEqual([[], []]);
+  });
+
+  it('are at most as many as a request watches, and those that are no longer kept go first', async () => {
+    const time = new VirtualTime();
+    const missing = new MissingKeys(time.clock(), () => minute);
+    missing.add('press', 'WAITS', false);
+    await time.advance(2 * second);
+    missing.add('press', 'WAITS', false);
+    for (let index = 1; index < maxWatched; index += 1) missing.add('press', `EARLY-${index}`, false);
+    await time.advance(2 * second);
+    missing.add('press', 'LATE', false);
+    expect(missing.latest('press')).toEqual(['LATE', 'WAITS']);
+    for (let index = 1; index <= 2 * maxWatched; index += 1) missing.add('press', `GUESS-${index}`, false);
+    const latest = missing.latest('press');
+    expect([latest.length, latest[0], latest.at(-1)]).toEqual([maxWatched, 'GUESS-100', 'GUESS-51']);
+  });
+});
