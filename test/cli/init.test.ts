@@ -162,7 +162,7 @@ test.skipIf(isWindows)(
     expect(loadConfiguration({ file: config, environment: {} })).toMatchObject({
       configuration: {
         stateDir,
-        listen: { tcp: { port: 9 }, socket: join(stateDir, 'latchkey.sock') },
+        listen: { tcp: [{ port: 9 }], socket: join(stateDir, 'latchkey.sock') },
       },
     });
   },

@@ -27,7 +27,7 @@ test('The starter configuration is an authority that listens on this machine alo
     configuration: {
       role: 'authority',
       stateDir: '/var/lib/latchkey',
-      listen: { tcp: { host: '127.0.0.1', port: 8787 } },
+      listen: { tcp: [{ host: '127.0.0.1', port: 8787 }] },
     },
   });
 });

@@ -19,6 +19,8 @@ export const reasons: Readonly<Record<string, string>> = {
   "!hasProgram('script')": 'script is not installed',
   "!hasProgram('systemd-analyze')": 'systemd is not installed',
   '!hasProgram(program)': 'the program is not installed',
+  '!hasNamespaces':
+    'hiding /proc from a process needs namespaces (unshare --mount), which this user may not create',
   '!hasNginx': 'nginx is not installed (apt-get install nginx)',
   '!hasPooler': 'PgBouncer is not installed (apt-get install pgbouncer)',
   '!hasPostgres': 'PostgreSQL is not installed (apt-get install postgresql)',
@@ -35,6 +37,7 @@ export const reasons: Readonly<Record<string, string>> = {
   '!isSystemdInstalled': 'systemd is not installed',
   "!shell.isInstalled('fish')": 'fish is not installed',
   "!shell.isInstalled('zsh')": 'zsh is not installed',
+  'example.nonce === null': 'the example makes no nonce that could be replaced',
   "inject('postgres') !== undefined": 'the test is about SQLite',
   isMissing: 'the program is not installed',
   isPtyMissing: 'script is not installed',
