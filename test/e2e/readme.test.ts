@@ -219,7 +219,10 @@ test("a central API run by the commands of the seller's guide sells, refunds, di
       'OLD-KEY-2,buyer@example.com,trial,',
       'OLD-KEY-3,buyer@example.com,revoked,2020-01-01',
     ],
-    'sales.csv': ['Purchase ID,Purchase Email,Product ID,License Key', 'S1,buyer@example.com,RGsF,OLD-KEY-4'],
+    'sales.csv': [
+      'Purchase ID,Purchase Email,Product ID,License Key,License Key Enabled?',
+      'S1,buyer@example.com,RGsF,OLD-KEY-4,1',
+    ],
   }))
     writeFileSync(join(folder.path, file), lines.join('\n'));
   const known: Record<string, string> = {};
