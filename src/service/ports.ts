@@ -134,7 +134,7 @@ export type FollowRequest = {
   cursor: string | null;
   follow: readonly string[];
   unfollow: readonly string[];
-  /** Keys that callers were told are missing. */
+  /** Keys that this agent answers 404. */
   watch: readonly string[];
   waitS: number;
 };

@@ -136,7 +136,7 @@ export class Follow {
     // The upstream names no other keys, so it cannot make this agent read them.
     const appeared = outcome.value.appeared.filter((licenseKey) => watched.has(licenseKey));
     for (const licenseKey of new Set(appeared)) fetcher.appeared(productId, licenseKey);
-    const isRecorded = await this.#record(productId, sent, { ...outcome.value, appeared }, signal);
+    const isRecorded = await this.#record(productId, sent, outcome.value, signal);
     // An upstream with too many connections answers before the wait is over.
     const restsMs = sentAt + restMs - clock.monotonic();
     if (isRecorded && request.waitS > 0 && isEmpty({ ...outcome.value, appeared }) && restsMs > 0)

@@ -24,7 +24,7 @@ export type ChangesRequest = {
   cursor: string | null;
   follow: readonly string[];
   unfollow: readonly string[];
-  /** Keys whose callers were told that they are missing. They are not stored. */
+  /** Keys that the agent answers 404. This side does not store them. */
   watch: readonly string[];
   waitMs: number;
 };
