@@ -129,7 +129,7 @@ test.each([
 ])('the console is served if every TCP address is a loopback address (%j)', (tcp, isServed) => {
   const configuration = embeddedConfiguration({
     state_dir: '/s',
-    listen: { tcp, socket: '/s/latchkey.sock', allow_remote: true },
+    listen: { tcp, socket: socketPath('/s', 'latchkey.sock'), allow_remote: true },
     console: { enabled: true },
   });
   expect(isConsoleServed(configuration)).toBe(isServed);

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
 /** The heading of a page, with its actions. The heading gets the focus when the page opens. */
 export function Heading({ title, children }: { title: string; children?: ComponentChildren }) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} – Latchkey`;
   }, [title]);
   return (
