@@ -21,6 +21,7 @@ export const notOnWindows: Readonly<Record<string, string>> = {
 /** Test files without a subject that is different on Windows: with them a run would take more than 6 minutes. */
 export const tooSlow: readonly string[] = [
   'test/cli/{instance,seller}.test.ts',
+  'test/client/guide.test.ts',
   'test/contract/{access,accounts,dialects,hostile,http-gate,openapi,unanswered}.test.ts',
   'test/daemon/{heap,memory}.test.ts',
   'test/http/entry/{broken-requests,unread-answers}.test.ts',
