@@ -51,11 +51,10 @@ const floors: Readonly<Record<string, Allowance>> = {
       ...writing,
       'service/outbox/queue.ts',
       'service/outbox/tables.ts',
-      // The protocol of the upstream, and the numbered pushes.
-      'service/outbox/protocol.ts',
-      'service/outbox/agent-id.ts',
-      'service/outbox/push.ts',
-      'service/outbox/journal.ts',
+      // What the upstream is, and under which id this agent follows license keys there.
+      'service/outbox/upstream-epoch.ts',
+      'service/outbox/follower-id.ts',
+      'service/outbox/finished.ts',
       'service/status.ts',
       // What an event of a store is, and what became of it.
       'service/store-event.ts',

@@ -145,7 +145,9 @@ function transitionsIn(text: string): string[] {
 function destinations(state: OperationState, type: OperationEventType): string[] {
   const rest = { held: false, baseUses: 1, sentAt: 1, finishedAt: 1 };
   const progresses: object[] = [true, false].flatMap((maybeApplied) =>
-    ['refused', 'missing'].map((cause) => ({ state, maybeApplied, cause, ...rest })),
+    ['refused', 'missing'].flatMap((cause) =>
+      [true, false].map((unanswered) => ({ state, maybeApplied, unanswered, cause, ...rest })),
+    ),
   );
   const events: object[] = ['applied', 'refused', 'not_seen'].flatMap((was) =>
     [true, false].map((certain) => ({ type, certain, was, at: 1, cause: 'refused' })),

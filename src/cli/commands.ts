@@ -104,7 +104,6 @@ export const commands: readonly Entry[] = [
     now: () => import('./commands/sync/now.ts'),
     pause: () => import('./commands/sync/pause.ts'),
     resume: () => import('./commands/sync/resume.ts'),
-    protocol: () => import('./commands/sync/protocol.ts'),
   }),
   group(
     'lease',

@@ -9,6 +9,7 @@ import { recordMinutes, type RecorderParts } from './console/series-recorder.ts'
 import { Daemon } from './daemon.ts';
 import { lazyLeaseIssuer } from './lease-issuer.ts';
 import { isConsoleServed, openListeners } from './listeners.ts';
+import { epochOf } from './store/epoch.ts';
 import { lazySyncServer } from './sync-server.ts';
 import { logOf } from './log.ts';
 import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
@@ -198,13 +199,12 @@ type OfProcess = Pick<
 /** Answers agents; null on a holder. */
 function syncServerOf(store: OpenedStore, { chain, holder }: Role): App['syncServer'] {
   if (holder !== null) return null;
-  const { metrics, log } = store;
+  const { log } = store;
   return lazySyncServer({
     ...store,
     chain,
     random: systemRandom,
     log: logOf(log, 'sync'),
-    count: (result, outcomes) => metrics.countPush(result, outcomes),
   });
 }
 
@@ -222,6 +222,7 @@ function appOf(
     role,
     version,
     instance,
+    epoch: epochOf(store),
     dialect: dialects[listen.dialect],
     licenseService: countedLicenseService(licenseService, metrics),
     couponService,

@@ -7,6 +7,7 @@ import {
   type StorageState,
   type RecordCounts,
   type UpstreamStatus,
+  type FollowStatus,
 } from '../service/status.ts';
 import { persist } from '../sync/waiting.ts';
 import type { Addresses, Listeners } from './listeners.ts';
@@ -21,8 +22,7 @@ import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
 import { webhookStatus } from '../service/webhook/endpoint.ts';
-import { lastConflictAt } from '../service/outbox/identity.ts';
-import { isPlainChosen, protocolOf } from '../service/outbox/protocol.ts';
+import { isLatchkey, isUpstreamKnown } from '../service/outbox/upstream-epoch.ts';
 import { lastSuccessAt } from '../service/outbox/queue.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
@@ -283,7 +283,7 @@ async function webhooksOf({ reader }: DaemonParts): Promise<Status['webhooks']> 
   }
 }
 
-/** The agents that push to this process; null: none can. */
+/** The agents that follow license keys at this process; null: none can. */
 async function agentsOf({ syncServer, local, reader }: DaemonParts): Promise<Status['agents']> {
   if (syncServer === null) return null;
   const { sync } = local?.lists ?? reader;
@@ -323,13 +323,10 @@ function upstreamStatus({ upstream, reader }: Agent, current: LiveConfiguration)
   const proxy = proxyTo(settings);
   return {
     ...status,
-    protocol: protocolOf(reader),
-    protocolChoice: isPlainChosen(reader) ? 'plain' : 'automatic',
-    pushes: [
-      ...products.list.configured.flatMap(({ id, productKey }) => pushStatus(reader, id, productKey)),
-      ...pushStatus(reader, null, null),
-    ],
-    conflictAt: lastConflictAt(reader),
+    protocol: isUpstreamKnown(reader) ? (isLatchkey(reader) ? 'latchkey' : 'plain') : 'unknown',
+    follows: isLatchkey(reader)
+      ? products.list.configured.map(({ id, productKey }) => followStatus(reader, id, productKey))
+      : [],
     lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),
     pausedProducts: status.pausedProducts.map((id) => products.keyOf(id)),
     rate: current.sync().rate,
@@ -337,18 +334,10 @@ function upstreamStatus({ upstream, reader }: Agent, current: LiveConfiguration)
   };
 }
 
-/** `id`: null: the pushes of coupons. */
-function pushStatus(reader: Reader, id: string | null, productKey: string | null): UpstreamStatus['pushes'] {
-  const push = reader.pushes.get(id);
-  const follow = id === null ? null : reader.follows.get(id);
-  const lost = reader.pushes.lost(id);
-  const isPushing = protocolOf(reader) === 'latchkey' && (push !== null || follow !== null);
-  if (!isPushing && lost === null) return [];
-  const { seq, isAnswered } = push ?? { seq: 0, isAnswered: true };
-  const followed = id === null ? 0 : reader.snapshots.followedCount(id);
+function followStatus(reader: Reader, id: string, productKey: string): FollowStatus {
+  const followed = reader.snapshots.followedCount(id);
   // 0: a change was recorded, but others are still to come.
-  const confirmedAt = follow?.confirmedAt || null;
-  return [{ productKey, seq, isAnswered, followed, confirmedAt, lost }];
+  return { productKey, followed, confirmedAt: reader.follows.get(id)?.confirmedAt || null };
 }
 
 function missingStatus({ reader }: Agent, clock: PersistentClock): Status['missing'] {

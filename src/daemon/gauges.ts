@@ -2,7 +2,7 @@ import type {
   HolderStatus,
   LeaseIssuerStatus,
   OutboxStatus,
-  PushStatus,
+  FollowStatus,
   Status,
   UpstreamStatus,
 } from '../service/status.ts';
@@ -207,27 +207,21 @@ export const upstreamGauges: readonly GaugeDescription[] = [
     read: ofUpstream(({ pausedProducts }) => one(pausedProducts.length)),
   },
   {
-    name: 'upstream_pushing',
-    help: '1: changes are pushed to /sync/v1. 0: they go the plain way.',
+    name: 'upstream_latchkey',
+    help: '1: the upstream is a Latchkey, which carries each change out once. 0: it is not, or has not answered yet.',
     read: ofUpstream(({ protocol }) => one(protocol === 'latchkey')),
   },
   {
     name: 'upstream_followed_keys',
-    help: 'License keys whose changes /sync/v1 sends.',
+    help: 'License keys whose changes the upstream sends.',
     labels: ['product'],
-    read: ofPushes(({ productKey, followed }) => (productKey === null ? null : followed)),
+    read: ofFollows(({ followed }) => followed),
   },
   {
     name: 'upstream_confirmed_timestamp_seconds',
-    help: 'When /sync/v1 last confirmed the followed license keys; 0: never.',
+    help: 'When the upstream last confirmed the followed license keys; 0: never.',
     labels: ['product'],
-    read: ofPushes(({ productKey, confirmedAt }) => (productKey === null ? null : (confirmedAt ?? 0) / 1000)),
-  },
-  {
-    name: 'upstream_lost_operations',
-    help: 'Delivered changes that a restored upstream has lost, and that are too old to be sent again.',
-    labels: ['product'],
-    read: ofPushes(({ lost }) => lost?.operations ?? 0),
+    read: ofFollows(({ confirmedAt }) => (confirmedAt ?? 0) / 1000),
   },
   {
     name: 'outbox_operations',
@@ -288,13 +282,9 @@ function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): Gaug
   return ({ status: { upstream } }) => (upstream === null ? [] : read(upstream));
 }
 
-/** `read`: null: no sample. Coupons have no product. */
-function ofPushes(read: (pushes: PushStatus) => number | null): GaugeDescription['read'] {
-  return ofUpstream(({ pushes }) =>
-    pushes.flatMap((each) => {
-      const value = read(each);
-      return value === null ? [] : [{ labels: { product: each.productKey ?? '' }, value }];
-    }),
+function ofFollows(read: (follow: FollowStatus) => number): GaugeDescription['read'] {
+  return ofUpstream(({ follows }) =>
+    follows.map((each) => ({ labels: { product: each.productKey }, value: read(each) })),
   );
 }
 

@@ -219,11 +219,8 @@ const allowed: ReadonlySet<string> = new Set([
   'issuer',
   'leases',
   'wait_ms',
-  // of pushes
-  'push',
+  // of changes delivered
   'delivered',
-  'rejected',
-  'repeated',
   'failures',
   'instance',
   // of events of stores

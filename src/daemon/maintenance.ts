@@ -1,5 +1,5 @@
 import type { RoleName } from '../domain/role.ts';
-import { syncRetentionMs } from '../domain/sync/push.ts';
+import { syncRetentionMs } from '../domain/sync/follow.ts';
 import { eventsKeptMs } from '../domain/webhook.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/credential.ts';
@@ -26,7 +26,7 @@ export type MaintenanceParts = {
   tokenUses: TokenUses;
   /** An agent has an outbox to prune; a holder knows no agents. */
   role: RoleName;
-  /** How long operations of pushes are kept (`sync.keep`). */
+  /** How long operations that were delivered to a Latchkey are kept (`sync.keep`). */
   syncKeepMs: () => number;
   /** How long changes of licenses are kept (`history.keep`). */
   historyKeepMs: () => number;

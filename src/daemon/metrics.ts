@@ -14,13 +14,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
 import type { LicenseResponse } from '../service/services.ts';
 import { eventResults, type EventResult } from '../service/store-event.ts';
-import {
-  pushResults,
-  type PushResult,
-  type Status,
-  type Totals,
-  type UpstreamMeter,
-} from '../service/status.ts';
+import { type Status, type Totals, type UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
 import {
   agentGauges,
@@ -97,18 +91,6 @@ export class Metrics implements UpstreamMeter, Disposable {
     'result',
   ]);
   readonly #webhooks = this.#counter('webhook_attempts_total', 'Attempts to deliver an event.', ['result']);
-  readonly #upstreamPushes = this.#counter(
-    'upstream_pushes_total',
-    'Pushes sent to /sync/v1 of the upstream.',
-    ['result'],
-  );
-  readonly #upstreamPushed = this.#counter(
-    'upstream_pushed_operations_total',
-    'Changes that the upstream has answered in pushes.',
-    ['outcome'],
-  );
-  readonly #pushes = this.#counter('sync_pushes_total', 'Pushes of agents answered.', ['result']);
-  readonly #pushed = this.#counter('sync_operations_total', 'Operations of pushes carried out.', ['outcome']);
   readonly #totals = { verifies: 0, uses: 0 };
   readonly #unexpected = this.#counter('unexpected_delta_total', 'Counts that another writer changed.', []);
   readonly #commitDuration = this.#histogram(
@@ -173,12 +155,6 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#requestDuration.observe((performance.now() - begunAt) / 1000);
   }
 
-  /** Counts a push, and its operations by their outcomes. `result`: `applied`, `repeated` or the code of a problem. */
-  countPush(result: string, results: readonly string[]): void {
-    this.#pushes.inc({ result });
-    for (const outcome of results) this.#pushed.inc({ outcome });
-  }
-
   /** Counts a request for a lease: `lease`, `notice`, `unchanged` or the code of a problem. */
   countLeaseRequest(result: string): void {
     this.#leaseRequests.inc({ result });
@@ -212,13 +188,6 @@ export class Metrics implements UpstreamMeter, Disposable {
   /** The numbers of answered verifies and uses since the start. */
   totals(): Totals {
     return { ...this.#totals };
-  }
-
-  /** Counts an attempt of a push to the upstream, and its operations if it was answered. */
-  pushed(result: PushResult, { delivered, rejected }: { delivered: number; rejected: number }): void {
-    this.#upstreamPushes.inc({ result });
-    this.#upstreamPushed.inc({ outcome: 'applied' }, delivered);
-    this.#upstreamPushed.inc({ outcome: 'rejected' }, rejected);
   }
 
   answered(outcome: (typeof outcomes)[number]): void {
@@ -271,10 +240,6 @@ export class Metrics implements UpstreamMeter, Disposable {
       for (const result of eventResults.filter((each) => each !== 'unknown_name'))
         this.#storeEvents.inc({ webhook, result }, 0);
     for (const outcome of outcomes) this.#upstreamRequests.inc({ outcome }, 0);
-    for (const result of pushResults) this.#upstreamPushes.inc({ result }, 0);
-    for (const outcome of ['applied', 'rejected']) this.#upstreamPushed.inc({ outcome }, 0);
-    for (const result of ['applied', 'repeated']) this.#pushes.inc({ result }, 0);
-    for (const outcome of ['applied', 'refused', 'conflicted']) this.#pushed.inc({ outcome }, 0);
     for (const result of ['delivered', 'failed']) this.#webhooks.inc({ result }, 0);
     for (const freshness of freshnesses) {
       for (const enabled of ['true', 'false']) this.#verdicts.inc({ freshness, enabled }, 0);

@@ -1,4 +1,4 @@
-import { newFollowerRate } from '../domain/sync/push.ts';
+import { newFollowerRate } from '../domain/sync/follow.ts';
 import { NamedRateLimiter } from '../http/entry/admission.ts';
 import type { SyncServer, SyncStore } from '../service/sync/ports.ts';
 import type { Clock, Log, Random } from '../service/ports.ts';
@@ -15,7 +15,6 @@ type Parts = {
   clock: Clock;
   random: Random;
   log: Log;
-  count: (result: string, outcomes: readonly string[]) => void;
 };
 
 /** Loads its modules at the first request of an agent. */
@@ -30,8 +29,6 @@ export function lazySyncServer(parts: Parts): SyncServer {
   };
   return {
     epoch: async () => await (await use()).epoch(),
-    push: async (...request) => await (await use()).push(...request),
-    known: async (...request) => await (await use()).known(...request),
     // No function of its own for each request: thousands of them may wait.
     changes: (...request) =>
       server?.changes(...request) ?? use().then((loaded) => loaded.changes(...request)),
@@ -47,7 +44,7 @@ export function lazySyncServer(parts: Parts): SyncServer {
 }
 
 async function load(parts: Parts): Promise<SyncServer> {
-  const { reader, changes, clock, random, log, count } = parts;
+  const { reader, changes, clock, random, log } = parts;
   const [{ StoreSyncServer }, { WaitingAgents }] = await Promise.all([
     import('../service/sync/server.ts'),
     import('../service/sync/waiting.ts'),
@@ -61,7 +58,7 @@ async function load(parts: Parts): Promise<SyncServer> {
   const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
   const waiting = new WaitingAgents({ reader, changes, clock, log, nextTurn });
   const store = await storeOf(parts);
-  return new StoreSyncServer({ reader, store, waiting, clock, random, newFollowers, count });
+  return new StoreSyncServer({ reader, store, waiting, clock, random, newFollowers });
 }
 
 async function storeOf({ chain = null, reader, writer, clock }: Parts): Promise<SyncStore> {

@@ -38,6 +38,18 @@ export const leftOutHeader = 'Latchkey-Left-Out';
  */
 export const instanceHeader = 'Latchkey-Instance';
 
+/**
+ * Says with the `Idempotency-Key` of an agent's change when the agent's caller asked, and what the agent knew
+ * (src/sync/README.md, Between Latchkeys): `created=<epoch ms>[, epoch=<32 hex>][, repeat][, seen=<revision>]`.
+ */
+export const operationHeader = 'Latchkey-Operation';
+
+/** The history of a Latchkey's store: 32 hexadecimal digits. The first half names the store; a restore changes the rest. */
+export const epochHeader = 'Latchkey-Epoch';
+
+/** The revision of a license, and the one at which the change was carried out: `<revision>[; applied=<revision>]`. */
+export const revisionHeader = 'Latchkey-Revision';
+
 /** The dialects of the API: as in the specification, or as in the store that the specification comes from. */
 export const dialectNames = ['specification', 'payhip'] as const;
 

@@ -13,6 +13,8 @@ export type License = {
   createdAt: number;
   /** Further members from an agent's upstream, unchanged. */
   extra?: LicenseExtra;
+  /** Grows with each change of the license in its store. It is in no body; agents get it in a header. Absent: unknown. */
+  revision?: number;
 };
 
 /** Members beyond specification 2.2, such as the name of the product; at most 1 KiB of JSON. */
@@ -26,6 +28,9 @@ export function upstreamProductName({ extra }: License): string | null {
   const name = extra?.['product_name'];
   return typeof name === 'string' ? name : null;
 }
+
+/** A license after a change. `appliedRevision`: the revision that the change has made; absent: it had no effect. */
+export type ChangedLicense = License & { appliedRevision?: number };
 
 /** The maximum `uses` of a new, imported or upstream license. Counts are exact up to 2^53. */
 export const maxInitialUses = 1_000_000_000_000_000;

@@ -1,7 +1,6 @@
 /*
  * Order and repetition of requests that one party numbers and repeats until they are answered. The other party keeps one
- * row: the last number, the digest of that request, and its answer. Leases number the requests of a device, /sync/v1 the
- * pushes of an agent.
+ * row: the last number, the digest of that request, and its answer. Leases number the requests of a device.
  */
 
 /** The last request that was carried out; number 0: none yet. */

@@ -72,6 +72,8 @@ export interface App {
   readonly version: string;
   /** The id of this store, sent with every response. */
   readonly instance: string;
+  /** The history of this store, sent with responses to agents; null: nothing here answers agents yet. */
+  epoch(): Awaitable<string | null>;
   readonly dialect: Dialect;
   readonly licenseService: LicenseService;
   readonly couponService: CouponService;

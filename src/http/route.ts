@@ -68,6 +68,8 @@ type RouteFacts = {
   summary: string;
   /** Headers of a success, in addition to the headers of every response and every list. */
   headers?: readonly ('location' | 'provenance' | 'left_out' | 'etag')[];
+  /** Agents deliver their operations by this route (src/http/README.md, Other Latchkeys). */
+  isDelivered?: boolean;
   /** Problems of this route only; src/http/openapi/responses.ts adds the common problems. */
   refusals?: readonly ProblemCode[];
   access: Access;
@@ -142,6 +144,8 @@ type RouteDefinition<Path extends string, Who extends Access, Query, Body> = Rou
     body: Partial<Body>,
     query: Partial<Query>,
   ): Awaitable<readonly ParameterFault[]>;
+  /** What makes two bodies the same request under one idempotency key; absent: all parameters. */
+  identityOf?(body: Body): object;
   handle(request: RouteRequest<Path, Who extends 'anyone' ? null : Principal, Query, Body>): Handled;
 };
 
@@ -155,6 +159,7 @@ export type Route = RouteFacts & {
     body: unknown,
     query: unknown,
   ): Awaitable<readonly ParameterFault[]>;
+  identityOf?(body: unknown): object;
   handle(request: RouteRequest<string, Principal | null, unknown, unknown>): Handled;
 };
 

@@ -4,7 +4,7 @@ import type { ServerResponse, RequestListener, Server } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { createRequire } from 'node:module';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
+import { epochHeader, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import { admit } from './entry/admission.ts';
 import {
   arrival,
@@ -19,7 +19,8 @@ import { turnOf } from './entry/server-response.ts';
 import { maxDocumentBytes } from '../wire/lease.ts';
 import { quietLog } from './entry/quiet-log.ts';
 import { readDocuments, receiveEvents } from './entry/raw-body.ts';
-import { readBodies, handleOnce, readRequest } from './entry/request.ts';
+import { handleOnce } from './entry/idempotency.ts';
+import { readBodies, readRequest } from './entry/request.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
 import { credentialNames, requestIdOf, stateOf, logResponse } from './entry/request-state.ts';
@@ -161,6 +162,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
       request.body = undefined;
       return read.ok ? handleOnce(route, read.value) : read;
     });
+    if (stateOf(request).head.instance.length > 0) await nameHistory(app, reply);
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body } = result.value;
     if (result.value.cacheable !== undefined) stateOf(request).response = result.value;
@@ -180,6 +182,12 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   };
   if (route.takesEvent === true) receiveEvents(server, add);
   else add(server);
+}
+
+/** An agent orders what this store says by its history. */
+async function nameHistory(app: App, reply: FastifyReply): Promise<void> {
+  const epoch = await app.epoch();
+  if (epoch !== null) reply.header(epochHeader, epoch);
 }
 
 function bodyLimitOf(route: Route, { limits }: ServerSettings): number {

@@ -159,13 +159,7 @@ export async function redeemCoupon(
   command: RedeemCoupon,
   { now }: Context,
 ): Promise<Result<RedeemedCoupon>> {
-  const { takenAt = null } = command;
-  return await redeemOnce(transaction, command, now, async () => {
-    const asked = { ...command, now: takenAt ?? now };
-    const quoted = await quoteCoupon(transaction, asked);
-    if (takenAt === null || !quoted.ok || !isUsedUp(quoted.value)) return quoted;
-    return await quoteCoupon(transaction, { ...asked, isUnlimited: true });
-  });
+  return await redeemOnce(transaction, command, now, async (asked) => await quoteCoupon(transaction, asked));
 }
 
 /** Redeems a coupon of an agent's mirror. The upstream is not notified. `isUnlimited`: `usage_limit` does not count. */
@@ -174,28 +168,37 @@ export async function redeemMirroredCoupon(
   command: RedeemCoupon & Pick<QuoteRequest, 'isUnlimited'>,
   { now }: Context,
 ): Promise<Result<RedeemedCoupon>> {
-  return await redeemOnce(transaction, command, now, async () =>
-    done(quoteMirroredCoupon(transaction, { ...command, now: command.takenAt ?? now })),
+  return await redeemOnce(transaction, command, now, async (asked) =>
+    done(quoteMirroredCoupon(transaction, asked)),
   );
 }
 
-/** Voids the redemption of an order, so that the coupon can be used once more. */
+/**
+ * Voids the redemption of an order, so that the coupon can be used once more. `isDelivered`: an agent has voided it already.
+ * Its answer is stored also if there is no redemption, so that a repetition that arrives late voids no later one.
+ */
 export async function voidRedemption(
   { redemptions }: AuthorityTransaction,
-  { accountId, order }: { accountId: string; order: string },
-): Promise<Result<{ order: string; couponId: number }>> {
+  { accountId, order, isDelivered = false }: { accountId: string; order: string; isDelivered?: boolean },
+): Promise<Result<{ order: string; couponId: number | null }>> {
   const redemption = await redemptions.get(accountId, order);
-  if (redemption === null) return notFound('redemption');
+  if (redemption === null) {
+    return isDelivered ? { ...done({ order, couponId: null }), unchanged: true } : notFound('redemption');
+  }
   await redemptions.remove(accountId, order);
   return done({ order, couponId: redemption.couponId });
 }
 
 async function redeemOnce(
-  { coupons, redemptions }: AuthorityTransaction,
-  { accountId, order, cart, takenAt = null }: RedeemCoupon,
+  { redemptions }: Pick<AuthorityTransaction, 'redemptions'>,
+  command: RedeemCoupon & Pick<QuoteRequest, 'isUnlimited'>,
   now: number,
-  quoteNow: () => Promise<Result<Quote>>,
+  quoteAs: (asked: QuoteRequest) => Promise<Result<Quote>>,
 ): Promise<Result<RedeemedCoupon>> {
+  const { accountId, order, cart } = command;
+  // The clock of the agent may be ahead.
+  const takenAt = Math.min(command.takenAt ?? Infinity, now);
+  const isTaken = (command.takenAt ?? null) !== null;
   const known = await redemptions.get(accountId, order);
   if (known !== null) {
     const redemption = repeatedRedemption(known, cart);
@@ -204,21 +207,19 @@ async function redeemOnce(
     }
     return { ...done({ redemption, isNew: false }), unchanged: true };
   }
-  const quoted = await quoteNow();
+  const asked = { ...command, now: takenAt };
+  const within = await quoteAs(asked);
+  const isOver = isTaken && within.ok && isUsedUp(within.value);
+  const quoted = isOver ? await quoteAs({ ...asked, isUnlimited: true }) : within;
   if (!quoted.ok) return quoted;
   const { value: quote } = quoted;
   if (quote.couponId === null || quote.reasons.length > 0) return notRedeemable(quote);
-  const coupon = takenAt === null ? null : await coupons.get(accountId, quote.couponId);
-  const isOver =
-    coupon !== null &&
-    coupon.usageLimit !== null &&
-    (await redemptions.countOf(accountId, coupon.id)) >= coupon.usageLimit;
   const redemption: Redemption = {
     order,
     couponId: quote.couponId,
     cart,
     quote,
-    redeemedAt: takenAt ?? now,
+    redeemedAt: takenAt,
     ...(isOver && { overLimit: true }),
   };
   await redemptions.add(accountId, redemption);

@@ -1,9 +1,9 @@
 import type { Coupon, CouponTerms } from '../domain/checkout/coupon.ts';
-import type { Quote } from '../domain/checkout/quote.ts';
+import type { Cart, Quote } from '../domain/checkout/quote.ts';
 import type { License } from '../domain/license.ts';
-import type { QueueName, LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
+import type { QueueName, LicenseOperationKind } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
-import type { PushedResult, Reach } from '../domain/sync/push.ts';
+import type { Reach } from '../domain/sync/follow.ts';
 import type { Result } from '../domain/problem/problem.ts';
 
 /** The time; tests use a fake clock. */
@@ -49,8 +49,11 @@ export type Context = WriterContext & {
   requestId: string | null;
 };
 
-/** `fingerprint`: a digest of the request. */
-export type Idempotency = { credential: string; key: string; fingerprint: string };
+/**
+ * `credential`: whose key it is. `fingerprint`: a digest of the request. `keyed`: an agent delivers an operation of its
+ * outbox under its id, so that the response is kept for longer, and short.
+ */
+export type Idempotency = { credential: string; key: string; fingerprint: string; keyed?: Keyed };
 
 /** `actor`: the caller (`Principal.credential`); null: this process itself. */
 export type WriteOptions = {
@@ -91,13 +94,38 @@ export type UpstreamPage = { limit: number; offset: number; cursor?: string | un
 
 export type CouponPage = { coupons: readonly Coupon[]; unreadable: readonly UnreadableCoupon[] };
 
-/** `requestId` is sent to the upstream, too. */
-export type UpstreamChange = {
+/** What makes an upstream that is a Latchkey carry a change out once, however often the agent sends it. */
+export type Keyed = {
+  /** The id of the operation. */
+  id: string;
+  /** When the caller asked (epoch ms). */
+  createdAt: number;
+  /** The last epoch of the upstream that is known; null: none. */
+  epoch: string | null;
+  /** An earlier attempt may have been carried out. */
+  isRepeat: boolean;
+  /** For an enable: the revision at which its caller saw the license. */
+  seenRevision: number | null;
+};
+
+/** `requestId` is sent to the upstream, too. `keyed`: absent for an upstream that is no Latchkey. */
+export type ChangeRequest = { requestId: string | null; keyed?: Keyed };
+
+export type UpstreamChange = ChangeRequest & {
   productId: string;
   licenseKey: string;
   kind: LicenseOperationKind;
-  requestId: string | null;
 };
+
+export type UpstreamRedemption = ChangeRequest & {
+  order: string;
+  cart: Cart;
+  /** When the agent answered its caller (epoch ms); null: the caller waits. */
+  answeredAt: number | null;
+};
+
+/** A redemption as the upstream has stored it. */
+export type StoredRedemption = { quote: Quote; isOverLimit: boolean };
 
 /**
  * A server that speaks the specification. Each call is one request: no retry, no redirect.
@@ -106,27 +134,16 @@ export type UpstreamChange = {
 export interface Upstream {
   verify(productId: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>>;
   change(change: UpstreamChange, signal: AbortSignal): Promise<Outcome<License>>;
-  createCoupon(
-    terms: CouponTerms,
-    about: Pick<UpstreamChange, 'requestId'>,
-    signal: AbortSignal,
-  ): Promise<Outcome<Coupon>>;
+  createCoupon(terms: CouponTerms, about: ChangeRequest, signal: AbortSignal): Promise<Outcome<Coupon>>;
+  /** Redeems a coupon at a Latchkey. The order is the natural key. */
+  redeem(redemption: UpstreamRedemption, signal: AbortSignal): Promise<Outcome<StoredRedemption>>;
+  voidRedemption(redemption: ChangeRequest & { order: string }, signal: AbortSignal): Promise<Outcome<null>>;
   listCoupons(page: UpstreamPage, signal: AbortSignal): Promise<Outcome<CouponPage>>;
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 
-/** The limits of one push. `bytes`: of its body. */
-export type PushLimits = { operations: number; bytes: number };
-
-/** What `GET /sync/v1` says about a Latchkey upstream. `epoch`: the id of the history of its store. */
-export type SyncInfo = { instance: string; epoch: string; limits: PushLimits; maxWaitS: number };
-
-/** The answer to a push. `results`: by the ids of the operations; one without a result was applied. */
-export type PushAnswer =
-  | { kind: 'results'; epoch: string; results: Readonly<Record<string, PushedResult>> }
-  /** Another push of this agent had the same number: its state directory is used twice, or was restored. */
-  | { kind: 'reused' }
-  | { kind: 'out_of_sequence'; last: number; epoch: string };
+/** What an agent reads of the answer to `GET /sync/v1`, which is its probe. `epoch`: the history of the store. */
+export type SyncInfo = { instance: string; epoch: string };
 
 /** `epoch` and `cursor`: from the answer before; null: the first request. */
 export type FollowRequest = {
@@ -136,14 +153,15 @@ export type FollowRequest = {
   unfollow: readonly string[];
   /** Keys that this agent answers 404. */
   watch: readonly string[];
+  /** The id of the last use that the upstream has carried out; null: none. */
+  carriedOut: string | null;
   waitS: number;
 };
 
-/** Changes of followed license keys. `lastSeq`: the last push of this agent that the licenses contain. */
+/** Changes of followed license keys. */
 export type ChangesAnswer = {
   epoch: string;
   cursor: string;
-  lastSeq: number;
   /** When all followed keys were as they are known here, with these changes (epoch ms). */
   confirmedAt: number;
   licenses: readonly { license: License; revision: number }[];
@@ -153,38 +171,19 @@ export type ChangesAnswer = {
   hasMore: boolean;
   /** The upstream follows only the keys of this request. */
   isReset: boolean;
+  /** The upstream does not know what it has carried out (`FollowRequest`): its store was put back. */
+  isPutBack: boolean;
 };
 
-export type KnownAnswer = readonly {
-  id: string;
-  outcome: 'applied' | 'refused' | 'conflicted' | 'not_seen' | 'too_old';
-  code: string | null;
-}[];
-
-/** A Latchkey upstream that speaks `/sync/v1`. Each call is one request; failures are outcomes. */
+/** `/sync/v1` of an upstream that is a Latchkey. Each call is one request; failures are outcomes. */
 export interface SyncUpstream {
   info(productId: Reach, signal: AbortSignal): Promise<Outcome<SyncInfo>>;
-  push(
-    productId: Reach,
-    push: { seq: number; body: string },
-    signal: AbortSignal,
-  ): Promise<Outcome<PushAnswer>>;
   changes(
     productId: string,
     agent: string,
     request: FollowRequest,
     signal: AbortSignal,
   ): Promise<Outcome<ChangesAnswer>>;
-  known(
-    productId: Reach,
-    agent: string,
-    ids: readonly string[],
-    signal: AbortSignal,
-  ): Promise<Outcome<KnownAnswer>>;
-  /** The quote of an order's redemption, which was too long for the answer to its push. */
-  quoteOf(order: string, signal: AbortSignal): Promise<Outcome<Quote>>;
-  /** The body of a push. */
-  writePush(agent: string, seq: number, operations: readonly Operation[]): string;
 }
 
 /** Who sends a request. */
@@ -278,11 +277,6 @@ export interface SyncControl {
   pause(writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** Ends a pause, and retries rejected credentials. */
   resume(writeOptions: WriteOptions): Promise<Result<unknown>>;
-  /**
-   * `plain`: pushes to `/sync/v1` end, and what was not answered may have been applied. `automatic`: an upstream that is
-   * Latchkey is pushed to.
-   */
-  chooseProtocol(protocol: 'plain' | 'automatic', writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** Call it when the outbox may have something to do. */
   wake(): void;
   /** Queues license keys to be fetched, so that they can be answered offline. */

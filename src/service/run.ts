@@ -1,5 +1,6 @@
 import * as useCases from './use-cases.ts';
 import { isFailure, storedResult, storeResult } from './access/records.ts';
+import { answerAgain, shortAnswer } from './keyed-answers.ts';
 import type { Context, WriterContext } from './ports.ts';
 import type { Awaitable, AuditEntry } from './tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName, WriteRequest } from './writer.ts';
@@ -39,8 +40,12 @@ export async function runUseCase<Name extends UseCaseName>(
     context: Context,
   ) => Awaitable<CommandResult<Name>>;
   const { idempotency = null } = writeOptions;
-  const stored = idempotency === null ? null : await storedResult(transaction, idempotency);
+  const stored = idempotency === null ? null : await storedResult(transaction, idempotency, context);
   // The fingerprints are equal, so the stored result comes from this use case.
+  if (typeof stored === 'number') {
+    const again = await answerAgain(transaction, name, command as { licenseKey: string }, stored);
+    return again as CommandResult<Name>;
+  }
   if (stored !== null) return stored as CommandResult<Name>;
   // A use case that was refused may have left events.
   transaction.events.take();
@@ -49,7 +54,8 @@ export async function runUseCase<Name extends UseCaseName>(
   if (entry !== null) await transaction.audit.add(entry);
   if (!isFailure(result)) await storeEvents(transaction, context);
   if (idempotency === null || isFailure(result)) return result;
-  const refusal = await storeResult(transaction, idempotency, result, context);
+  const short = idempotency.keyed === undefined ? null : shortAnswer(name, result);
+  const refusal = await storeResult(transaction, idempotency, { result, short }, context);
   return refusal === null ? result : (refusal as CommandResult<Name>);
 }
 
@@ -148,7 +154,6 @@ const audited: {
   retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
   forgetAgent: ({ number, reach }) => ({ act: 'agent.forget', subject: String(number), detail: reach }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
-  chooseProtocol: (_, { protocol }) => ({ act: 'sync.protocol', subject: 'upstream', detail: protocol }),
   endActivation: (activation) => ({ act: 'activation.end', ...activationOf(activation) }),
   blockActivation: (activation) => ({ act: 'activation.block', ...activationOf(activation) }),
   answerLeaseRequest: signedFile,

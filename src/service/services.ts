@@ -6,7 +6,7 @@ import type { Result, Problem } from '../domain/problem/problem.ts';
 import { type Freshness, freshnessAt, type FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout.ts';
 import type { HistoryPage, ListedChange, AuthorityReader } from './tables.ts';
-import type { Caller, Clock, Idempotency, WriteOptions } from './ports.ts';
+import type { Caller, Clock, Idempotency, Keyed, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
 /** How current a response is; becomes the headers of an agent's response. Times are epoch ms. */
@@ -37,6 +37,8 @@ export type LicenseResponse = {
   /** On an agent the configured product, whatever product link the upstream sends. */
   productKey: string;
   provenance: Provenance;
+  /** The revision that this change has made; absent: none. */
+  appliedRevision?: number;
   /** Absent: the response must not be sent again. */
   cacheable?: Cacheable;
 };
@@ -60,6 +62,8 @@ export type LicenseChangeRequest = {
   isAgent?: boolean;
   /** Null or absent: look-ups at the upstream are not limited. */
   requester?: Caller | null;
+  /** The caller is an agent that delivers an operation of its outbox. */
+  keyed?: Keyed | null;
 };
 
 /** The license API of both roles. `licenseKey` is already in its stored form. */

@@ -3,21 +3,16 @@ import type { StoreEventStatus } from './store-event.ts';
 import type { OperationState } from '../domain/outbox/operation.ts';
 import type { PreloadProgress } from '../domain/agent/preload.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
-import type { Protocol } from '../domain/outbox/protocol.ts';
-import type { LostOperations } from './outbox/tables.ts';
 import type { RoleName } from '../domain/role.ts';
 
 /** The upstream as an agent sees it. Times are epoch ms. */
 export type UpstreamStatus = {
   state: 'up' | 'down' | 'paused' | 'unknown';
   since: number;
-  protocol: Protocol;
-  /** What a person has chosen. */
-  protocolChoice: 'automatic' | 'plain';
-  /** The pushes of each product; empty in the plain protocol. */
-  pushes: readonly PushStatus[];
-  /** When the upstream last knew pushes that this store does not know; null: never. */
-  conflictAt: number | null;
+  /** `unknown`: the upstream has not answered yet. */
+  protocol: 'unknown' | 'plain' | 'latchkey';
+  /** The license keys of each product that are followed; empty unless the upstream is a Latchkey. */
+  follows: readonly FollowStatus[];
   breaker: 'closed' | 'open' | 'half_open';
   lastSuccessAt: number | null;
   lastError: string | null;
@@ -38,34 +33,20 @@ export type UpstreamStatus = {
   couponsPaused: boolean;
 };
 
-/** The pushes of a product to an upstream that speaks `/sync/v1`. Times are epoch ms. */
-export type PushStatus = {
-  /** Null: coupons. */
-  productKey: string | null;
-  /** The number of the last push. */
-  seq: number;
-  isAnswered: boolean;
-  /** How many license keys it follows. */
+/** The license keys of a product that this agent follows at a Latchkey. */
+export type FollowStatus = {
+  productKey: string;
+  /** How many. */
   followed: number;
-  /** When `/sync/v1` last confirmed them; null: it has not answered yet. */
+  /** When the upstream last confirmed all of them (epoch ms); null: it has not answered yet. */
   confirmedAt: number | null;
-  /** What the upstream has lost and cannot get again; null: nothing. */
-  lost: LostOperations | null;
 };
 
 /** What the limiter of the upstream knows of it. */
-export type LimiterStatus = Omit<
-  UpstreamStatus,
-  'proxy' | 'protocol' | 'protocolChoice' | 'pushes' | 'conflictAt'
->;
-
-/** What became of an attempt of a push. `refused`: its number, so that pushes are sent again or the agent begins another identity. */
-export const pushResults = ['answered', 'refused', 'failed'] as const;
-export type PushResult = (typeof pushResults)[number];
+export type LimiterStatus = Omit<UpstreamStatus, 'proxy' | 'protocol' | 'follows'>;
 
 /** Counts requests to the upstream, for `/metrics`. */
 export type UpstreamMeter = {
-  pushed(result: PushResult, operations: { delivered: number; rejected: number }): void;
   answered(outcome: Outcome<unknown>['outcome']): void;
   /** The upstream's count differs from what this agent's operations explain. */
   unexpected(): void;

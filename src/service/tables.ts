@@ -12,7 +12,7 @@ import type { ActivationReads, ActivationTable, HeldLeaseReads, HeldLeaseTable }
 import type { NewEvents, WebhookReads, WebhookTable } from './webhook/tables.ts';
 import type { ChainReads, ChainTable, SyncReads, SyncTable } from './sync/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
-import type { OperationReads, OperationTable, PushReads, PushTable, Trace } from './outbox/tables.ts';
+import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
 import type { Page } from '../domain/page.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
 import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../domain/license.ts';
@@ -58,7 +58,6 @@ export interface Reader {
   snapshots: SnapshotReads;
   preload: PreloadReads;
   operations: OperationReads;
-  pushes: PushReads;
   follows: FollowReads;
   idempotency: IdempotencyReads;
   settings: SettingReads;
@@ -87,7 +86,6 @@ export interface Transaction extends Reader {
   snapshots: SnapshotTable;
   preload: PreloadTable;
   operations: OperationTable;
-  pushes: PushTable;
   follows: FollowTable;
   trace: Trace;
   changes: Changes;
@@ -125,7 +123,7 @@ export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 
 /** Tables that only an agent or a holder has; their stores are always local and synchronous. */
 type AgentTable =
-  'mirror' | 'snapshots' | 'operations' | 'pushes' | 'follows' | 'preload' | 'trace' | 'heldLeases' | 'chain';
+  'mirror' | 'snapshots' | 'operations' | 'follows' | 'preload' | 'trace' | 'heldLeases' | 'chain';
 
 type LocalTable = 'changes' | 'events' | 'attempt';
 
@@ -188,12 +186,15 @@ export interface IdempotencyReads {
   unchangedCount(credential: string): number;
 }
 export interface IdempotencyTable extends IdempotencyReads {
-  put(credential: string, key: string, record: StoredResponse & { at: number; unchanged: boolean }): void;
+  put(credential: string, key: string, record: StoredResponse & { until: number; unchanged: boolean }): void;
   /** Replaces a response, but not its `unchanged`. */
-  replace(credential: string, key: string, record: StoredResponse & { at: number }): void;
+  replace(credential: string, key: string, record: StoredResponse & { until: number }): void;
+  /** Keeps a response until an instant, if that is later by at least `byMs`. */
+  renew(credential: string, key: string, until: number, byMs: number): void;
   remove(credential: string, key: string): void;
-  /** Sets the date of up to `limit` responses from the future to `now`; returns how many. */
-  clampToNow(now: number, limit: number): number;
+  /** Up to `limit` responses that are kept for longer are kept until an instant; returns how many. */
+  keepUntilAtMost(until: number, limit: number): number;
+  /** Removes up to `limit` responses that are kept until before an instant; returns how many. */
   prune(before: number, limit: number): number;
 }
 
@@ -319,8 +320,12 @@ export type LicenseChange = {
 export interface LicenseTable extends LicenseReads {
   /** Returns false if the key is taken. */
   add(license: License): boolean;
-  /** Writes no index, because no indexed column changes. */
-  setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>): void;
+  /** Writes no index, because no indexed column changes. A refund also counts as a change of a disabled license. */
+  setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>, isRefund: boolean): void;
+  /** Whether a license is disabled since after a revision. Locks the license. */
+  isRevokedSince(licenseKey: string, revision: number): boolean;
+  /** A restored store begins a new history: no license was disabled in it yet. */
+  clearDisabledRevisions(): void;
   /** Changes a license and adds the change to its history, in one statement; null if the tenant has no such license. */
   change(change: LicenseChange): { before: License; after: License } | null;
 }

@@ -8,7 +8,8 @@ export {
   pruneIdempotency,
 } from './access/records.ts';
 export { issueToken, revokeToken } from './access/token.ts';
-export { forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
+export { forgetCoupon } from './agent/mirror.ts';
+export { mirrorCoupons } from './agent/mirror-coupons.ts';
 export { hastenRefresh, touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';
 export {
   addAccount,
@@ -41,25 +42,26 @@ export { markTime } from './lifecycle/current-run.ts';
 export { correctDates } from './lifecycle/corrected-dates.ts';
 export { pruneSeries, recordSeries } from './series.ts';
 export { restore, startAgent, startAuthority, startHolder } from './lifecycle/start.ts';
-export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon-creation.ts';
+export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon/creation.ts';
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';
 export { planStep } from './outbox/queue.ts';
-export { pruneOperations } from './outbox/journal.ts';
+export { pruneOperations, resumeDelivered } from './outbox/finished.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
-export { chooseProtocol, startPushing } from './outbox/protocol.ts';
 export { confirmFollowed, recordChanges } from './outbox/follow.ts';
-export { recordKnown, renewIdentity } from './outbox/identity.ts';
-export { makeAgentId } from './outbox/agent-id.ts';
-export { planPush, recordPush, resumePushes, storePush } from './outbox/push.ts';
-export { answerCoupon } from './outbox/pushed-coupon.ts';
+export { makeFollowerId } from './outbox/follower-id.ts';
+export { answerCoupon } from './outbox/coupon/keyed.ts';
 export { recordRead } from './outbox/record-read.ts';
-export { answerRedemption, queueRedemption, queueVoid } from './outbox/redemption.ts';
+export {
+  answerRedemption,
+  queueRedemption,
+  queueVoid,
+  recordRedemptionResponse,
+} from './outbox/coupon/redemption.ts';
 export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
-export { applyPush } from './sync/push.ts';
-export { followFromBelow, takePush } from './sync/chain.ts';
+export { followFromBelow } from './sync/chain.ts';
 export { followKeys, forgetAgent, pruneSync } from './sync/follow.ts';
-export { bindUpstream } from './outbox/upstream-state.ts';
+export { bindUpstream, nameUpstream } from './outbox/upstream-state.ts';
 export {
   claimDelivery,
   pruneEvents,

@@ -82,6 +82,8 @@ const effects: {
     add: nothing,
     change: ({ licenseKey }) => ({ licenseKey }),
     setState: ({ licenseKey }) => ({ licenseKey }),
+    isRevokedSince: nothing,
+    clearDisabledRevisions: nothing,
   },
   snapshots: {
     put: ({ license: { licenseKey } }) => ({ licenseKey }),
@@ -90,6 +92,7 @@ const effects: {
     // These only affect how long a response is cached.
     setFollowed: nothing,
     unfollowAll: nothing,
+    clearDisabledRevisions: nothing,
     touch: nothing,
     shiftWaits: nothing,
     addAlias: anything,

@@ -7,8 +7,8 @@ import { type LicenseFetcher, isUnsent } from './license-fetcher.ts';
 import type { Probe, UpstreamLimiter } from './upstream-limiter.ts';
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
 import { licenseKeysIn } from '../domain/license.ts';
-import { isMissing } from '../domain/outbox/outcome.ts';
-import { protocolOf } from '../service/outbox/protocol.ts';
+import { isMissing, isPage } from '../domain/outbox/outcome.ts';
+import { isLatchkey } from '../service/outbox/upstream-epoch.ts';
 import type { Writer } from '../service/writer.ts';
 
 /** The probe reads this key if few license keys are known here: any response shows that the upstream is there. */
@@ -18,6 +18,7 @@ const keysInTurn = 8;
 
 type ProbeParts = {
   reader: Reader;
+  writer: Writer;
   upstream: Upstream;
   syncUpstream: SyncUpstream;
   clock: Clock;
@@ -65,8 +66,7 @@ async function probeOnce(
     owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
   if (target === null) return settings().productIds.length === 0 && probeCoupons(parts, signal);
   const { product } = target;
-  if (owner === undefined && protocolOf(parts.reader) === 'latchkey')
-    return await probeLatchkey(parts, product, signal);
+  if (owner === undefined && isLatchkey(parts.reader)) return await probeLatchkey(parts, product, signal);
   const licenseKey = keyInTurn(parts, product, target.turn);
   if (licenseKey === probeKey) {
     const admission = await limiter.admitProbe(signal);
@@ -74,6 +74,9 @@ async function probeOnce(
     const sentAt = clock.monotonic();
     const outcome = await upstream.verify(product, probeKey, lifetime);
     limiter.observe(outcome, { owner: product, subject: probeKey, sentAt });
+    const epoch = outcome.outcome === 'not_applied' ? outcome.epoch : undefined;
+    // While the disk is full, the next probe shows it.
+    if (epoch !== undefined) await parts.writer.write('nameUpstream', { epoch }).catch(() => undefined);
     return true;
   }
   using _guard = await mutex.enter(licenseKey, ['counter', 'state'], signal);
@@ -84,11 +87,11 @@ async function probeOnce(
 }
 
 /**
- * An agent above answers 503 about a key that it has not seen for too long, although it is there and takes pushes. What it
+ * An agent above answers 503 about a key that it has not seen for too long, although it is there and takes changes. What it
  * says of itself depends on no key.
  */
 async function probeLatchkey(
-  { syncUpstream, clock, limiter, lifetime }: ProbeParts,
+  { upstream, syncUpstream, clock, limiter, lifetime }: ProbeParts,
   product: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -96,7 +99,13 @@ async function probeLatchkey(
   if (!admission.admitted) return false;
   const sentAt = clock.monotonic();
   const outcome = await syncUpstream.info(product, lifetime);
-  limiter.observe(outcome, { owner: product, subject: 'sync', sentAt });
+  if (!isPage(outcome)) {
+    limiter.observe(outcome, { owner: product, subject: 'sync', sentAt });
+    return true;
+  }
+  // A gateway hides /sync/v1, and perhaps lets the API pass.
+  const verified = await upstream.verify(product, probeKey, lifetime);
+  limiter.observe(verified, { owner: product, subject: probeKey, sentAt });
   return true;
 }
 

@@ -21,13 +21,15 @@ import type {
   UnreadableCoupon,
   Upstream,
 } from '../service/ports.ts';
-import type { Writer } from '../service/writer.ts';
+import { isLatchkey, isUpstreamKnown, keyedAs } from '../service/outbox/upstream-epoch.ts';
+import type { CommandOf, Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Reader } from '../service/tables.ts';
 import { persist, persistIfRoom } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
-import { provisionalCoupon } from '../domain/outbox/coupon-payload.ts';
+import { provisionalCoupon, sentRedemption } from '../domain/outbox/coupon-payload.ts';
+import { readCouponList, unreadableName } from './coupon-list.ts';
 
 type CouponSyncParts = {
   reader: Reader;
@@ -71,7 +73,12 @@ export class CouponSync implements CouponFetch {
     if (outcome.outcome === 'applied') {
       const { value, confirmedAt } = outcome;
       await persistIfRoom(() =>
-        this.#parts.writer.write('mirrorCoupons', { coupons: [value], confirmedAt, extent: 'some' }),
+        this.#parts.writer.write('mirrorCoupons', {
+          coupons: [value],
+          confirmedAt,
+          extent: 'some',
+          upstream: upstreamIn(outcome),
+        }),
       );
     }
     return toLookup(outcome, (coupon) => coupon);
@@ -114,17 +121,57 @@ export class CouponSync implements CouponFetch {
     return outcome;
   }
 
-  /** Sends a queued creation that is committed as in flight. */
+  /** Sends a queued change that is committed as in flight. */
   async send(operation: Operation): Promise<void> {
-    await this.#record(operation, await this.#request(operation), null);
+    const { upstream, reader, lifetime } = this.#parts;
+    if (operation.kind === 'create_coupon') {
+      const wasKnown = isUpstreamKnown(reader);
+      if (!wasKnown) await this.#listWhole('push');
+      // As soon as the upstream is known to be a Latchkey, the creation is sent under its id.
+      const isSendable = wasKnown || (isUpstreamKnown(reader) && !isLatchkey(reader));
+      await this.#record(operation, isSendable ? await this.#request(operation) : unknownUpstream, null);
+      return;
+    }
+    const { subject: order, requestId } = operation;
+    const about = { order, requestId, ...keyedAs(reader, operation) };
+    if (operation.kind === 'void') {
+      const outcome = await this.#observed(order, () => upstream.voidRedemption(about, lifetime));
+      await this.#recordRedemption(operation, { outcome, wasAnswered: false });
+      return;
+    }
+    const redemption = { ...about, ...sentRedemption(operation) };
+    const outcome = await this.#observed(order, () => upstream.redeem(redemption, lifetime));
+    await this.#recordRedemption(operation, { outcome, wasAnswered: redemption.answeredAt !== null });
+  }
+
+  async #recordRedemption(
+    { id: operationId }: Operation,
+    answer: Pick<CommandOf<'recordRedemptionResponse'>, 'outcome' | 'wasAnswered'>,
+  ): Promise<void> {
+    const { writer, clock, log, policy, lifetime } = this.#parts;
+    const recorded = await persist(clock, lifetime, () =>
+      writer.write('recordRedemptionResponse', { operationId, ...answer, policy: policy() }),
+    );
+    if (!recorded.ok) return;
+    const { id, requestId, progress, lastError: error } = recorded.value;
+    if (['delivered', 'cancelled'].includes(progress.state)) return;
+    log.warn({ operation: id, state: progress.state, error, requestId }, 'a redemption was not delivered');
   }
 
   async #request(operation: Operation): Promise<Outcome<Coupon>> {
-    const { upstream, limiter, clock, lifetime } = this.#parts;
-    // The caller's signal does not end the request: a request that was sent is followed to its end.
+    const { upstream, reader, lifetime } = this.#parts;
+    const about = { requestId: operation.requestId, ...keyedAs(reader, operation) };
+    return await this.#observed('coupons', () =>
+      upstream.createCoupon(provisionalCoupon(operation), about, lifetime),
+    );
+  }
+
+  /** The caller's signal does not end the request: a request that was sent is followed to its end. */
+  async #observed<Value>(subject: string, request: () => Promise<Outcome<Value>>): Promise<Outcome<Value>> {
+    const { limiter, clock } = this.#parts;
     const sentAt = clock.monotonic();
-    const outcome = await upstream.createCoupon(provisionalCoupon(operation), operation, lifetime);
-    limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
+    const outcome = await request();
+    limiter.observe(outcome, { owner: null, subject, sentAt });
     return outcome;
   }
 
@@ -146,9 +193,12 @@ export class CouponSync implements CouponFetch {
     }
   }
 
-  /** Reconciles a creation whose response was lost with a new list. */
+  /**
+   * Reconciles a creation whose response was lost with a new list. For any other change, the list shows whether the upstream
+   * is a Latchkey.
+   */
   async reconcile(operation: Operation): Promise<void> {
-    const { writer, clock, policy, lifetime } = this.#parts;
+    const { reader, writer, clock, policy, lifetime } = this.#parts;
     const postpone = (outcome: NotApplied | Ambiguous): Promise<unknown> =>
       persist(clock, lifetime, () =>
         writer.write('postpone', { operationId: operation.id, outcome, policy: policy() }),
@@ -160,6 +210,10 @@ export class CouponSync implements CouponFetch {
     if (isHeldBack(outcome)) return;
     if (outcome.outcome !== 'applied') {
       await postpone(outcome);
+      return;
+    }
+    if (operation.progress.state !== 'uncertain') {
+      if (!isUpstreamKnown(reader)) await postpone(unknownUpstream);
       return;
     }
     const sentCode = provisionalCoupon(operation).code;
@@ -212,12 +266,14 @@ export class CouponSync implements CouponFetch {
   }
 
   /** Stores the list in the mirror. On a full disk the mirror stays as it is, and creations are still reconciled. */
-  async #mirror({ value, confirmedAt, isCached }: Applied<CouponPage>, priority: Priority): Promise<void> {
+  async #mirror(list: Applied<CouponPage>, priority: Priority): Promise<void> {
+    const { value, confirmedAt, isCached } = list;
     const { coupons, unreadable } = value;
+    const upstream = upstreamIn(list);
     // A coupon that a cache does not know yet, or that cannot be read, may exist.
     const extent = isCached || unreadable.length > 0 ? 'list' : 'whole';
     await persistIfRoom(async () => {
-      await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent });
+      await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent, upstream });
       await this.#dropMissing(value, priority);
     });
   }
@@ -237,18 +293,25 @@ export class CouponSync implements CouponFetch {
     signal: AbortSignal,
     request: () => Promise<Outcome<Value>>,
   ): Promise<Outcome<Value>> {
-    const { limiter, clock } = this.#parts;
+    const { limiter } = this.#parts;
     const admission = await limiter.admit(priority, signal);
     if (!admission.admitted) return notSent('unreachable', admission.detail);
     if (limiter.refusedCredentials().includes(null)) {
       limiter.giveBack();
       return refusedKey;
     }
-    const sentAt = clock.monotonic();
-    const outcome = await request();
-    limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
-    return outcome;
+    return await this.#observed('coupons', request);
   }
+}
+
+/** Null: a cache has answered. */
+function upstreamIn({
+  isCached,
+  instance,
+  epoch,
+}: Applied<unknown>): Pick<Applied<unknown>, 'epoch' | 'instance'> | null {
+  if (isCached) return null;
+  return { ...(instance !== undefined && { instance }), ...(epoch !== undefined && { epoch }) };
 }
 
 /** The outcome; a cached response reconciles nothing and counts as not applied. */
@@ -264,6 +327,8 @@ function toLookup<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => 
   return isMissing(outcome) ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
 }
 
+const unknownUpstream = notApplied('cached', 'the upstream has not shown yet whether it is a Latchkey');
+
 /** An unreadable coupon of the list may be the one that was looked for. */
 function maybeUnreadable({ fault }: UnreadableCoupon): NotApplied {
   const what = 'a coupon in the list of the upstream cannot be read, and may be this one';
@@ -275,94 +340,3 @@ const refusedKey = notSent(
   'unauthorized',
   'the upstream refused the API key, which is not used until it is tested again',
 );
-
-/** How many coupons a page may have (specification 4.2). */
-const maxPageSize = 100;
-/** How many pages of a list are read. */
-const maxPages = 1000;
-
-/** Requests one page of the upstream's coupons. */
-type AskPage = (page: UpstreamPage) => Promise<Outcome<CouponPage>>;
-
-type Pages = readonly Applied<CouponPage>[];
-
-/** Reads the upstream's whole list of coupons; `begunAt`: when the read began, in epoch ms. */
-export async function readCouponList(ask: AskPage, begunAt: number): Promise<Outcome<CouponPage>> {
-  const first = await readPages(ask);
-  if ('outcome' in first) return first;
-  // Offsets shift when a coupon is deleted between two pages, so a list of several pages is read twice.
-  const second = first.length > 1 ? await readPages(ask) : [];
-  return 'outcome' in second ? second : join([...first, ...second], begunAt);
-}
-
-/** Identifies an unreadable coupon. */
-function unreadableName({ id, code }: UnreadableCoupon): string {
-  return `${id} ${code}`;
-}
-
-/**
- * Reads page by page until a page is empty: a page that is not full may be as much as the upstream gives at once. If a
- * page is too large, a tenth is requested.
- */
-async function readPages(ask: AskPage): Promise<Pages | NotApplied | Ambiguous> {
-  const pages: Applied<CouponPage>[] = [];
-  const seenIds = new Set<number | null>();
-  let [limit, count, isFull] = [maxPageSize, 0, false];
-  let cursor: string | undefined;
-  while (pages.length < maxPages) {
-    const page = await ask({ limit, offset: count, cursor });
-    if (page.outcome === 'ambiguous' && page.isTooLarge === true && limit > 1) {
-      limit /= 10;
-      continue;
-    }
-    const isBehindEnd = pages.length > 0 && !isFull;
-    if (page.outcome !== 'applied') return isBehindEnd && refusesPage(page) ? pages : page;
-    const ids = [...page.value.coupons, ...page.value.unreadable].map(({ id }) => id);
-    if (ids.length === 0) return isBehindEnd ? pages : [...pages, page];
-    // The upstream ignores the offset. A page that is not full is the whole list; behind a full page there may be more.
-    if (ids.every((id) => seenIds.has(id))) return isBehindEnd ? pages : repeatedPage;
-    pages.push(page);
-    for (const id of ids) seenIds.add(id);
-    count += ids.length;
-    isFull = ids.length === limit;
-    // An upstream with cursors also says where the list ends, and limits offsets.
-    if (cursor !== undefined && page.nextCursor === undefined) return pages;
-    cursor = page.nextCursor;
-  }
-  return tooLong(count);
-}
-
-/** Whether the upstream refuses this page, as some do behind the end of their list. */
-function refusesPage(outcome: NotApplied | Ambiguous): boolean {
-  if (outcome.outcome === 'ambiguous') return false;
-  return outcome.reason === 'refused' || outcome.reason === 'missing' || outcome.reason === 'rejected';
-}
-
-/** The upstream ignores the offset, so the rest of its list is unknown. */
-const repeatedPage = notApplied(
-  'rejected',
-  'the upstream returns the same coupons at every offset, so its list cannot be read completely',
-);
-
-/** A coupon that is not on the pages that were read may exist. */
-function tooLong(count: number): NotApplied {
-  return notApplied(
-    'rejected',
-    `the upstream has more than ${count} coupons, so its list cannot be read completely`,
-  );
-}
-
-/** Joins the pages; if a coupon is on several pages, the last one counts. */
-function join(pages: Pages, begunAt: number): Applied<CouponPage> {
-  const coupons = pages.flatMap(({ value }) => value.coupons);
-  const unreadable = pages.flatMap(({ value }) => value.unreadable);
-  return {
-    outcome: 'applied',
-    value: {
-      coupons: [...new Map(coupons.map((coupon) => [coupon.id, coupon])).values()],
-      unreadable: [...new Map(unreadable.map((coupon) => [unreadableName(coupon), coupon])).values()],
-    },
-    confirmedAt: Math.min(begunAt, ...pages.map(({ confirmedAt }) => confirmedAt)),
-    isCached: pages.some(({ isCached }) => isCached),
-  };
-}

@@ -1,16 +1,16 @@
 import { isTooLongKey } from '../domain/license.ts';
 import { backoffMs } from '../domain/outbox/delivery.ts';
-import { maxFollowed, maxKeysPerAgent, maxWaitS } from '../domain/sync/push.ts';
-import { protocolOf } from '../service/outbox/protocol.ts';
-import { agentIdOf } from '../service/outbox/agent-id.ts';
-import { answeredSeq } from '../service/outbox/journal.ts';
+import { isPage } from '../domain/outbox/outcome.ts';
+import { maxFollowed, maxKeysPerAgent, maxWaitS } from '../domain/sync/follow.ts';
+import { followerId } from '../service/outbox/follower-id.ts';
+import { isLatchkey, isResuming } from '../service/outbox/upstream-epoch.ts';
+import { lastCarriedOut } from '../service/outbox/finished.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
-import type { ChangesAnswer, Clock, FollowRequest, Log, SyncUpstream } from '../service/ports.ts';
+import type { ChangesAnswer, Clock, FollowRequest, SyncUpstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
-import { logResumed } from './batch-push.ts';
 import type { LicenseFetcher } from './license-fetcher.ts';
-import { persist } from './waiting.ts';
+import { type KeyedMutex, persist } from './waiting.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
 /** The most bytes of the keys that are followed, or no longer followed, by one request. */
@@ -23,13 +23,11 @@ type FollowParts = {
   writer: Writer;
   syncUpstream: SyncUpstream;
   clock: Clock;
-  log: Log;
-  fetcher: Pick<LicenseFetcher, 'watched' | 'appeared'>;
+  mutex: KeyedMutex;
+  fetcher: Pick<LicenseFetcher, 'refresh' | 'watched' | 'appeared'>;
   limiter: UpstreamLimiter;
   settings: () => { policy: SyncPolicy; productIds: readonly string[] };
   fraction: () => number;
-  /** Resolves when the push of a product that is under way is answered. */
-  pushed: (productId: string, signal: AbortSignal) => Promise<void>;
   onRecorded: () => void;
   lifetime: AbortSignal;
 };
@@ -54,7 +52,7 @@ export class Follow {
     const failed = Promise.withResolvers<never>();
     const start = async (): Promise<void> => {
       while (!signal.aborted) {
-        if (protocolOf(reader) === 'latchkey') {
+        if (isLatchkey(reader)) {
           for (const productId of settings().productIds) this.#startLoop(productId, signal, failed.reject);
         }
         this.#watchNew();
@@ -89,17 +87,17 @@ export class Follow {
     this.#loops.set(productId, loop);
   }
 
-  /** Ends when the product is removed, or when the plain protocol is chosen. */
+  /** Ends when the product is removed, or when another upstream is configured. */
   async #follow(productId: string, signal: AbortSignal): Promise<void> {
     const { reader, clock, settings, limiter } = this.#parts;
     const isOn = (): boolean =>
-      !signal.aborted && protocolOf(reader) === 'latchkey' && settings().productIds.includes(productId);
+      !signal.aborted && isLatchkey(reader) && settings().productIds.includes(productId);
     let failures = 0;
     while (isOn()) {
-      // Before it is known what became of uncertain changes, no license can be shown with them.
-      const isKnown = reader.operations.uncertainOf(productId, 1).length === 0;
       const canAsk =
-        isKnown && limiter.isAccepted(productId) && (await limiter.admit('refresh', signal)).admitted;
+        !isResuming(reader) &&
+        limiter.isAccepted(productId) &&
+        (await limiter.admit('refresh', signal)).admitted;
       const isDone = canAsk && (await this.#askOnce(productId, signal));
       failures = isDone || !canAsk ? 0 : failures + 1;
       if (!isDone) await clock.sleep(this.#restMs(failures), signal).catch(() => undefined);
@@ -116,27 +114,28 @@ export class Follow {
   /** Asks once. False: nothing was brought. */
   async #askOnce(productId: string, signal: AbortSignal): Promise<boolean> {
     const { reader, syncUpstream, clock, limiter, fetcher, lifetime } = this.#parts;
-    if (agentIdOf(reader) === null) await this.#makeAgentId();
-    const agent = agentIdOf(reader);
+    if (followerId(reader) === null) await this.#makeFollowerId();
+    const agent = followerId(reader);
     if (agent === null) return false;
     const request = this.#requestFor(productId);
     const waiting = new AbortController();
     const watched = new Set(request.watch);
     if (request.waitS > 0) this.#waiting.set(productId, { ending: waiting, watched });
     const sentAt = clock.monotonic();
-    const sent = { ...request, agent, answeredSeq: answeredSeq(reader, productId) };
     const ending = AbortSignal.any([lifetime, waiting.signal, signal]);
     const outcome = await syncUpstream.changes(productId, agent, request, ending);
     this.#waiting.delete(productId);
     // This process ended the request: that says nothing about the upstream.
     if (waiting.signal.aborted) return true;
     if (signal.aborted) return false;
+    // A gateway that hides /sync/v1 says nothing about the upstream.
+    if (isPage(outcome)) return false;
     limiter.observe(outcome, { owner: productId, subject: `changes ${productId}`, sentAt });
     if (outcome.outcome !== 'applied') return false;
     // The upstream names no other keys, so it cannot make this agent read them.
     const appeared = outcome.value.appeared.filter((licenseKey) => watched.has(licenseKey));
     for (const licenseKey of new Set(appeared)) fetcher.appeared(productId, licenseKey);
-    const isRecorded = await this.#record(productId, sent, outcome.value, signal);
+    const isRecorded = await this.#record(productId, request, outcome.value, signal);
     // An upstream with too many connections answers before the wait is over.
     const restsMs = sentAt + restMs - clock.monotonic();
     if (isRecorded && request.waitS > 0 && isEmpty({ ...outcome.value, appeared }) && restsMs > 0)
@@ -145,13 +144,17 @@ export class Follow {
   }
 
   #requestFor(productId: string): FollowRequest {
-    const { reader, fraction } = this.#parts;
+    const { reader, clock, fraction, limiter } = this.#parts;
     const { epoch = null, cursor = null } = reader.follows.get(productId) ?? {};
     const follow = withinBytes(this.#toFollow(productId, maxFollowed));
     const unfollow = withinBytes(reader.snapshots.toUnfollow(productId, maxFollowed));
     // A fleet that was cut off at once must not come back at once.
     const wait = follow.length + unfollow.length > 0 ? 0 : Math.round(maxWaitS * (1 - fraction() / 16));
-    return { epoch, cursor, follow, unfollow, watch: this.#toWatch(productId), waitS: wait };
+    const carriedOut = lastCarriedOut(reader, productId, {
+      now: clock.now(),
+      since: limiter.credentialsSince,
+    });
+    return { epoch, cursor, follow, unfollow, watch: this.#toWatch(productId), carriedOut, waitS: wait };
   }
 
   /** No Latchkey sells a longer key, so a request is never too long because of what callers guess. */
@@ -170,52 +173,39 @@ export class Follow {
       : some.slice(0, Math.max(0, maxKeysPerAgent - snapshots.followedCount(productId)));
   }
 
-  async #makeAgentId(): Promise<void> {
+  async #makeFollowerId(): Promise<void> {
     const { writer, clock, lifetime } = this.#parts;
-    await persist(clock, lifetime, () => writer.write('makeAgentId', {}));
+    await persist(clock, lifetime, () => writer.write('makeFollowerId', {}));
   }
 
+  /** While a request about a key is under way, what the upstream says about the key waits for the answer. */
   async #record(
     productId: string,
-    sent: FollowRequest & { agent: string; answeredSeq: number },
+    sent: FollowRequest,
     answer: ChangesAnswer,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { writer, clock, log, settings, pushed, onRecorded, lifetime } = this.#parts;
-    for (;;) {
-      const { policy } = settings();
-      const recorded = await persist(clock, lifetime, () =>
-        writer.write('recordChanges', { productId, sent, answer, policy }),
-      );
-      if (!recorded.ok || recorded.value.order === 'lost') return false;
-      const { order, resumed } = recorded.value;
-      if (order === 'late') return true;
-      if (order === 'replaced') {
-        log.warn({ product: productId }, 'another store is at the address of the upstream');
-        return false;
-      }
-      if (order === 'ahead') {
-        log.error(
-          { product: productId },
-          'the upstream knows pushes of this agent that this store does not know',
-        );
-        await persist(clock, lifetime, () => writer.write('renewIdentity', { agent: sent.agent }));
-        // The upstream knows nothing of another identity. If it says so again, it is ill.
-        return false;
-      }
-      if (resumed !== null) logResumed(log, productId, resumed);
-      if (order === 'recorded' || order === 'resumed') {
-        onRecorded();
-        return true;
-      }
-      await pushed(productId, signal);
-      signal.throwIfAborted();
-    }
+    const { reader, writer, clock, settings, mutex, fetcher, onRecorded, lifetime } = this.#parts;
+    using guards = new DisposableStack();
+    const keys = answer.licenses.map(
+      ({ license: { licenseKey } }) => reader.snapshots.get(licenseKey)?.license.licenseKey ?? licenseKey,
+    );
+    for (const key of new Set(keys)) guards.use(await mutex.enter(key, ['counter', 'state'], signal));
+    const { policy } = settings();
+    const recorded = await persist(clock, lifetime, () =>
+      writer.write('recordChanges', { productId, sent, answer, policy }),
+    );
+    if (!recorded.ok) return false;
+    guards.dispose();
+    for (const licenseKey of recorded.value.keysToRead) fetcher.refresh(productId, licenseKey);
+    onRecorded();
+    return true;
   }
 }
 
-function isEmpty({ licenses, absent, appeared, hasMore, isReset }: ChangesAnswer): boolean {
-  return licenses.length === 0 && absent.length === 0 && appeared.length === 0 && !hasMore && !isReset;
+function isEmpty({ licenses, absent, appeared, hasMore, isReset, isPutBack }: ChangesAnswer): boolean {
+  const isSilent = licenses.length === 0 && absent.length === 0 && appeared.length === 0;
+  return isSilent && !hasMore && !isReset && !isPutBack;
 }
 
 /** The first keys that fit into a request. There is at least one, if there are any. */

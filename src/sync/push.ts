@@ -1,15 +1,13 @@
 import type { License } from '../domain/license.ts';
-import type { Step } from '../domain/outbox/delivery.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
-import { isLicenseKind, type Operation } from '../domain/outbox/operation.ts';
-import type { SyncPolicy } from '../service/outbox/queue.ts';
+import { isLicenseKind, type Operation, type QueueName } from '../domain/outbox/operation.ts';
+import type { PlannedStep, SendStep, SyncPolicy } from '../service/outbox/queue.ts';
 import type { QueueKey } from '../service/outbox/tables.ts';
-import { protocolOf } from '../service/outbox/protocol.ts';
-import type { Clock, Deliveries, Log, PushLimits, SyncUpstream, Upstream } from '../service/ports.ts';
+import { isLatchkey, isResuming } from '../service/outbox/upstream-epoch.ts';
+import type { Clock, Deliveries, Keyed, Log, Upstream } from '../service/ports.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { CommandOf, Writer } from '../service/writer.ts';
-import { BatchPush } from './batch-push.ts';
 import type { CouponSync } from './coupon-sync.ts';
 import { type KeyedMutex, type MutexGuard, persist, Wake } from './waiting.ts';
 import { logOtherWriter, type LicenseFetcher } from './license-fetcher.ts';
@@ -22,21 +20,24 @@ import type { UpstreamLimiter } from './upstream-limiter.ts';
  *   full      `sync.concurrency` requests are under way: the end of a step wakes the loop
  *   idle      nothing is due: the loop sleeps until the next queue is due, or a new operation wakes it
  *   stopped   the limiter admits nothing (pause, breaker, Retry-After): the limiter wakes the loop
+ *   resuming  the upstream was restored: what was delivered returns to the outbox first
  *   ending    the signal has aborted: nothing is started, and requests under way are awaited
  *
- * A step: plan, then send and record the response; or read the key, and plan again.
+ * A step: plan, then send and record the response; or read the key, and plan again. To a Latchkey each change is sent under
+ * the id of its operation, so that a lost response needs no read.
  */
 
 /** The longest sleep, in ms. It bounds the delay after the machine was suspended. */
 const maxSleepMs = 30_000;
 /** How many due queues are read from the store at once, for each request that may be under way. */
 const readAhead = 4;
+/** How many operations return to the outbox in one commit: callers wait for that long. */
+const resumedAtOnce = 200;
 
 type PushParts = {
   reader: Reader;
   writer: Writer;
   upstream: Upstream;
-  syncUpstream: SyncUpstream;
   clock: Clock;
   log: Log;
   meter: UpstreamMeter;
@@ -45,10 +46,6 @@ type PushParts = {
   fetcher: LicenseFetcher;
   coupons: CouponSync;
   settings: () => { concurrency: number; policy: SyncPolicy; productIds: readonly string[] };
-  limits: () => PushLimits;
-  /** Called after each push to `/sync/v1`. */
-  onPushed: () => void;
-  fraction: () => number;
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
@@ -64,14 +61,15 @@ export class Push implements Deliveries {
   /** Queues that were due when the outbox was last read, and were not started; longest due first. */
   #due: QueueKey[] = [];
   readonly #wake: Wake;
-  readonly #batches: BatchPush;
   /** Callers that wait for their operation: each checks again when it is called. */
   readonly #waiting = new Set<() => void>();
+  /** What has returned to the outbox since the upstream was restored, and what was too old for that. */
+  #resumed = 0;
+  #tooOld = 0;
 
   constructor(parts: PushParts) {
     this.#parts = parts;
     this.#wake = new Wake(parts.clock);
-    this.#batches = new BatchPush(parts);
   }
 
   /** Runs until the signal aborts, then until requests under way are answered. Rejects when the store failed. */
@@ -88,29 +86,15 @@ export class Push implements Deliveries {
     };
     const loop = async (): Promise<void> => {
       while (!run.signal.aborted) {
-        const waitMs = isPushing(this.#parts.reader) ? this.#startBatches(run) : this.#startDue(run);
-        await this.#wake.wait(Math.min(waitMs, maxSleepMs), run.signal);
+        if (isResuming(this.#parts.reader)) {
+          await this.#resume(run);
+          continue;
+        }
+        await this.#wake.wait(Math.min(this.#startDue(run), maxSleepMs), run.signal);
       }
-      await Promise.all([...this.#active.values(), this.#batches.settled()]);
+      await Promise.all(this.#active.values());
     };
     await Promise.race([loop(), failed.promise]);
-  }
-
-  /** Resolves when a push of the product has ended; at once if none is unanswered. */
-  async pushed(productId: string, signal: AbortSignal): Promise<void> {
-    await this.#batches.pushed(productId, signal);
-  }
-
-  /** Ends the waits of pushes after an outage. */
-  endOutage(): void {
-    this.#batches.endOutage();
-    this.#wake.up();
-  }
-
-  /** Ends the waits of pushes after failed attempts. */
-  endBackoff(): void {
-    this.#batches.endBackoff();
-    this.#wake.up();
   }
 
   wake(queue?: Pick<QueueKey, 'subject' | 'queue'>): void {
@@ -152,8 +136,6 @@ export class Push implements Deliveries {
     const operation = reader.operations.get(operationId);
     if (operation === null) return true;
     const { progress } = operation;
-    const isFailing = untilFailure && isPushing(reader) && this.#batches.isFailing(operation.productId);
-    if (isFailing) return true;
     if (progress.state === 'in_flight') return false;
     if (progress.state !== 'pending') return progress.state !== 'uncertain' || untilFailure || progress.held;
     const isStuck = !limiter.isAccepted(operation.productId);
@@ -170,13 +152,26 @@ export class Push implements Deliveries {
     return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(queue));
   }
 
-  #startBatches(run: Run): number {
-    return this.#batches.startDue(run.signal, (error) => {
-      if (error !== null) run.fail(error);
-      this.#parts.onPushed();
-      this.#wake.up();
-      this.#notifyWaiting();
-    });
+  /** Returns some of what was delivered to the outbox, because the upstream was restored. */
+  async #resume(run: Run): Promise<void> {
+    const { writer, clock, log } = this.#parts;
+    this.#due = [];
+    await Promise.all(this.#active.values());
+    const batch = await persist(clock, run.signal, () =>
+      writer.write('resumeDelivered', { limit: resumedAtOnce }),
+    );
+    if (!batch.ok) return;
+    const { resumed, tooOld, isOver } = batch.value;
+    this.#resumed += resumed;
+    this.#tooOld += tooOld;
+    if (!isOver) return;
+    log.warn({ operations: this.#resumed }, 'the upstream was restored: what was delivered is sent again');
+    if (this.#tooOld > 0) {
+      const hint = 'compare the counts of the license keys that were used then';
+      log.error({ operations: this.#tooOld, hint }, 'delivered changes are too old to be sent again');
+    }
+    this.#resumed = 0;
+    this.#tooOld = 0;
   }
 
   /** Starts steps for due queues while there is room. Returns for how long nothing can be started, in ms. */
@@ -232,11 +227,11 @@ export class Push implements Deliveries {
   async #step(queue: QueueKey, run: Run): Promise<void> {
     const { reader, mutex, limiter, fetcher, coupons } = this.#parts;
     {
-      using guard = await mutex.enter(queue.subject, [queue.queue], run.signal);
+      using guard = await mutex.enter(queue.subject, this.#queuesOf(queue.queue), run.signal);
       const next = await this.#planAndSend({ queue, justRead: false, guard }, run);
       if (next !== 'read') return;
     }
-    if (queue.queue === 'coupon') {
+    if (queue.queue === 'coupon' || queue.queue === 'order') {
       const head = reader.operations.head(queue.subject, queue.queue);
       if (head !== null) await coupons.reconcile(head);
       return;
@@ -250,6 +245,12 @@ export class Push implements Deliveries {
     }
   }
 
+  /** To a Latchkey one request of each key is under way at a time, so that its answers arrive in the order of their revisions. */
+  #queuesOf(queue: QueueName): readonly QueueName[] {
+    const isOfKey = queue === 'counter' || queue === 'state';
+    return isOfKey && isLatchkey(this.#parts.reader) ? ['counter', 'state'] : [queue];
+  }
+
   /** Plans the next step and sends if the plan says so. A read is left to the caller, which holds one queue only. */
   async #planAndSend(
     { queue, justRead, guard }: { queue: QueueKey; justRead: boolean; guard: MutexGuard },
@@ -261,7 +262,7 @@ export class Push implements Deliveries {
     const planned = await persist(clock, run.signal, () => this.#plan(command, run));
     if (planned === null) return 'done';
     if (planned.step === 'send') {
-      await this.#send(planned.operation, guard, run);
+      await this.#send(planned, guard, run);
       return 'done';
     }
     limiter.giveBack();
@@ -269,7 +270,7 @@ export class Push implements Deliveries {
   }
 
   /** Null if the limiter admits nothing. If the step sends nothing, the caller gives the admission back. */
-  async #plan(command: CommandOf<'planStep'>, run: Run): Promise<Step | null> {
+  async #plan(command: CommandOf<'planStep'>, run: Run): Promise<PlannedStep | null> {
     const { writer, limiter } = this.#parts;
     // The limiter comes first: an operation that is marked as in flight must be sent at once.
     const admission = await limiter.admit('push', run.signal);
@@ -283,14 +284,14 @@ export class Push implements Deliveries {
     }
   }
 
-  async #send(operation: Operation, guard: MutexGuard, run: Run): Promise<void> {
+  async #send({ operation, keyed }: SendStep, guard: MutexGuard, run: Run): Promise<void> {
     const { writer, clock, log, limiter, coupons, settings, lifetime } = this.#parts;
-    if (operation.kind === 'create_coupon') {
+    if (!isLicenseKind(operation.kind)) {
       await coupons.send(operation);
       return;
     }
     const sentAt = clock.monotonic();
-    const outcome = await this.#request(operation);
+    const outcome = await this.#request(operation, keyed);
     limiter.observe(outcome, { owner: operation.productId, subject: operation.subject, sentAt });
     const { policy } = settings();
     this.#recording += 1;
@@ -312,15 +313,13 @@ export class Push implements Deliveries {
     }
   }
 
-  #request({ id, productId, subject, kind, requestId }: Operation): Promise<Outcome<License>> {
+  #request(operation: Operation, keyed: Keyed | undefined): Promise<Outcome<License>> {
     const { upstream, lifetime } = this.#parts;
+    const { id, productId, subject, kind, requestId } = operation;
     if (productId === null || !isLicenseKind(kind)) throw new Error(`operation ${id} has no product`);
-    return upstream.change({ productId, licenseKey: subject, kind, requestId }, lifetime);
+    const change = { productId, licenseKey: subject, kind, requestId };
+    return upstream.change({ ...change, ...(keyed !== undefined && { keyed }) }, lifetime);
   }
-}
-
-function isPushing(reader: Reader): boolean {
-  return protocolOf(reader) === 'latchkey';
 }
 
 function nameOf({ queue, subject }: Pick<QueueKey, 'subject' | 'queue'>): string {

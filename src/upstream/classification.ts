@@ -1,6 +1,17 @@
 import { parseDatetime } from '../domain/time.ts';
-import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
-import { notApplied, type Applied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
+import {
+  epochHeader,
+  instanceHeader,
+  provenanceHeaderNames,
+  revisionHeader,
+} from '../domain/header-names.ts';
+import {
+  notApplied,
+  type Applied,
+  type NotApplied,
+  type NotAppliedReason,
+  type Outcome,
+} from '../domain/outbox/outcome.ts';
 import { describeFailure } from '../domain/connection-failure.ts';
 import { toOneLine } from '../domain/text.ts';
 import { type Dialect, type RequestKind, type JsonObject, type Parsed, readObject } from './wire.ts';
@@ -26,6 +37,9 @@ export type ResponseContext<Value> = {
 
 /** Requests that a cache may answer, because they change nothing. */
 const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCoupons', 'getCoupon']);
+
+/** Stands for the body of a 204 with which a Latchkey has voided a redemption. */
+export const voidedBody: JsonObject = {};
 
 /** Decides the outcome of a request: applied, not applied or ambiguous (src/sync/README.md, What a response proves). */
 export function classify<Value>(exchange: Exchange, context: ResponseContext<Value>): Outcome<Value> {
@@ -55,7 +69,9 @@ function classifyResponse<Value>(
   const { read, request, dialect, self, hidden, now, confirmed } = context;
   const { status } = response;
   if (isOwnResponse(self, response)) return reachedItself;
-  const body = bodyOf(response);
+  // The only response without a body. A gateway may send another 204.
+  const isVoided = request === 'voidRedemption' && status === 204 && 'epoch' in epochOf(response);
+  const body = isVoided ? { value: voidedBody } : bodyOf(response);
   const retryAfterMs = retryAfterOf(response, { now, isJson: 'value' in body });
   const ambiguous = (what: string | null): Outcome<never> => ({
     outcome: 'ambiguous',
@@ -64,6 +80,7 @@ function classifyResponse<Value>(
     retryAfterMs,
   });
   const message = 'value' in body ? messageOf(body.value, hidden) : null;
+  const problem = 'value' in body ? problemOf(body.value) : {};
   const cachedForMs = cachedForMsOf(response);
   const isCached = cachedForMs > 0;
   if (isCached && !reads.has(request) && status < 500) {
@@ -72,7 +89,7 @@ function classifyResponse<Value>(
   const refused = (because: NotAppliedReason, what: string | null): Outcome<never> => {
     const reason = isCached ? 'cached' : because;
     const detail = statusText(status, isCached ? 'a cache answered, not the upstream' : what);
-    const own = !isCached && message !== null ? { message } : {};
+    const own = isCached ? {} : { ...(message !== null && { message }), ...problem, ...epochOf(response) };
     return { outcome: 'not_applied', reason, status, detail, ...own, retryAfterMs };
   };
   const refusal = dialect.refusalOf({ ...response, body: 'value' in body ? body.value : null }, request);
@@ -87,7 +104,9 @@ function classifyResponse<Value>(
   }
   if (status >= 400 && status < 500) {
     // Only a JSON object is the upstream's verdict; a firewall sends a page. Whoever answers 429 has done nothing.
-    return 'fault' in body && status !== 429 ? ambiguous(body.fault) : refused(reasonOf(status), message);
+    return 'fault' in body && status !== 429
+      ? ambiguous(body.fault)
+      : refused(isUnderWay(problem) ? 'throttled' : reasonOf(status), message);
   }
   if (status === 304) return ambiguous('a cache answered 304 to an unconditional request');
   return ambiguous(status < 400 ? redirectText(response, hidden) : message);
@@ -100,7 +119,7 @@ function provenanceOf(
   response: CompleteResponse,
   cachedForMs: number,
   now: number,
-): Pick<Applied<unknown>, 'confirmedAt' | 'instance' | 'isPending' | 'nextCursor'> {
+): Omit<Applied<unknown>, 'outcome' | 'value' | 'isCached'> {
   // By the upstream's Date: a local clock that is ahead would make a cached response look newer than it is.
   const madeAt = cachedForMs > 0 ? (sentAtOf(response) ?? now) : now;
   const confirmedAt = Math.min(confirmedAtOf(response, now), now - cachedForMs, madeAt);
@@ -112,7 +131,40 @@ function provenanceOf(
     ...(instance !== null && { instance }),
     ...(isPending && { isPending }),
     ...(nextCursor !== null && { nextCursor }),
+    // A cache may have kept them from before a restore.
+    ...(cachedForMs === 0 && { ...epochOf(response), ...revisionOf(response) }),
   };
+}
+
+function epochOf({ headers }: CompleteResponse): Pick<Applied<unknown>, 'epoch'> {
+  const epoch = headerOf(headers, epochHeader.toLowerCase()) ?? '';
+  return /^[0-9a-f]{32}$/.test(epoch) ? { epoch } : {};
+}
+
+function revisionOf({ headers }: CompleteResponse): Pick<Applied<unknown>, 'revision' | 'appliedRevision'> {
+  const header = headerOf(headers, revisionHeader.toLowerCase()) ?? '';
+  const [, revision, applied] = /^(\d{1,15})(?:; ?applied=(\d{1,15}))?$/.exec(header) ?? [];
+  return {
+    ...(revision !== undefined && { revision: Number(revision) }),
+    ...(applied !== undefined && { appliedRevision: Number(applied) }),
+  };
+}
+
+/** Codes are logged and stored, so an upstream must not put anything else there. */
+const problemCode = /^[a-z][a-z0-9_]{0,63}$/;
+const maxReasons = 20;
+
+/** The code of a problem (RFC 9457), and its reasons. */
+function problemOf({ code, reasons }: JsonObject): Pick<NotApplied, 'code' | 'reasons'> {
+  const isCode = (each: unknown): each is string => typeof each === 'string' && problemCode.test(each);
+  if (!isCode(code)) return {};
+  const listed = Array.isArray(reasons) ? reasons.filter(isCode).slice(0, maxReasons) : [];
+  return { code, ...(listed.length > 0 && { reasons: listed }) };
+}
+
+/** An earlier attempt under the same key has not ended: nothing is known about it. */
+function isUnderWay({ code }: Pick<NotApplied, 'code'>): boolean {
+  return code === 'idempotency_key_in_use';
 }
 
 /** Longer than any cursor of Latchkey. */

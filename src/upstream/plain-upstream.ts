@@ -1,10 +1,26 @@
 import type { Dispatcher } from 'undici';
 import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/checkout/coupon.ts';
-import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
+import {
+  idempotencyKeyHeader,
+  instanceHeader,
+  operationHeader,
+  requestIdHeader,
+} from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
-import type { Clock, CouponPage, Upstream, UpstreamChange, UpstreamPage } from '../service/ports.ts';
-import { classify, sentAtOf, type ResponseContext } from './classification.ts';
+import type {
+  ChangeRequest,
+  Clock,
+  CouponPage,
+  Keyed,
+  StoredRedemption,
+  Upstream,
+  UpstreamChange,
+  UpstreamPage,
+  UpstreamRedemption,
+} from '../service/ports.ts';
+import { readRedemption, writeRedemption } from './checkout-wire.ts';
+import { classify, sentAtOf, voidedBody, type ResponseContext } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
 import {
   type Dialect,
@@ -34,10 +50,12 @@ export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
   onDate?: (epochMs: number | null) => void;
 };
 
+type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
+
 /** A request and its result, without credentials and license keys. */
 export type SentRequest = {
-  method: 'GET' | 'PUT' | 'POST';
-  /** Below `/api/v2`. */
+  method: Method;
+  /** Below `/api/v2`, unless it begins with `/agent` or `/sync`. */
   path: string;
   requestId: string | null;
   outcome: Outcome<unknown>['outcome'];
@@ -59,20 +77,25 @@ export type UpstreamClock = Pick<Clock, 'now' | 'monotonic'> & {
 };
 
 /** The method of each request. */
-const methods: Readonly<Record<RequestKind, 'GET' | 'PUT' | 'POST'>> = {
+const methods: Readonly<Record<RequestKind, Method>> = {
   verify: 'GET',
   change: 'PUT',
   createCoupon: 'POST',
   listCoupons: 'GET',
   getCoupon: 'GET',
+  redeem: 'POST',
+  voidRedemption: 'DELETE',
 };
 
 /** `requestId`: the id of the caller's request, by which the upstream's log can be searched. */
-type Route = { request: RequestKind; path: string; requestId?: string | null; signal: AbortSignal };
+type Route = { request: RequestKind; path: string; signal: AbortSignal } & Partial<ChangeRequest>;
 
-/** One request of the specification. Parameters go into the query of a GET, and into the form of any other method. */
+/**
+ * One request. Parameters go into the query of a GET, and into the form of a PUT or POST; a text is sent as JSON, and
+ * null is no body.
+ */
 type ApiCall<Value> = Route & {
-  parameters: Record<string, string>;
+  parameters: Record<string, string> | string | null;
   header: string;
   credential: string;
   /** Values to mask in the details of errors, in addition to the credential. */
@@ -115,21 +138,19 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   change(
-    { productId, licenseKey, kind, requestId }: UpstreamChange,
+    { productId, licenseKey, kind, ...about }: UpstreamChange,
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
-    const route: Route = { request: 'change', path: `/license/${kind}`, requestId, signal };
+    const route: Route = { request: 'change', path: `/license/${kind}`, ...about, signal };
     return this.#callLicense(productId, licenseKey, route);
   }
 
-  createCoupon(
-    terms: CouponTerms,
-    { requestId }: Pick<UpstreamChange, 'requestId'>,
-    signal: AbortSignal,
-  ): Promise<Outcome<Coupon>> {
+  createCoupon(terms: CouponTerms, about: ChangeRequest, signal: AbortSignal): Promise<Outcome<Coupon>> {
     const sameCode = ({ code }: Coupon): boolean => foldCouponCode(code) === foldCouponCode(terms.code);
-    const route: Route = { request: 'createCoupon', path: '/coupons', requestId, signal };
-    return this.#callCoupons(route, writeCoupon(terms), (body) => readCoupon(body, sameCode));
+    const route: Route = { request: 'createCoupon', path: '/coupons', ...about, signal };
+    return this.#callCoupons(route, writeCoupon(terms), (body) =>
+      readCoupon(body, sameCode, { mayBeProvisional: about.keyed !== undefined }),
+    );
   }
 
   listCoupons({ limit, offset, cursor }: UpstreamPage, signal: AbortSignal): Promise<Outcome<CouponPage>> {
@@ -142,6 +163,26 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>> {
     const route: Route = { request: 'getCoupon', path: `/coupons/${id}`, signal };
     return this.#callCoupons(route, {}, (body) => readCoupon(body, (coupon) => coupon.id === id));
+  }
+
+  redeem(
+    { order, cart, answeredAt, ...about }: UpstreamRedemption,
+    signal: AbortSignal,
+  ): Promise<Outcome<StoredRedemption>> {
+    const route: Route = { request: 'redeem', path: redemptionPath, ...about, signal };
+    const body = writeRedemption({ order, cart, answeredAt });
+    return this.#callCoupons(route, body, (answer) => readRedemption(answer, order));
+  }
+
+  voidRedemption(
+    { order, ...about }: ChangeRequest & { order: string },
+    signal: AbortSignal,
+  ): Promise<Outcome<null>> {
+    const path = `${redemptionPath}/${encodeURIComponent(order)}`;
+    const route: Route = { request: 'voidRedemption', path, ...about, signal };
+    return this.#callCoupons(route, null, (body) =>
+      body === voidedBody ? { value: null } : { fault: 'the response is not that of a void' },
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -163,7 +204,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
 
   async #callCoupons<Value>(
     route: Route,
-    parameters: Record<string, string>,
+    parameters: ApiCall<Value>['parameters'],
     read: ResponseContext<Value>['read'],
   ): Promise<Outcome<Value>> {
     const credential = this.#settings.apiKey();
@@ -203,22 +244,48 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     header,
     credential,
     requestId = null,
+    keyed,
   }: ApiCall<unknown>): Dispatcher.DispatchOptions {
-    const encoded = new URLSearchParams(parameters).toString();
-    const target = `${this.#base.pathname.replace(/\/$/, '')}/api/v2${path}`;
+    const target = `${this.#base.pathname.replace(/\/$/, '')}${path.startsWith('/agent/') ? '' : '/api/v2'}${path}`;
     const headers = {
       ...commonHeaders(this.#settings),
       ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
+      ...(keyed !== undefined && keyedHeaders(keyed)),
       [header]: credential,
     };
     const { origin } = this.#base;
     const method = methods[request];
+    if (parameters === null) return { origin, method, path: target, headers };
+    if (typeof parameters === 'string') {
+      const json = { ...headers, 'content-type': 'application/json' };
+      return { origin, method, path: target, headers: json, body: parameters };
+    }
+    const encoded = new URLSearchParams(parameters).toString();
     if (method === 'GET') {
       return { origin, method, path: encoded === '' ? target : `${target}?${encoded}`, headers };
     }
     const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
     return { origin, method, path: target, headers: form, body: encoded };
   }
+}
+
+const redemptionPath = '/agent/v1/redemptions';
+
+/** A Latchkey of any dialect answers a refusal with its code. */
+const acceptsProblem = 'application/json, application/problem+json';
+
+function keyedHeaders({ id, createdAt, epoch, isRepeat, seenRevision }: Keyed): Record<string, string> {
+  const about = [
+    `created=${createdAt}`,
+    ...(epoch === null ? [] : [`epoch=${epoch}`]),
+    ...(isRepeat ? ['repeat'] : []),
+    ...(seenRevision === null ? [] : [`seen=${seenRevision}`]),
+  ];
+  return {
+    accept: acceptsProblem,
+    [idempotencyKeyHeader.toLowerCase()]: id,
+    [operationHeader.toLowerCase()]: about.join(', '),
+  };
 }
 
 /** The headers of each request to an upstream. */

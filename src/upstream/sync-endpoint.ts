@@ -1,30 +1,12 @@
 import type { Dispatcher } from 'undici';
-import type { Quote } from '../domain/checkout/quote.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
-import type { Reach } from '../domain/sync/push.ts';
-import type {
-  ChangesAnswer,
-  FollowRequest,
-  KnownAnswer,
-  PushAnswer,
-  SyncInfo,
-  SyncUpstream,
-} from '../service/ports.ts';
+import type { Reach } from '../domain/sync/follow.ts';
+import type { ChangesAnswer, FollowRequest, SyncInfo, SyncUpstream } from '../service/ports.ts';
 import { classify, sentAtOf } from './classification.ts';
-import type { Exchange, Transport } from './exchange.ts';
+import type { Transport } from './exchange.ts';
 import { commonHeaders, type SpecificationSettings, type UpstreamClock } from './plain-upstream.ts';
-import {
-  readChanges,
-  readInfo,
-  readKnown,
-  idsOf,
-  readPushReply,
-  readQuote,
-  refusalOfNumber,
-  writeFollow,
-  writePush,
-} from './sync-wire.ts';
-import { dialects, type JsonObject, type Parsed, readObject } from './wire.ts';
+import { readChanges, readInfo, writeFollow } from './sync-wire.ts';
+import { dialects, type JsonObject, type Parsed } from './wire.ts';
 
 type Settings = Pick<
   SpecificationSettings,
@@ -58,18 +40,6 @@ export class SyncEndpoint implements SyncUpstream {
     return await this.#call({ path: '/sync/v1', productId, body: null, read: readInfo, signal });
   }
 
-  async push(
-    productId: Reach,
-    { seq, body }: { seq: number; body: string },
-    signal: AbortSignal,
-  ): Promise<Outcome<PushAnswer>> {
-    const read = (answer: JsonObject): Parsed<PushAnswer> => {
-      const refusal = refusalOfNumber(answer);
-      return refusal === null ? readPushReply(answer, { seq, ids: idsOf(body) }) : { value: refusal };
-    };
-    return await this.#call({ path: '/sync/v1/push', productId, body, read, signal });
-  }
-
   async changes(
     productId: string,
     agent: string,
@@ -80,23 +50,6 @@ export class SyncEndpoint implements SyncUpstream {
     const waitMs = request.waitS * 1_000;
     return await this.#call({ path: '/sync/v1/changes', productId, body, read: readChanges, waitMs, signal });
   }
-
-  async known(
-    productId: Reach,
-    agent: string,
-    ids: readonly string[],
-    signal: AbortSignal,
-  ): Promise<Outcome<KnownAnswer>> {
-    const body = JSON.stringify({ agent, ids });
-    return await this.#call({ path: '/sync/v1/known', productId, body, read: readKnown, signal });
-  }
-
-  async quoteOf(order: string, signal: AbortSignal): Promise<Outcome<Quote>> {
-    const path = `/agent/v1/redemptions/${encodeURIComponent(order)}`;
-    return await this.#call({ path, productId: null, body: null, read: readQuote, signal });
-  }
-
-  readonly writePush: SyncUpstream['writePush'] = writePush;
 
   async #call<Value>(call: Call<Value>): Promise<Outcome<Value>> {
     const { secretOf, apiKey, self, timeoutMs, onOutcome, onDate } = this.#settings;
@@ -109,7 +62,7 @@ export class SyncEndpoint implements SyncUpstream {
       call.signal,
       limitMs,
     );
-    const outcome = classify(asAnswer(exchange), {
+    const outcome = classify(exchange, {
       read: call.read,
       request: call.body === null ? 'verify' : 'change',
       dialect: dialects.specification,
@@ -161,16 +114,4 @@ function namesIn(body: string): string[] {
     return value;
   });
   return names;
-}
-
-/** A 409 about the number of a push is an answer to the push. */
-function asAnswer(exchange: Exchange): Exchange {
-  const isAnswer =
-    exchange.type === 'answered' && exchange.status === 409 && isRefusalOfNumber(exchange.text);
-  return isAnswer ? { ...exchange, status: 200 } : exchange;
-}
-
-function isRefusalOfNumber(text: string): boolean {
-  const body = readObject(text);
-  return 'value' in body && refusalOfNumber(body.value) !== null;
 }

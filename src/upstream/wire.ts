@@ -53,13 +53,7 @@ const license = z.looseObject({
 /** Specification 2.1. Combinations that it does not forbid (a product key with `multi`) are accepted. */
 const coupon = z
   .object({
-    id: numberOf(
-      z
-        .int()
-        .nonnegative(
-          'Invalid input: provisional, because the upstream is an agent that has not delivered this coupon yet',
-        ),
-    ),
+    id: numberOf(z.int()),
     coupon_type: z.enum(['single', 'multi', 'collection']),
     percent_off: numberOf(z.number().positive().max(100)).nullish(),
     amount_off: numberOf(z.int().positive()).nullish(),
@@ -158,11 +152,23 @@ function jsonBytes(name: string, value: unknown): number {
   }
 }
 
-/** Reads a response that holds one coupon; a coupon that is not `expected` is an error. */
-export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean): Parsed<Coupon> {
+/** An agent gives a coupon that it has not delivered a negative id. */
+const provisional =
+  'id: Invalid input: provisional, because the upstream is an agent that has not delivered this coupon yet';
+
+/**
+ * Reads a response that holds one coupon; a coupon that is not `expected` is an error. `mayBeProvisional`: an agent that
+ * has taken a creation has carried it out.
+ */
+export function readCoupon(
+  body: unknown,
+  expected: (coupon: Coupon) => boolean,
+  { mayBeProvisional = false }: { mayBeProvisional?: boolean } = {},
+): Parsed<Coupon> {
   const reading = read(couponResponse, body);
   if ('fault' in reading) return reading;
   const { data } = reading.value;
+  if (data.id < 0 && !mayBeProvisional) return { fault: `data.${provisional}` };
   return expected(data) ? { value: data } : { fault: 'the response is about another coupon' };
 }
 
@@ -173,11 +179,16 @@ export function readCoupons(body: unknown): Parsed<CouponPage> {
   const coupons: Coupon[] = [];
   const unreadable: UnreadableCoupon[] = [];
   for (const listed of reading.value.data.coupons) {
-    const parsed = read(coupon, listed);
+    const parsed = readListed(listed);
     if ('value' in parsed) coupons.push(parsed.value);
     else unreadable.push({ ...nameOf(listed), fault: parsed.fault });
   }
   return { value: { coupons, unreadable } };
+}
+
+function readListed(listed: unknown): Parsed<Coupon> {
+  const parsed = read(coupon, listed);
+  return 'value' in parsed && parsed.value.id < 0 ? { fault: provisional } : parsed;
 }
 
 function nameOf(listed: unknown): Omit<UnreadableCoupon, 'fault'> {
@@ -291,7 +302,8 @@ function parseNumber(value: unknown): number | null {
 }
 
 /** What a request asks for. */
-export type RequestKind = 'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon';
+export type RequestKind =
+  'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon' | 'redeem' | 'voidRedemption';
 
 /** A complete response, with its body if that is a JSON object. */
 type DialectResponse = Pick<CompleteResponse, 'status' | 'headers' | 'text'> & { body: JsonObject | null };

@@ -14,6 +14,7 @@ import {
 import type { RoleName } from '../domain/role.ts';
 import {
   boolean,
+  datetime,
   identifier,
   integer,
   listOf,
@@ -169,13 +170,19 @@ const order = parameters({
     maxOrderLength,
     `must have 1 to ${maxOrderLength} characters, no control characters, and not be . or ..`,
   ),
+  answered_at: datetime.optional(),
 });
 
-export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> = {
+/** `answeredAt`: when an agent, or a shop without a connection, gave the customer the discount (epoch ms). */
+export const redemptionParameters: ParameterSet<{
+  order: string;
+  cart: Cart;
+  answeredAt?: number | undefined;
+}> = {
   schema: order.schema.extend(cartParameters.schema.shape).strict().meta({ id: 'Order' }),
   read(raw) {
     const named = order.read(raw);
-    const carried = cartParameters.read(without(raw, 'order'));
+    const carried = cartParameters.read(without(without(raw, 'order'), 'answered_at'));
     if (named.ok && carried.ok) return { ok: true, values: { ...named.values, ...carried.values } };
     const faults = [named, carried].flatMap((each) => (each.ok ? [] : each.faults));
     return { ok: false, values: { ...named.values, ...carried.values }, faults };

@@ -42,8 +42,6 @@ export const problemObject = z
     reasons: z.array(z.string()).readonly().optional(),
     holders: z.array(seatHolder).optional(),
     frees_at: z.string().optional(),
-    last: z.int().optional(),
-    epoch: z.string().optional(),
     sequence: z.string().optional(),
     keys: z.string().optional(),
   })
@@ -65,7 +63,6 @@ export function serializeProblem(problem: Problem, requestId: string): ProblemOb
     ...(problem.reasons !== undefined && { reasons: problem.reasons }),
     ...(problem.holders !== undefined && { holders: problem.holders.map(serializeHolder) }),
     ...(problem.freesAt !== undefined && { frees_at: formatDatetime(problem.freesAt) }),
-    ...problem.sequence,
     ...problem.signed,
   };
 }

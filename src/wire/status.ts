@@ -25,7 +25,7 @@ export const outboxObject = z
     conflicted: count,
     dead: count,
     delivered: count.describe(
-      'Applied at the upstream, and still stored: for seven days, or for `sync.keep` if changes are pushed. Without the inferred ones.',
+      'Applied at the upstream, and still stored: for seven days, or for `sync.keep` if the upstream is a Latchkey. Without the inferred ones.',
     ),
     oldest_age_s: count.nullable(),
   })
@@ -35,12 +35,6 @@ export type OutboxObject = z.infer<typeof outboxObject>;
 
 /** The response of `/admin/v1/sync/…`: two parts of `/statusz`. */
 export const syncObject = z.object({ upstream: upstreamObject, outbox: outboxObject }).meta({ id: 'Sync' });
-
-/** `POST /admin/v1/sync/protocol`. */
-export const protocolParameters = parameters(
-  { protocol: oneOf(['plain', 'automatic'] as const) },
-  { id: 'ProtocolChoice' },
-);
 
 export const leasesObject = z
   .object({

@@ -43,10 +43,8 @@ const status = {
   upstream: {
     state: 'down',
     since: '2024-02-22T11:23:05+00:00',
-    protocol: 'plain',
-    protocol_choice: 'automatic',
-    pushes: [],
-    conflict_at: null,
+    protocol: 'unknown',
+    follows: [],
     breaker: 'open',
     last_success_at: null,
     last_error: 'connection refused',
@@ -95,7 +93,7 @@ test('status prints the fields of an agent', async () => {
     [
       'latchkey   0.1.0, agent, up 3h 12m',
       'listening  http://127.0.0.1:8787, http://[::1]:8787, /run/l.sock, /run/till.sock',
-      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), protocol not known yet, breaker open, no success yet',
+      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), not known yet whether it is a Latchkey, breaker open, no success yet',
       'problem    connection refused, 1 min ago',
       'outbox     12 pending, 1 uncertain, oldest 1m 1s',
       `attention  1 held, 2 conflicted: see latchkey --state-dir ${daemon.stateDir} outbox list, then outbox show, retry, drop or confirm`,
@@ -120,6 +118,7 @@ test('status of an idle agent is short', async () => {
   const upstream = {
     ...status.upstream,
     state: 'up',
+    protocol: 'plain',
     breaker: 'closed',
     last_success_at: '2024-02-22T13:23:05+00:00',
     last_error: null,
@@ -142,7 +141,7 @@ test('status of an idle agent is short', async () => {
       'latchkey     0.1.0, agent, up 3h 12m',
       'listening    https://127.0.0.1:8787',
       'certificate  ends 2024-03-22T13:24:05+00:00 (in 29 days)',
-      'upstream     up since 2024-02-22T11:23:05+00:00 (2 hr ago), plain protocol, last success 1 min ago',
+      'upstream     up since 2024-02-22T11:23:05+00:00 (2 hr ago), no Latchkey, last success 1 min ago',
       'outbox       empty',
       '',
     ].join('\n'),
@@ -367,13 +366,14 @@ test('status says that the upstream is failing before it is down', async () => {
   const failing = {
     state: 'up',
     breaker: 'closed',
+    protocol: 'plain',
     last_success_at: '2024-02-22T13:22:45+00:00',
     last_error_at: '2024-02-22T13:24:00+00:00',
     recovered_at: null,
   };
-  expect(await shown(failing)).toBe('failing, plain protocol, last success 1 min ago');
-  expect(await shown({ ...failing, state: 'unknown', last_success_at: null })).toBe(
-    'failing, protocol not known yet, no success yet',
+  expect(await shown(failing)).toBe('failing, no Latchkey, last success 1 min ago');
+  expect(await shown({ ...failing, state: 'unknown', protocol: 'unknown', last_success_at: null })).toBe(
+    'failing, not known yet whether it is a Latchkey, no success yet',
   );
   // Another request succeeded: only one credential is refused, for example.
   expect(await shown({ ...failing, paused_products: ['RGsF'] })).toContain('up since ');
@@ -469,7 +469,7 @@ test.each(['now', 'pause', 'resume'])('sync %s shows how the way up stands after
   expect(code).toBe(0);
   expect(out).toBe(
     [
-      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), protocol not known yet, breaker open, no success yet',
+      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), not known yet whether it is a Latchkey, breaker open, no success yet',
       'outbox    12 pending, 1 uncertain, oldest 1m 1s',
       `note      nothing is sent to the store until: latchkey --state-dir ${daemon.stateDir} sync resume`,
       '',

@@ -162,8 +162,6 @@ const successes: readonly string[] = [
 const successesOfAgent: readonly string[] = [
   'preload $folder/keys.txt',
   'sync now',
-  'sync protocol plain',
-  'sync protocol automatic',
   // What is in flight takes no decision.
   'sync pause',
   'coupon create --code WINTER --type multi --percent-off 20',

@@ -28,7 +28,7 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone' | 'any'])[] = [
   [/^(?:PUT \/agent\/v1\/lease|POST \/agent\/v1\/lease\/request)$/, 'use'],
   [/^(?:POST|DELETE) \/agent\/v1\/activations(?:\/:key)?$/, 'use'],
   [/^GET \/agent\/v1\/activations$/, 'ops'],
-  [/^(?:GET \/sync\/v1|POST \/sync\/v1\/(?:push|known))$/, 'any'],
+  [/^GET \/sync\/v1$/, 'any'],
   [/^POST \/sync\/v1\/changes$/, 'verify'],
   [/^(?:POST \/lease\/v1|GET \/lease\/v1\/keys)$/, 'anyone'],
   [/^GET \/agent\/v1\/lease$/, 'verify'],

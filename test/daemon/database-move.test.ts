@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { backUp } from '../../src/store/sqlite/files/backup.ts';
-import { storeOf } from '../../src/domain/sync/push.ts';
+import { storeOf } from '../../src/domain/sync/follow.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import {
   createShop,
-  push,
+  deliver,
   readEverything,
   repeatWrites,
   type Caller,
@@ -168,13 +168,12 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     }
   });
 
-  test('After a move, the pushes of agents continue, and none is carried out again.', async () => {
+  test('After a move, the changes of agents that are repeated are not carried out again.', async () => {
     await using place = await machine();
     const { shop, was } = await place.during('sqlite', async (call) => {
       const made_ = await createShop(call);
       return { shop: made_, was: await epochOf(call) };
     });
-    expect(shop.pushed).toContain(null);
     expect(await place.move()).toMatchObject({ code: 0 });
     await place.during('postgres', async (call) => {
       // The same store in another history: agents go on, and follow their keys anew.
@@ -182,9 +181,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
       expect(storeOf(epoch)).toBe(storeOf(was));
       expect(epoch).not.toBe(was);
       const before = await readEverything(call, shop);
-      expect(await push(call, 1, shop.licenseKeys)).toEqual(shop.pushed);
-      expect(await push(call, 2, shop.licenseKeys)).toEqual(shop.pushed);
-      expect(await push(call, 4, shop.licenseKeys)).toBe('out_of_sequence');
+      expect(await deliver(call, shop.licenseKeys)).toEqual(shop.delivered);
       expect(await readEverything(call, shop)).toEqual(before);
     });
   });

@@ -34,9 +34,9 @@ test('Maintenance removes expired rows in small commits until none is left.', as
   const year = 365 * 24 * 3_600_000;
   const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
   for (let number = 0; number < 1_203; number += 1) {
-    transaction.idempotency.put('c', `old-${number}`, { ...answer, at: number });
+    transaction.idempotency.put('c', `old-${number}`, { ...answer, until: number });
   }
-  transaction.idempotency.put('c', 'new', { ...answer, at: year });
+  transaction.idempotency.put('c', 'new', { ...answer, until: year });
   const ending = new AbortController();
   const house = houseOver(store, year, async () => ending.abort());
   const left = database.prepare('SELECT count(*) AS count FROM idempotency');
@@ -74,7 +74,7 @@ test('A single Date of the upstream that is days ahead does not remove stored re
   await using store = createTestStore();
   const { idempotency } = store.writing.transaction;
   const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
-  idempotency.put('c', 'yesterday', { ...answer, at: noon - 24 * hour });
+  idempotency.put('c', 'yesterday', { ...answer, until: noon + 7 * 24 * hour });
   const ending = new AbortController();
   const house = houseOver(store, noon, async () => ending.abort());
   house.clock.learn(noon + 20 * 24 * hour);
@@ -94,19 +94,19 @@ test('A clock that was days behind and is corrected does not remove stored respo
   };
   const clock = new PersistentClock(null, { read: () => ({ wall, monotonic: 0 }), sleep });
   const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
-  idempotency.put('c', 'just now', { ...answer, at: clock.now() });
+  idempotency.put('c', 'just now', { ...answer, until: clock.now() + 8 * 24 * hour });
   wall = noon;
   clock.learn(noon);
   await runMaintenance({ ...houseOver(store, noon, async () => undefined), clock }, ending.signal);
   expect(idempotency.get('c', 'just now')).not.toBeNull();
 });
 
-test('A clock that was weeks ahead and is corrected does not remove outcomes of operations.', async () => {
+test('A clock that was weeks ahead and is corrected does not remove answers to agents.', async () => {
   await using store = createTestStore();
-  const { sync } = store.writing.transaction;
+  const { idempotency, settings } = store.writing.transaction;
   const day = 24 * hour;
-  const outcome = { id: 'operation', outcome: 'applied', code: null, couponId: null } as const;
-  sync.addOutcomes('default', [outcome], noon - 5 * day);
+  const answer = { fingerprint: 'f', value: 1, unchanged: false };
+  idempotency.put('~tenant', 'operation', { ...answer, until: noon + 25 * day });
   const ending = new AbortController();
   let wall = noon + 29 * day;
   const sleep = async (ms: number): Promise<void> => {
@@ -117,7 +117,8 @@ test('A clock that was weeks ahead and is corrected does not remove outcomes of 
   wall = noon;
   const house = houseOver(store, noon, async () => undefined);
   await runMaintenance({ ...house, clock, role: 'authority' }, ending.signal);
-  expect(sync.outcomes('default', ['operation'])).toHaveLength(1);
+  expect(idempotency.get('~tenant', 'operation')).not.toBeNull();
+  expect(settings.get('keyed_answers_pruned')).toBeNull();
 });
 
 test('Maintenance checks the listeners once a minute.', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,6 +9,7 @@ import { latchkey } from '../support/process/command-line.ts';
 import { leaksIn } from '../support/app/canary.ts';
 import { startAuthorityAndAgents, untilEqual } from '../support/harness/authority-and-agents.ts';
 import { HttpGateway } from '../support/network/http-gateway.ts';
+import { patience } from '../support/patience.ts';
 import { payhipRefund } from '../support/builders/store-events.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/harness/plain-upstream.ts';
@@ -365,7 +367,7 @@ function isPlainRead({ method, path }: Route): boolean {
   return method === 'GET' && !path.includes(':') && path !== '/admin/v1/backup';
 }
 
-test('an authority and its agent disclose no agent id, and no license key that is pushed or followed', async () => {
+test('an authority and its agent disclose no agent id, and no license key that is used or followed', async () => {
   const licenseKeys = [licenseKey(1), licenseKey(2)];
   let gateway: HttpGateway | null = null;
   const via = async (url: string): Promise<HttpGateway> => (gateway = await HttpGateway.start(url));
@@ -380,23 +382,32 @@ test('an authority and its agent disclose no agent id, and no license key that i
   await only.use(licenseKeys);
   await untilEqual(fleet, licenseKeys);
   using store = new DatabaseSync(join(only.directory, 'state', 'latchkey.db'), { readOnly: true });
-  const id = String(store.prepare(`SELECT value FROM setting WHERE name = 'sync_agent'`).get()?.['value']);
-  expect(id).toMatch(/^[0-9a-f]{32}$/);
+  const readId = store.prepare(`SELECT value FROM setting WHERE name = 'sync_agent'`);
+  // It follows license keys soon after its first answers.
+  await expect.poll(() => readId.get()?.['value'], patience).toMatch(/^[0-9a-f]{32}$/);
+  const id = String(readId.get()?.['value']);
   const told = new Told();
   told.secrets.push(id);
-  // Requests that are refused because of their numbers or shapes.
-  for (const body of [
-    { agent: id, seq: 99, operations: [{ id: 'Canary', kind: 'Canary', license_key: licenseKey(1) }] },
-    { agent: id, seq: 1, operations: [null] },
-    { agent: `${id}Canary`, seq: 'Canary', operations: 'Canary' },
+  // Requests that are refused because of their shapes, or because they are about another store.
+  const credential = { 'product-secret-key': 'secret-of-the-product' };
+  for (const json of [
+    { agent: `${id}Canary` },
+    { agent: id, follow: 'Canary' },
     { agent: id, follow: [licenseKey(1)], cursor: 'Canary', wait: 'Canary' },
-    { agent: id, ids: ['Canary'] },
   ]) {
-    for (const path of ['push', 'changes', 'known']) {
-      const headers = { 'product-secret-key': 'secret-of-the-product' };
-      const target = `/sync/v1/${path}?agent=${id}`;
-      told.addResponse(target.slice(0, 16), await authority.http.post(target, { headers, json: body }));
-    }
+    const changes = await authority.http.post(`/sync/v1/changes?agent=${id}`, { headers: credential, json });
+    expect(changes.status).toBe(422);
+    told.addResponse('changes', changes);
+  }
+  for (const operation of ['Canary', 'created=1, epoch=Canary', `created=1, epoch=${'c'.repeat(32)}`]) {
+    const keyed = { 'idempotency-key': randomUUID(), 'latchkey-operation': operation };
+    const form = { license_key: licenseKey(1) };
+    const use = await authority.http.put('/api/v2/license/usage', {
+      headers: { ...credential, ...keyed },
+      form,
+    });
+    expect(use.status).toBeGreaterThanOrEqual(400);
+    told.addResponse('keyed use', use);
   }
   for (const [name, http, headers] of [
     ['authority', authority.http, authority.admin],

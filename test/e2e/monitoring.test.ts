@@ -50,8 +50,8 @@ async function scrapeNode(): Promise<string> {
   return await (await node.call('/metrics')).text();
 }
 
-/** The metrics of an authority and of an agent that pushes a change to it. */
-async function scrapePushes(): Promise<string> {
+/** The metrics of an authority and of an agent that delivers a change to it. */
+async function scrapeDeliveries(): Promise<string> {
   await using fleet = await startAuthorityAndAgents({ licenseKeys: ['KEY'] });
   const { authority, agents } = fleet;
   for (const each of agents) {
@@ -93,7 +93,7 @@ test('an agent, an authority node, an issuer and a holder export every metric an
   await agent.learn(['KEY']);
   await agent.change('usage', 'KEY');
   const series = seriesIn(
-    [await scrape(agent), await scrapeNode(), await scrapeLeases(), await scrapePushes()].join('\n'),
+    [await scrape(agent), await scrapeNode(), await scrapeLeases(), await scrapeDeliveries()].join('\n'),
   );
   // Prometheus adds these labels itself.
   const added = new Set(['job', 'instance']);

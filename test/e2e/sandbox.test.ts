@@ -296,13 +296,17 @@ test.each([
     const token = readFileSync(join(facts.agent_state, 'admin.token'), 'utf8').trim();
     const upstreamOf = async () => {
       const [, { upstream }] = await readAs(token, `${facts.agent}/statusz`);
-      return upstream as { protocol: string; pushes: { seq: number }[]; last_success_at: string | null };
+      return upstream as {
+        protocol: string;
+        follows: { followed: number }[];
+        last_success_at: string | null;
+      };
     };
     const form = new URLSearchParams({ license_key: facts.license_key });
     const headers = { 'product-secret-key': facts.product_secret };
     await verifyAt(facts.agent, facts);
     await vi.waitFor(async () => expect((await upstreamOf()).last_success_at).not.toBeNull(), patience);
-    // Longer than an agent takes to find /sync/v1.
+    // The first answer shows what the upstream is.
     await vi.waitFor(async () => expect((await upstreamOf()).protocol).toBe(protocol), patience);
     const used = await fetch(`${facts.agent}/api/v2/license/usage`, { method: 'PUT', headers, body: form });
     expect(used.status).toBe(200);
@@ -312,12 +316,14 @@ test.each([
       return answer.data.uses;
     };
     await vi.waitFor(async () => expect(await usesAtStore()).toBe(1), patience);
-    const { protocol: chosen, pushes } = await upstreamOf();
-    expect(chosen).toBe(protocol);
-    expect(pushes.map(({ seq }) => seq)).toEqual(protocol === 'plain' ? [] : [1]);
+    const followed = protocol === 'plain' ? [] : [1];
+    await vi.waitFor(async () => {
+      const { protocol: chosen, follows } = await upstreamOf();
+      expect([chosen, follows.map((each) => each.followed)]).toEqual([protocol, followed]);
+    }, patience);
     const [, listed] = await readAs(facts.admin_token, `${facts.address}/admin/v1/agents`);
-    const { agents } = listed['data'] as { agents: { seq: number }[] };
-    expect(agents.map(({ seq }) => seq)).toEqual(protocol === 'plain' ? [] : [1]);
+    const { agents } = listed['data'] as { agents: { followed: number }[] };
+    expect(agents.map((each) => each.followed)).toEqual(followed);
   },
 );
 

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/harness/agent-harness.ts';
+import { HttpGateway } from '../support/network/http-gateway.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -30,10 +31,13 @@ test('a refund at an authority reaches an agent within seconds by the webhook th
   const sale = await post('purchases', { product_key: 'RGsF', buyer_email: 'ada@example.com' });
   const { license_key: licenseKey } = sale['license'] as { license_key: string };
 
+  // An agent that follows its keys gets a refund without a webhook.
+  await using gateway = await HttpGateway.start(authority.tcp);
+  gateway.instead = (_, path) => (path.startsWith('/sync/v1') ? { status: 404, body: '{}' } : null);
   const settings = {
     state_dir: join(till.path, 'state'),
     listen,
-    upstream: { base_url: authority.tcp, probe: '1h' },
+    upstream: { base_url: gateway.url, probe: '1h' },
     products: [{ key: 'RGsF', secret }],
   };
   await using agent = await startDaemonProcess(till.path, settings);
@@ -42,10 +46,6 @@ test('a refund at an authority reaches an agent within seconds by the webhook th
     const path = `/api/v2/license/verify?license_key=${licenseKey}`;
     return dataOf(await caller.get(path, { headers: { 'product-secret-key': String(secret) } }))['enabled'];
   };
-  // An agent that follows its keys gets a refund without a webhook.
-  const agentToken = readFileSync(join(till.path, 'state', 'admin.token'), 'utf8').trim();
-  const operator = { authorization: `Bearer ${agentToken}` };
-  dataOf(await caller.post('/admin/v1/sync/protocol', { headers: operator, json: { protocol: 'plain' } }));
   await eventually(async () => (await isEnabled()) === true);
 
   const url = `${agent.tcp}/hooks/v1/authority`;

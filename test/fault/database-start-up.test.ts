@@ -140,7 +140,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'a role that may not write',
       () => ({ url: urlOf(server.address, { user: 'guest' }), schema: 'sold' }),
       1,
-      'its role may not write account, activation, audit_event, collection, collection_member, coupon, coupon_number, idempotency, license, license_change, license_history, old_credential, product, purchase, redemption, redemption_count, series, setting, sync_agent, sync_follow, sync_operation, token, webhook_delivery, webhook_endpoint, webhook_event: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
+      'its role may not write account, activation, audit_event, collection, collection_member, coupon, coupon_number, idempotency, license, license_change, license_history, old_credential, product, purchase, redemption, redemption_count, series, setting, sync_agent, sync_follow, token, webhook_delivery, webhook_endpoint, webhook_event: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
     ],
     [
       'a schema of a newer version',

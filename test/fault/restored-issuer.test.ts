@@ -9,7 +9,7 @@ import {
   agentConfiguration,
   AgentProcess,
   AuthorityProcess,
-  untilPushing,
+  untilLatchkeyKnown,
 } from '../support/harness/authority-and-agents.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
@@ -32,7 +32,7 @@ async function openShop(stack: AsyncDisposableStack, backsUpFirst = false) {
   const issuer = stack.use(new AgentProcess(directory(), { ...agentConfiguration(authority.url), listen }));
   await issuer.start();
   await issuer.agent.learn([key]);
-  await untilPushing(issuer.agent);
+  await untilLatchkeyKnown(issuer.agent);
   const [rootsDirectory, address] = [directory(), `http://127.0.0.1:${port}`];
   const signing = join(issuer.directory, 'state', 'signing');
   await setUp({ directory: signing, rootsDirectory, issuer: address }, Date.now(), ownFiles);

@@ -6,7 +6,7 @@ import {
   agentConfiguration,
   AgentProcess,
   AuthorityProcess,
-  untilPushing,
+  untilLatchkeyKnown,
 } from '../support/harness/authority-and-agents.ts';
 import { eventually } from '../support/harness/agent-harness.ts';
 import { freePort } from '../support/network/free-port.ts';
@@ -37,7 +37,7 @@ test.each([
     for (const agent of [middle, lowest]) {
       await agent.start();
       await agent.agent.learn(['KEY', 'OTHER']);
-      await untilPushing(agent.agent);
+      await untilLatchkeyKnown(agent.agent);
     }
     const backup = join(middle.directory, 'backup.db');
     expect(await operate(middle.directory, 'backup', backup)).toMatchObject({ code: 0 });

@@ -5,7 +5,7 @@ import {
   AgentProcess,
   AuthorityProcess,
   untilEqual,
-  untilPushing,
+  untilLatchkeyKnown,
 } from '../support/harness/authority-and-agents.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -44,7 +44,7 @@ class Chain implements AsyncDisposable {
     for (const agent of [middle, lowest]) {
       await agent.start();
       await agent.agent.learn(licenseKeys);
-      await untilPushing(agent.agent);
+      await untilLatchkeyKnown(agent.agent);
     }
     return new Chain({ authority, middle, lowest }, resources.move());
   }

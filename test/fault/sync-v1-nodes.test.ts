@@ -1,7 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { productKey, secret } from '../support/harness/agent-harness.ts';
-import { AgentProcess, agentConfiguration, untilPushing } from '../support/harness/authority-and-agents.ts';
+import {
+  AgentProcess,
+  agentConfiguration,
+  untilLatchkeyKnown,
+} from '../support/harness/authority-and-agents.ts';
 import { Callers } from '../support/harness/sync-callers.ts';
 import { HttpGateway } from '../support/network/http-gateway.ts';
 import { hasPostgres } from '../support/postgres/postgres.ts';
@@ -11,7 +15,7 @@ import { patience } from '../support/patience.ts';
 import { SeededRandom } from '../property/simulation/seeded-random.ts';
 
 test.skipIf(!hasPostgres)(
-  'two agents push through a balancer to two nodes that are killed in turn, and each use counts once',
+  'two agents deliver through a balancer to two nodes that are killed in turn, and each use counts once',
   async () => {
     const licenseKeys = ['A', 'B'];
     const random = new SeededRandom(1);
@@ -34,7 +38,7 @@ test.skipIf(!hasPostgres)(
       const agent = homes.use(new AgentProcess(home, agentConfiguration(gateway.url)));
       await agent.start();
       await agent.agent.learn(licenseKeys);
-      await untilPushing(agent.agent);
+      await untilLatchkeyKnown(agent.agent);
       agents.push(agent);
     }
     const callers = new Callers(licenseKeys);

@@ -32,7 +32,9 @@ test('an authority that was restored from an older backup gets the changes again
   await later.stop();
   const total = licenseKeys.map((key) => (callers.answered.get(key) ?? 0) + (later.answered.get(key) ?? 0));
   expect(await settled(fleet, licenseKeys, total)).toEqual(exactly(fleet, total));
-  expect(third?.agent.process.lines.map(({ msg }) => msg)).toContain('pushes continue from another number');
+  expect(third?.agent.process.lines.map(({ msg }) => msg)).toContain(
+    'the upstream was restored: what was delivered is sent again',
+  );
 });
 
 test('a copied state directory counts nothing twice, and the original and the copy both go on', async () => {
@@ -63,7 +65,7 @@ test('a copied state directory counts nothing twice, and the original and the co
   );
 });
 
-test('an agent that was restored from a backup asks what became of its changes, and none counts twice', async () => {
+test('an agent that was restored from a backup sends its changes again under their ids, and none counts twice', async () => {
   const licenseKeys = ['A', 'B'];
   await using fleet = await startAuthorityAndAgents({ licenseKeys });
   const { authority, agents } = fleet;
@@ -102,7 +104,6 @@ test('an older copy of a state directory that is put back in its place counts no
   await authority.start();
   await only.start();
   await only.agent.atRest();
-  // The number of the last push of the copy is lower then.
   for (const key of ['A', 'B', 'B']) {
     await only.use([key]);
     await only.agent.atRest();

@@ -6,7 +6,7 @@ import {
   AgentProcess,
   startAuthorityAndAgents,
   untilEqual,
-  untilPushing,
+  untilLatchkeyKnown,
 } from '../support/harness/authority-and-agents.ts';
 import { copyState, exactly, settled } from '../support/harness/sync-callers.ts';
 import { HttpGateway } from '../support/network/http-gateway.ts';
@@ -56,7 +56,7 @@ test('an agent of many products delivers a change although it waits for changes 
   const configuration = agentConfiguration(authority.url, { concurrency: 1 });
   const products = [{ key: productKey, secret }, ...others];
   await using agent = new AgentProcess(only.directory, { ...configuration, products });
-  await untilPushing(await agent.start());
+  await untilLatchkeyKnown(await agent.start());
   await eventually(async () => {
     const { body } = await authority.http.get('/admin/v1/agents', { headers: authority.admin });
     const rows = (body as { data: { agents: { waiting: boolean }[] } }).data.agents;
@@ -84,7 +84,7 @@ test.skipIf(library === undefined)(
     let gateway: HttpGateway | null = null;
     const via = async (url: string): Promise<HttpGateway> => (gateway = await HttpGateway.start(url));
     const lose = (isLost: boolean): void => {
-      if (gateway !== null) gateway.loses = (_, path) => isLost && path === '/sync/v1/push';
+      if (gateway !== null) gateway.loses = (_, path) => isLost && path === '/api/v2/license/usage';
     };
     const licenseKeys = ['A', 'B'];
     await using elsewhere = temporaryDirectory();
@@ -107,7 +107,10 @@ test.skipIf(library === undefined)(
       await authority.start(ahead(days));
     }
     await original.start(ahead(32));
-    expect(await settled(fleet, licenseKeys, [4, 2])).toEqual(exactly(fleet, [4, 2]));
+    // Nothing shows any more whether the uses whose answers were lost have counted: a person decides.
+    await eventually(async () => JSON.stringify(await authority.usesOf(licenseKeys)) === '[4,2]');
+    await original.agent.atRest();
+    expect(await original.outbox()).toMatchObject({ held: 2, uncertain: 2 });
     await using copy = original.in(elsewhere.path);
     await copy.start(ahead(32));
     await copy.agent.atRest();
@@ -118,7 +121,7 @@ test.skipIf(library === undefined)(
   },
 );
 
-test('a gateway that hides /sync/v1 does not bring the plain protocol back', async () => {
+test('changes are delivered exactly although a gateway hides /sync/v1', async () => {
   let gateway: HttpGateway | null = null;
   const via = async (url: string): Promise<HttpGateway> => (gateway = await HttpGateway.start(url));
   const licenseKeys = ['A', 'B'];
@@ -140,16 +143,11 @@ test('a gateway that hides /sync/v1 does not bring the plain protocol back', asy
     hide(answer);
     const before = requests.length;
     await only.use(['A', 'B']);
-    // After enough failures, only probes are sent.
-    const isSync = (request: string): boolean => / \/sync\/v1(\/push)?$/.test(request);
-    await eventually(() => requests.slice(before).filter(isSync).length >= 3);
+    await eventually(() => requests.slice(before).includes('POST /sync/v1/changes'));
   }
   await only.kill();
   await only.start();
   await only.use(['A', 'B']);
-  await eventually(() => requests.slice(-20).includes('POST /sync/v1/push'));
   hide(null);
   expect(await settled(fleet, licenseKeys, [6, 5])).toEqual(exactly(fleet, [6, 5]));
-  const changing = requests.filter((request) => /^(PUT|POST|DELETE|PATCH) \/api\//.test(request));
-  expect(changing).toEqual([]);
 });

@@ -15,9 +15,9 @@ import type {
 import { buildOperation } from '../support/builders/operation-builders.ts';
 
 const progress = constantFrom<OperationProgress>(
-  { state: 'pending', maybeApplied: false },
-  { state: 'pending', maybeApplied: true },
-  { state: 'in_flight', maybeApplied: false, baseUses: 3, sentAt: 1 },
+  { state: 'pending', maybeApplied: false, unanswered: false },
+  { state: 'pending', maybeApplied: true, unanswered: false },
+  { state: 'in_flight', maybeApplied: false, unanswered: false, baseUses: 3, sentAt: 1 },
   { state: 'uncertain', maybeApplied: false, baseUses: 3, held: false },
   { state: 'uncertain', maybeApplied: false, baseUses: 3, held: true },
   { state: 'delivered', finishedAt: 1 },

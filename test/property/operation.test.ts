@@ -31,10 +31,10 @@ function eventsWith({ at, baseUses, certain, lasting }: Happening): Events {
     needless: { type: 'needless', at },
     question: { type: 'question', baseUses, lasting },
     resend: { type: 'resend' },
+    lose: { type: 'lose' },
     resume: { type: 'resume' },
     read_applied: { type: 'read_applied', certain, at },
     read_absent: { type: 'read_absent', certain },
-    known: { type: 'known', was: certain ? 'applied' : 'not_seen', at },
     reopen: { type: 'reopen' },
     hold: { type: 'hold' },
     conflict: { type: 'conflict' },
@@ -51,7 +51,7 @@ function eventsWith({ at, baseUses, certain, lasting }: Happening): Events {
 const walk = array(happening, { maxLength: 40, size: 'max' });
 const often = { numRuns: 3_000 };
 
-const start: OperationProgress = { state: 'pending', maybeApplied: false };
+const start: OperationProgress = { state: 'pending', maybeApplied: false, unanswered: false };
 
 /** Every state of a walk, and the event that led to it. */
 function placesOf(happenings: readonly Happening[]): { progress: OperationProgress; by: OperationEvent }[] {
@@ -75,8 +75,8 @@ const finished = new Set<OperationState>(['delivered', 'inferred', 'cancelled', 
 describe('an operation after any events', () => {
   it('an operation is always in one of its states, with the data of that state only', () => {
     const members: Record<OperationState, string[]> = {
-      pending: ['maybeApplied'],
-      in_flight: ['baseUses', 'maybeApplied', 'sentAt'],
+      pending: ['maybeApplied', 'unanswered'],
+      in_flight: ['baseUses', 'maybeApplied', 'sentAt', 'unanswered'],
       uncertain: ['baseUses', 'maybeApplied', 'held'],
       delivered: ['finishedAt'],
       inferred: ['finishedAt'],
@@ -124,7 +124,7 @@ describe('an operation after any events', () => {
   });
 
   it('an operation ends delivered only if nothing was uncertain, or if a person or the upstream has said so', () => {
-    const settles = new Set<OperationEventType>(['retry', 'known', 'resume']);
+    const settles = new Set<OperationEventType>(['retry', 'resume']);
     assert(
       property(walk, (events) => {
         let inDoubt = false;
@@ -134,7 +134,6 @@ describe('an operation after any events', () => {
           if (settles.has(by.type) && progress.state === 'pending') inDoubt = progress.maybeApplied;
           const isCertain =
             by.type === 'confirm' ||
-            by.type === 'known' ||
             (by.type === 'read_applied' && by.certain) ||
             (by.type === 'applied' && (by.certain || !inDoubt)) ||
             (by.type === 'needless' && !inDoubt);
@@ -154,7 +153,6 @@ describe('an operation after any events', () => {
       'drop',
       'conflict',
       'cancel',
-      'known',
     ]);
     assert(
       property(walk, (events) => {

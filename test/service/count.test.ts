@@ -21,7 +21,13 @@ describe('a use on an agent', () => {
     expect(await agent.send('counter')).toMatchObject({
       id: use,
       attempts: 1,
-      progress: { state: 'in_flight', maybeApplied: false, baseUses: 5, sentAt: agent.monotonic },
+      progress: {
+        state: 'in_flight',
+        maybeApplied: false,
+        unanswered: false,
+        baseUses: 5,
+        sentAt: agent.monotonic,
+      },
     });
   });
 
@@ -273,7 +279,11 @@ describe('a use whose response was lost', () => {
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(5));
-    expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: false });
+    expect(agent.operation(use).progress).toEqual({
+      state: 'pending',
+      maybeApplied: false,
+      unanswered: false,
+    });
     await agent.answer(await agent.send('counter', sent), agent.says(6));
     expect(agent.operation(use)).toMatchObject({ attempts: 2, progress: { state: 'delivered' } });
   });
@@ -284,7 +294,11 @@ describe('a use whose response was lost', () => {
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(5));
-    expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: true });
+    expect(agent.operation(use).progress).toEqual({
+      state: 'pending',
+      maybeApplied: true,
+      unanswered: false,
+    });
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.stateOf(use)).toBe('inferred');
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
@@ -343,7 +357,11 @@ describe('a use whose response was lost', () => {
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(5));
-    expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: true });
+    expect(agent.operation(use).progress).toEqual({
+      state: 'pending',
+      maybeApplied: true,
+      unanswered: false,
+    });
   });
 
   it('a lost use is reconciled together with the other uncertain uses in their order, and none of them is certain', async () => {
@@ -434,7 +452,11 @@ describe('a use that was certainly not applied', () => {
     agent.pass(minute);
     await agent.read(agent.says(5));
     await agent.answer(await agent.send('counter'), no('unreachable'));
-    expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: true });
+    expect(agent.operation(use).progress).toEqual({
+      state: 'pending',
+      maybeApplied: true,
+      unanswered: false,
+    });
   });
 });
 
@@ -737,7 +759,10 @@ describe('a read that a cache answered', () => {
     agent.pass(minute);
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
     await agent.read(agent.says(5));
-    expect(await agent.plan('counter')).toMatchObject({ step: 'send', baseUses: 5 });
+    expect(await agent.plan('counter')).toMatchObject({
+      step: 'send',
+      operation: { progress: { baseUses: 5 } },
+    });
   });
 
   it('a cached read makes an unknown key known with the age of the cached response, but is no base', async () => {
@@ -776,7 +801,10 @@ describe('a read that a cache answered', () => {
     expect(agent.snapshot).toMatchObject({ confirmedAt: agent.now - minute, local: { enabled: false } });
     // The count is still from the last uncached response: the next use is sent on it.
     await agent.record('usage');
-    expect(await agent.plan('counter')).toMatchObject({ step: 'send', baseUses: 5 });
+    expect(await agent.plan('counter')).toMatchObject({
+      step: 'send',
+      operation: { progress: { baseUses: 5 } },
+    });
   });
 
   it('a cached read does not enable a key that was seen disabled, however new it claims to be', async () => {

@@ -201,7 +201,11 @@ describe('a coupon that is queued on an agent', () => {
     await agent.create(lost);
     const head = agent.head as Operation;
     agent.pass(minute);
-    expect((await agent.listed(head, null)).progress).toEqual({ state: 'pending', maybeApplied: false });
+    expect((await agent.listed(head, null)).progress).toEqual({
+      state: 'pending',
+      maybeApplied: false,
+      unanswered: false,
+    });
     expect(await agent.sendCoupon()).toMatchObject({ id: head.id, attempts: 2 });
   });
 

@@ -140,13 +140,13 @@ it('a coupon that a person confirmed at the former upstream is not a coupon of t
   expect(codes(agent)).toEqual([]);
 });
 
-/** Another instance answers at the address of the upstream. */
+/** The upstream, a Latchkey, is restored, or another one takes its place. */
 async function replace(agent: AgentHarness): Promise<void> {
-  await agent.read({ ...agent.says(5), instance: 'first' });
-  await agent.read({ ...agent.says(5), instance: 'restored' });
+  await agent.read({ ...agent.says(5), epoch: '0123456789abcdef'.repeat(2) });
+  await agent.read({ ...agent.says(5), epoch: `0123456789abcdef${'1'.repeat(16)}` });
 }
 
-it('coupons of another instance of the upstream are read again before they are answered', async () => {
+it('coupons of an upstream that was restored are read again before they are answered', async () => {
   await using agent = await given();
   await list(agent, coupon(1, 'FIRST'));
   await replace(agent);
@@ -156,7 +156,7 @@ it('coupons of another instance of the upstream are read again before they are a
   expect(agent.store.mirror.byCode('FIRST')?.confirmedAt).toBe(agent.now);
 });
 
-it('a coupon of another instance of the upstream keeps the redemptions of the same id and code', async () => {
+it('a coupon of an upstream that was restored keeps the redemptions of the same id and code', async () => {
   await using agent = await given();
   await list(agent, coupon(1, 'FIRST'), coupon(2, 'OTHER'));
   expect(await redeem(agent, 'order-1', 'FIRST')).toBe(true);

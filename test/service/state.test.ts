@@ -27,7 +27,11 @@ describe('a disable on an agent', () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
-    expect(agent.operation(disable).progress).toEqual({ state: 'pending', maybeApplied: true });
+    expect(agent.operation(disable).progress).toEqual({
+      state: 'pending',
+      maybeApplied: true,
+      unanswered: false,
+    });
     expect(agent.dueIn('state')).toBe(500);
     agent.pass(500);
     const sent = await agent.send('state');

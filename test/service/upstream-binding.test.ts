@@ -26,11 +26,14 @@ async function bind(
   return bound;
 }
 
-/** An agent that read its key with this count, from an upstream that names its instance. */
-async function createRead(uses: number, instance: string): Promise<AgentHarness> {
+const firstStore = 'a'.repeat(32);
+const otherStore = 'b'.repeat(32);
+
+/** An agent that read its key with this count, from a Latchkey with this epoch. */
+async function createRead(uses: number, epoch: string): Promise<AgentHarness> {
   const agent = await createAgent({ uses });
   await bind(agent, store);
-  await agent.read({ ...agent.says(uses), instance });
+  await agent.read({ ...agent.says(uses), epoch });
   return agent;
 }
 
@@ -143,78 +146,76 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 });
 
-describe('a Latchkey upstream whose responses name its instance', () => {
-  it('another instance at the same address does not reconcile operations that were sent to the former one', async () => {
-    await using agent = await createRead(5, 'first');
+describe('a Latchkey upstream whose responses name its store', () => {
+  it('another store at the same address does not reconcile operations that were sent to the former one', async () => {
+    await using agent = await createRead(5, firstStore);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
-    expect(agent.operation(use).upstream).toBe(`${store} first`);
+    expect(agent.operation(use).upstream).toBe(`latchkey ${firstStore.slice(0, 16)}`);
     agent.pass(minute);
-    await agent.read({ ...agent.says(6), instance: 'restored' });
+    await agent.read({ ...agent.says(6), epoch: otherStore });
     expect(agent.stateOf(use)).toBe('held');
-    expect(agent.operation(use).lastError).toContain('first');
+    expect(agent.operation(use).lastError).toContain(firstStore.slice(0, 16));
   });
 
-  it('a response to a change shows another instance, too', async () => {
-    await using agent = await createRead(5, 'first');
+  it('a response to a change shows another store, too', async () => {
+    await using agent = await createRead(5, firstStore);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.record('disable');
     const answer = agent.says(5, { enabled: false });
-    await agent.answer(await agent.send('state'), { ...answer, instance: 'restored' });
+    await agent.answer(await agent.send('state'), { ...answer, epoch: otherStore });
     expect(agent.stateOf(use)).toBe('held');
   });
 
-  it('another instance since the start is no base, and its first count is no sign of another writer', async () => {
-    await using agent = await createRead(7, 'first');
+  it('the first count of another store is no sign of another writer', async () => {
+    await using agent = await createRead(7, firstStore);
     const { value, ...said } = agent.says(1);
-    const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance: 'restored' };
+    const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, epoch: otherStore };
     const read = { licenseKey: 'KEY-2', productId: 'press', outcome, sentAt: agent.monotonic };
     valueOf(
       await agent.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy: agent.policy }),
     );
     const use = await agent.record('usage');
-    expect(await agent.plan('counter')).toEqual({ step: 'read' });
-    expect(await agent.read({ ...agent.says(3), instance: 'restored' })).toEqual({ unexpected: null });
-    await agent.answer(await agent.send('counter'), { ...agent.says(4), instance: 'restored' });
+    expect(await agent.read({ ...agent.says(3), epoch: otherStore })).toEqual({ unexpected: null });
+    await agent.answer(await agent.send('counter'), { ...agent.says(4), epoch: otherStore });
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('another instance that the response to a use shows is no other writer', async () => {
-    await using agent = await createRead(7, 'first');
+  it('another store that the response to a use shows is no other writer', async () => {
+    await using agent = await createRead(7, firstStore);
     await agent.record('usage');
-    const answer = { ...agent.says(3), instance: 'restored' };
+    const answer = { ...agent.says(3), epoch: otherStore };
     expect(await agent.answer(await agent.send('counter'), answer)).toMatchObject({ unexpected: null });
-    await agent.record('usage');
-    expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 3 } });
+    expect(agent.local.uses).toBe(3);
   });
 
-  it('a use that was in flight when the instance changed is not reconciled by the new instance if its response is lost', async () => {
-    await using agent = await createRead(7, 'first');
+  it('a use that was in flight when the store changed is not reconciled by the new store if its response is lost', async () => {
+    await using agent = await createRead(7, firstStore);
     const use = await agent.record('usage');
     const next = await agent.record('usage');
     await agent.record('disable');
     const [flying, disable] = [await agent.send('counter'), await agent.send('state')];
     const answer = agent.says(6, { enabled: false });
-    await agent.answer(disable, { ...answer, instance: 'restored' }, { overlapped: true });
+    await agent.answer(disable, { ...answer, epoch: otherStore }, { overlapped: true });
     await agent.answer(flying, lost, { overlapped: true });
     expect(agent.stateOf(use)).toBe('held');
-    expect(agent.operation(use).lastError).toContain('first');
+    expect(agent.operation(use).lastError).toContain(firstStore.slice(0, 16));
     expect(agent.operation(next)).toMatchObject({ failures: 0, lastError: null });
   });
 
-  it('a use that was in flight when the instance changed is sent to the new instance if it certainly did not arrive', async () => {
-    await using agent = await createRead(7, 'first');
+  it('a use that was in flight when the store changed is sent to the new store if it certainly did not arrive', async () => {
+    await using agent = await createRead(7, firstStore);
     const use = await agent.record('usage');
     await agent.record('disable');
     const [flying, disable] = [await agent.send('counter'), await agent.send('state')];
     const answer = agent.says(7, { enabled: false });
-    await agent.answer(disable, { ...answer, instance: 'restored' }, { overlapped: true });
+    await agent.answer(disable, { ...answer, epoch: otherStore }, { overlapped: true });
     await agent.answer(flying, no('unreachable'), { overlapped: true });
     expect(agent.stateOf(use)).toBe('pending');
   });
 
-  it('an instance that names itself while a use is in flight is the instance that the use was sent to', async () => {
+  it('a store that names itself while a use is in flight is the store that the use was sent to', async () => {
     await using agent = await createAgent({ uses: 7 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -222,115 +223,119 @@ describe('a Latchkey upstream whose responses name its instance', () => {
     const [flying, disable] = [await agent.send('counter'), await agent.send('state')];
     expect(agent.operation(use).upstream).toBe(store);
     const answer = agent.says(7, { enabled: false });
-    await agent.answer(disable, { ...answer, instance: 'first' }, { overlapped: true });
+    await agent.answer(disable, { ...answer, epoch: firstStore }, { overlapped: true });
     await agent.answer(flying, lost, { overlapped: true });
     expect(agent.stateOf(use)).toBe('uncertain');
   });
 
-  it('another instance that the response to a repeated disable shows has applied the disable', async () => {
-    await using agent = await createRead(7, 'first');
+  it('another store that the response to a repeated disable shows has applied the disable', async () => {
+    await using agent = await createRead(7, firstStore);
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(minute);
     const answer = agent.says(7, { enabled: false });
-    await agent.answer(await agent.send('state'), { ...answer, instance: 'restored' });
+    await agent.answer(await agent.send('state'), { ...answer, epoch: otherStore });
     expect(agent.stateOf(disable)).toBe('delivered');
   });
 
-  it.each([lost, no('unreachable'), no('refused')])(
-    'an uncertain operation that is in flight again when the instance changed is held ($detail)',
+  it.each([lost, no('unreachable')])(
+    'an unanswered operation that is in flight again when the store changed is held ($detail)',
     async (outcome) => {
-      await using agent = await createRead(7, 'first');
+      await using agent = await createRead(7, firstStore);
       const use = await agent.record('usage');
       await agent.answer(await agent.send('counter'), lost);
       valueOf(await agent.writer.write('decideOperation', { operationId: use, decision: 'retry' }));
       agent.pass(minute);
-      await agent.read({ ...agent.says(7), instance: 'first' });
+      await agent.read({ ...agent.says(7), epoch: firstStore });
       await agent.record('disable');
       const [again, disable] = [await agent.send('counter'), await agent.send('state')];
       const answer = agent.says(7, { enabled: false });
-      await agent.answer(disable, { ...answer, instance: 'restored' }, { overlapped: true });
+      await agent.answer(disable, { ...answer, epoch: otherStore }, { overlapped: true });
       await agent.answer(again, outcome, { overlapped: true });
       expect(agent.stateOf(use)).toBe('held');
     },
   );
 
-  it('another instance is sent the disable that is uncertain at the former one', async () => {
-    await using agent = await createRead(7, 'first');
+  it('another store is sent the disable that is uncertain at the former one', async () => {
+    await using agent = await createRead(7, firstStore);
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(minute);
-    await agent.read({ ...agent.says(7), instance: 'restored' });
+    await agent.read({ ...agent.says(7), epoch: otherStore });
     expect(agent.stateOf(disable)).toBe('pending');
     expect(agent.local.enabled).toBe(false);
     const answer = agent.says(7, { enabled: false });
-    await agent.answer(await agent.send('state'), { ...answer, instance: 'restored' });
+    await agent.answer(await agent.send('state'), { ...answer, epoch: otherStore });
     expect(agent.stateOf(disable)).toBe('delivered');
   });
 
   it.each([
     [lost, 'pending'],
     [no('unreachable'), 'pending'],
-    [no('refused'), 'held'],
+    [{ ...no('refused'), code: 'invalid_parameter' }, 'dead'],
+    // A gateway sends no code.
+    [no('refused'), 'pending'],
   ])(
-    'a disable in flight when the instance changed is sent to the new instance until that applies or refuses it (%o)',
+    'a disable in flight when the store changed is sent to the new store until that applies or refuses it (%o)',
     async (outcome, state) => {
-      await using agent = await createRead(7, 'first');
+      await using agent = await createRead(7, firstStore);
       const disable = await agent.record('disable');
       await agent.answer(await agent.send('state'), lost);
       agent.pass(minute);
       await agent.record('usage');
       const [again, use] = [await agent.send('state'), await agent.send('counter')];
-      await agent.answer(use, { ...agent.says(3), instance: 'restored' }, { overlapped: true });
+      await agent.answer(use, { ...agent.says(3), epoch: otherStore }, { overlapped: true });
       await agent.answer(again, outcome, { overlapped: true });
       expect(agent.stateOf(disable)).toBe(state);
       expect(agent.local.enabled).toBe(false);
     },
   );
 
-  it('a late response of the former instance does not prevent reconciling responses that the new instance lost', async () => {
-    await using agent = await createRead(7, 'restored');
-    const use = await agent.record('usage');
-    const flying = await agent.send('counter');
-    const { value, ...said } = agent.says(1);
-    for (const instance of ['first', 'restored']) {
-      const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance };
-      const read = { licenseKey: 'KEY-2', productId: 'press', outcome, sentAt: agent.monotonic };
-      await agent.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy: agent.policy });
-    }
-    await agent.answer(flying, lost);
-    agent.pass(minute);
-    await agent.read({ ...agent.says(8), instance: 'restored' });
-    expect(agent.stateOf(use)).toBe('delivered');
-  });
-
-  it('an instance that names itself for the first time is not another instance', async () => {
+  it('a store that names itself for the first time is not another store', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
-    await agent.read({ ...agent.says(6), instance: 'first' });
+    await agent.read({ ...agent.says(6), epoch: firstStore });
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('a cached response does not show the instance', async () => {
-    await using agent = await createRead(5, 'first');
+  it('a cached response does not show the store', async () => {
+    await using agent = await createRead(5, firstStore);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
-    await agent.read({ ...agent.cacheSays(5, minute), instance: 'another' });
-    expect(agent.stateOf(use)).toBe('uncertain');
+    await agent.read({ ...agent.cacheSays(5, minute), epoch: otherStore });
+    expect(agent.stateOf(use)).toBe('pending');
   });
 
-  it('the same instance reconciles as usual, even after a restart', async () => {
-    await using agent = await createRead(5, 'first');
+  it('a restored store gets nothing before everything that it has lost is in the outbox again', async () => {
+    await using agent = await createRead(5, firstStore);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), {
+      ...agent.says(6),
+      epoch: firstStore,
+      appliedRevision: 9,
+    });
+    await agent.record('disable');
+    await agent.read({ ...agent.says(5), epoch: `${firstStore.slice(0, 16)}${'e'.repeat(16)}` });
+    expect(await agent.plan('state')).toEqual({ step: 'none' });
+    await agent.writer.write('resumeDelivered', { limit: 100 });
+    expect(await agent.plan('state')).toMatchObject({ step: 'send' });
+  });
+
+  it('the same store gets the operation again under its id, also after a restart', async () => {
+    await using agent = await createRead(5, firstStore);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.restart();
     agent.pass(minute);
-    await agent.read({ ...agent.says(6), instance: 'first' });
+    await agent.read({ ...agent.says(6), epoch: firstStore });
+    expect(await agent.send('counter')).toMatchObject({ id: use, progress: { unanswered: true } });
+    await agent.answer(agent.operation(use), { ...agent.says(6), epoch: firstStore, appliedRevision: 9 });
     expect(agent.stateOf(use)).toBe('delivered');
+    expect(agent.local.uses).toBe(6);
   });
 });
 

@@ -9,4 +9,4 @@ function noop(): void {
 export const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
 
 /** A meter that discards everything. */
-export const uncounted: UpstreamMeter = { answered: noop, unexpected: noop, pushed: noop };
+export const uncounted: UpstreamMeter = { answered: noop, unexpected: noop };

@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { MissingKeys } from '../../src/sync/missing-keys.ts';
-import { maxWatched } from '../../src/domain/sync/push.ts';
-import { Chain } from '../support/harness/chain-harness.ts';
-import { minute, second, startPushingHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
+import { maxWatched } from '../../src/domain/sync/follow.ts';
+import type { SimulatedAgent } from '../property/simulation/simulated-agent.ts';
+import { productKey } from '../property/simulation/latchkey/authority.ts';
+import { LatchkeyWorld } from '../property/simulation/latchkey/world.ts';
+import { minute, second, startLatchkeyHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
 
 /* Keys that are sold after an agent was asked for them. */
 
 const key = 'SOLD-1';
+const never = new AbortController().signal;
 
 async function codeOf(harness: SyncHarness, licenseKey = key): Promise<string> {
   const answer = await harness.verify(licenseKey, 'till');
@@ -24,7 +27,7 @@ async function askInVain(harness: SyncHarness): Promise<void> {
 
 describe('a key that is sold after an agent was asked for it', () => {
   it('is answered as soon as the authority has it, although the 404 would be kept longer', async () => {
-    using harness = await startPushingHarness(['KEY']);
+    using harness = await startLatchkeyHarness(['KEY']);
     await askInVain(harness);
     await harness.time.advance(1.5 * second);
     harness.latchkey.sell(key);
@@ -36,7 +39,7 @@ describe('a key that is sold after an agent was asked for it', () => {
   });
 
   it('is no longer watched after it was answered', async () => {
-    using harness = await startPushingHarness(['KEY']);
+    using harness = await startLatchkeyHarness(['KEY']);
     await askInVain(harness);
     await harness.time.advance(1.5 * second);
     expect(harness.latchkey.watched.at(-1)).toEqual([key]);
@@ -49,7 +52,7 @@ describe('a key that is sold after an agent was asked for it', () => {
   });
 
   it('costs the upstream one request a second, however many keys are guessed', async () => {
-    using harness = await startPushingHarness(['KEY']);
+    using harness = await startLatchkeyHarness(['KEY']);
     const before = harness.latchkey.watched.length;
     for (let index = 0; index < 100; index += 1) {
       void harness.ask(`GUESS-${index}`, null);
@@ -62,24 +65,38 @@ describe('a key that is sold after an agent was asked for it', () => {
   });
 
   it('is not watched if it is longer than any key of a Latchkey', async () => {
-    using harness = await startPushingHarness(['KEY']);
+    using harness = await startLatchkeyHarness(['KEY']);
     expect(await codeOf(harness, 'x'.repeat(1_025))).toBe('license_not_found');
     await harness.time.advance(1.5 * second);
     expect(harness.latchkey.watched.flat()).toEqual([]);
   });
 
   it('is answered by the lowest agent of a chain within seconds', async () => {
-    using chain = await Chain.open();
+    using world = new LatchkeyWorld({ seed: 1, troubles: ['chain'], sabotage: null });
+    world.faults.crashes = 0;
+    await world.begin();
+    await world.pass(minute);
+    const lowest = world.sites[1]?.agent;
+    if (lowest === undefined) throw new Error('there is no chain');
     for (const waitMs of [0, 2, 4, 8]) {
-      await chain.time.advance(waitMs * second);
-      await expect(chain.lowest.verify(key)).rejects.toThrow('license');
+      await world.pass(waitMs * second);
+      expect(await answerOf(world, lowest)).toBe('license_not_found');
     }
-    await chain.time.advance(1.5 * second);
-    await chain.authority.sell(key);
-    await chain.time.advance(4 * second);
-    expect(await chain.lowest.verify(key)).toMatchObject({ enabled: true });
+    await world.pass(1.5 * second);
+    const sale = { buyerEmail: 'b@example.com', soldAt: 0, enabled: true, uses: 0 };
+    await world.authority.write('addPurchase', { ...sale, productKey, licenseKey: key });
+    await world.pass(4 * second);
+    expect(await answerOf(world, lowest)).toBe('ok');
   });
 });
+
+async function answerOf(world: LatchkeyWorld, agent: SimulatedAgent): Promise<string> {
+  const tenant = { accountId: 'default', productKey: agent.products.idOf(productKey) };
+  const answering = agent.licenseService.verify(tenant, key, never, null);
+  await world.pass(2 * second);
+  const answer = await answering;
+  return answer.ok ? 'ok' : answer.problem.code;
+}
 
 describe('the missing keys of a product', () => {
   it('are those whose 404 is kept now, the latest first', async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { notApplied, type Applied, type Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { CouponPage, UpstreamPage } from '../../src/service/ports.ts';
-import { readCouponList } from '../../src/sync/coupon-sync.ts';
+import { readCouponList } from '../../src/sync/coupon-list.ts';
 import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const terms = buildTerms();

@@ -79,6 +79,8 @@ class Office extends AgentHarness {
       verify: none,
       change: none,
       createCoupon: none,
+      redeem: none,
+      voidRedemption: none,
       getCoupon: async () => notApplied('missing', 'HTTP 404'),
       listCoupons: (page) => this.lists.answer(page, () => this.#list()),
     };

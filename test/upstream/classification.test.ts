@@ -96,6 +96,52 @@ describe('a response', () => {
     });
   });
 
+  test('a refusal of a Latchkey carries the code and the reasons of its problem, but no other text as a code', () => {
+    const problem = { code: 'coupon_not_redeemable', reasons: ['usage_limit_reached', 'Key KEY-1', 7] };
+    expect(outcomeOf(409, JSON.stringify(problem), {}, false)).toMatchObject({
+      reason: 'rejected',
+      code: 'coupon_not_redeemable',
+      reasons: ['usage_limit_reached'],
+    });
+    expect(outcomeOf(409, '{"code":"Key KEY-1"}', {}, false)).not.toHaveProperty('code');
+  });
+
+  test('an answer that an earlier attempt is under way does not refuse the change: the agent waits', () => {
+    const inUse = outcomeOf(409, '{"code":"idempotency_key_in_use"}', { 'retry-after': '2' }, false);
+    expect(inUse).toMatchObject({ outcome: 'not_applied', reason: 'throttled', retryAfterMs: 2_000 });
+    expect(outcomeOf(422, '{"code":"idempotency_key_reused"}', {}, false)).toMatchObject({
+      reason: 'refused',
+    });
+  });
+
+  const epoch = '0123456789abcdef'.repeat(2);
+
+  test('the answer of a Latchkey carries its epoch and the revisions of the license, also a refusal its epoch', () => {
+    const headers = { 'latchkey-epoch': epoch, 'latchkey-revision': '12; applied=9' };
+    expect(outcomeOf(200, '{"data":"x"}', headers)).toMatchObject({
+      epoch,
+      revision: 12,
+      appliedRevision: 9,
+    });
+    const unchanged = outcomeOf(200, '{"data":"x"}', { ...headers, 'latchkey-revision': '12' });
+    expect(unchanged).toMatchObject({ revision: 12 });
+    expect(unchanged).not.toHaveProperty('appliedRevision');
+    expect(outcomeOf(409, '{"code":"other_store"}', headers, false)).toMatchObject({
+      epoch,
+      code: 'other_store',
+    });
+  });
+
+  test.each([
+    [{ 'latchkey-epoch': epoch, 'latchkey-revision': '1', age: '5' }],
+    [{ 'latchkey-epoch': 'none', 'latchkey-revision': 'last' }],
+  ])('no epoch and no revision is taken from a cache, or from what is none: %j', (headers) => {
+    const outcome = outcomeOf(200, '{"data":"x"}', headers);
+    expect(outcome).toMatchObject({ outcome: 'applied' });
+    expect(outcome).not.toHaveProperty('epoch');
+    expect(outcome).not.toHaveProperty('revision');
+  });
+
   test.each([
     ['', 'the response is empty'],
     ['[]', 'the response is not a JSON object'],

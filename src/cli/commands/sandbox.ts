@@ -24,7 +24,7 @@ export const command = defineCommand({
     plain: {
       type: 'boolean',
       default: false,
-      describe: 'The agent treats the sandbox as a store that has only the plain API, without /sync/v1',
+      describe: 'The agent treats the sandbox as a store that is no Latchkey',
     },
     'with-holder': {
       type: 'boolean',

@@ -34,12 +34,12 @@ export const sync = section(
   z.strictObject({
     rate: rate.prefault(5).meta({
       description:
-        'The maximum request rate to the upstream. Bursts of up to two seconds of requests are allowed.',
+        'The maximum request rate to the upstream. Bursts of up to two seconds of requests are allowed. It does not apply to a Latchkey.',
       unit: 'requests a second',
     }),
     concurrency: count.prefault(4).meta({
       description:
-        'How many license keys are processed at the same time. The upstream sees at most twice as many connections, plus two, and one more for each product.',
+        'How many license keys are processed at the same time; four times as many if the upstream is a Latchkey. The upstream sees at most twice as many connections, plus two, and one more for each product.',
       unit: 'license keys',
     }),
     reconcile_after: wait.prefault(formatDuration(defaultReconcileAfterMs)).meta({
@@ -60,7 +60,7 @@ export const sync = section(
     }),
     keep: duration.prefault('30d').meta({
       description:
-        'How long changes that were pushed to `/sync/v1` are kept, so that an upstream that was restored gets them again. It gets no change that is older than 29 days. With another upstream, finished changes are kept for 7 days.',
+        'How long changes that were delivered to a Latchkey are kept, so that it gets them again after it was restored. It gets no change that is older than 29 days. With another upstream, finished changes are kept for 7 days.',
     }),
     backoff: backoff.prefault({}).meta({
       description: 'How long an operation that was not applied waits before it is sent again.',

@@ -63,7 +63,6 @@ function columnsOf(names: ProductNames, onDone: () => void): readonly Column<Age
         </>
       ),
     },
-    { name: 'Last push', kind: 'number', cell: ({ seq }) => (seq === 0 ? 'none' : count(seq)) },
     { name: 'Followed', kind: 'number', cell: ({ followed }) => count(followed) },
     { name: 'Actions', cell: (agent) => <Forget agent={agent} onDone={onDone} /> },
   ];
@@ -75,7 +74,7 @@ function Forget({ agent: { number }, onDone }: { agent: AgentObject; onDone: () 
       label="Forget"
       about={`agent ${number}`}
       title={`Forget the agent ${number}?`}
-      consequence="Changes that it has sent stay. If it is not gone, it appears again under another number, and sends its last changes again: none of them counts twice."
+      consequence="Changes that it has sent stay. If it is not gone, it appears again under another number, and begins to follow its license keys again."
       command={`latchkey agent forget ${number}`}
       isDangerous
       run={() => send('DELETE', `/admin/v1/agents/${number}`)}

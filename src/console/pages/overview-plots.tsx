@@ -129,26 +129,29 @@ function UpstreamFields({ upstream }: { upstream: UpstreamObject }) {
         'Refused secrets': upstream.paused_products.length > 0 && upstream.paused_products.join(', '),
         'API key': upstream.coupons_paused && 'refused: changes of coupons wait',
         Proxy: upstream.proxy,
-        Protocol: protocolTexts[upstream.protocol],
-        ...Object.fromEntries(upstream.pushes.map(pushEntry)),
+        Store: protocolTexts[upstream.protocol],
+        ...Object.fromEntries(upstream.follows.map(followEntry)),
       }}
     />
   );
 }
 
 const protocolTexts: Readonly<Record<UpstreamObject['protocol'], string>> = {
-  plain: 'the API of the specification',
-  latchkey: '/sync/v1 of a Latchkey',
+  unknown: 'not known yet whether it is a Latchkey',
+  plain: 'no Latchkey',
+  latchkey: 'a Latchkey',
 };
 
-/** What was pushed and is followed for a product. */
-function pushEntry(pushes: UpstreamObject['pushes'][number]) {
-  const { product_key: product, seq, answered, followed, confirmed_at: at } = pushes;
+/** What is followed for a product. */
+function followEntry({
+  product_key: product,
+  followed,
+  confirmed_at: at,
+}: UpstreamObject['follows'][number]) {
   return [
-    product === null ? 'Coupons' : `Product ${product}`,
+    `Product ${product}`,
     <>
-      {seq === 0 ? 'no push yet' : `push ${count(seq)}${answered ? '' : ', not answered yet'}`}
-      {product !== null && `; ${counted(followed, 'followed key')}`}
+      {counted(followed, 'followed key')}
       {at !== null && (
         <>
           , confirmed <Time at={at} />

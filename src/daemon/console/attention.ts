@@ -5,7 +5,7 @@ import { keyEndsSoonMs } from '../../lease/signing-keys.ts';
 import type { Attention, Status, StorageState } from '../../service/status.ts';
 import { serializeUpstream } from '../../wire/server/upstream.ts';
 import { soonMs } from '../certificate.ts';
-import { examinePushes } from '../doctor/pushes.ts';
+import { examineFollowing } from '../doctor/following.ts';
 import { describeMissing } from '../doctor/status.ts';
 
 type Settings = {
@@ -167,16 +167,11 @@ function upstreamAttention(status: Status): Attention[] {
       }),
     );
   }
-  const { now } = status.clock;
-  const pushes = examinePushes(serializeUpstream(upstream), now).map(
-    ({ code, level, command, ...words }): Attention => ({
-      ...words,
-      code,
-      level,
-      command: command === null ? null : `latchkey ${command}`,
-    }),
+  refused.push(
+    ...examineFollowing(serializeUpstream(upstream)).map(({ code, ...words }) =>
+      warn(code, { ...words, command: 'latchkey doctor' }),
+    ),
   );
-  refused.push(...pushes);
   if (upstream.state === 'paused') {
     const text = `Sync has been paused since ${formatDatetime(upstream.since)}: no change is sent.`;
     return [...refused, warn('sync_paused', { text, advice: 'Resume it.', command: 'latchkey sync resume' })];

@@ -2,7 +2,7 @@ import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { clockAdvice, counted, describeClock } from '../../domain/text.ts';
 import type { StatusObject, StoreEventsObject } from '../../wire/status.ts';
 import type { UpstreamObject } from '../../wire/server/upstream.ts';
-import { examinePushes } from './pushes.ts';
+import { examineFollowing } from './following.ts';
 
 type Hint = (words: string) => string;
 
@@ -59,7 +59,7 @@ export function examineStatus(status: StatusObject, hint: Hint): Finding[] {
       ? [warn(`the upstream has been unavailable since ${upstream.since}`, 'see the findings on it below')]
       : []),
     ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
-    ...(upstream === null ? [] : examineUpstream(upstream, Date.parse(clock.now), hint)),
+    ...(upstream === null ? [] : examineUpstream(upstream, hint)),
     ...examineMissing(status.missing_keys ?? null, hint),
     ...(events?.senders ?? []).map(examineSender),
     ...examineWebhooks(status.webhooks, hint),
@@ -84,20 +84,15 @@ export function describeMissing({ count, since }: NonNullable<StatusObject['miss
   };
 }
 
-function examineUpstream(upstream: UpstreamObject, now: number, hint: Hint): Finding[] {
+function examineUpstream(upstream: UpstreamObject, hint: Hint): Finding[] {
   const refused = upstream.paused_products.map((product) =>
     fail(
       `the upstream refuses the secret of the product ${product} (401 or 403): its changes wait`,
       `put the right secret into the configuration and reload, or: ${hint('sync resume')}`,
     ),
   );
-  const pushes = examinePushes(upstream, now).map(({ level, text, advice, command }) =>
-    (level === 'fail' ? fail : warn)(
-      inLine(text),
-      `${inLine(advice)}${command === null || command === 'doctor' ? '' : `; see: ${hint(command)}`}`,
-    ),
-  );
-  return [...refused, ...pushes];
+  const silent = examineFollowing(upstream).map(({ text, advice }) => warn(inLine(text), inLine(advice)));
+  return [...refused, ...silent];
 }
 
 /** A sentence as a part of a line. */

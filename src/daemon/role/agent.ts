@@ -14,7 +14,7 @@ import type { LeaseDesk } from '../../service/lease/services.ts';
 import type { LicenseService } from '../../service/services.ts';
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
-import { Sync } from '../../sync/sync.ts';
+import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
 import { networkTransport } from '../../upstream/exchange.ts';
 import { plainUpstreamOver, type PlainUpstreamSettings } from '../../upstream/plain-upstream.ts';
 import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream/proxy.ts';
@@ -71,7 +71,6 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));
       // The changes of a product that is configured again can be sent.
-      sync.push.endBackoff();
       sync.push.wake();
       sync.wakePreload();
     },
@@ -86,20 +85,8 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   };
 }
 
-function chainOf(
-  { current, reader }: RoleParts & { reader: Reader },
-  { push, follow, coupons }: Sync,
-): Role['chain'] {
-  return {
-    reader,
-    productIds: current.productIds,
-    settings: current.licenseSettings,
-    hasCoupons: () => current.upstream.apiKey !== null,
-    coupons,
-    deliveries: push,
-    wake: () => push.wake(),
-    followNew: () => follow.followNew(),
-  };
+function chainOf({ current, reader }: RoleParts & { reader: Reader }, { follow }: Sync): Role['chain'] {
+  return { reader, productIds: current.productIds, followNew: () => follow.followNew() };
 }
 
 function openSync(parts: RoleParts & { reader: Reader }, connected: Connected): Sync {
@@ -174,7 +161,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): Connecte
   const { upstream } = current;
   // One request of each product waits at a Latchkey for changes: it must not take the place of the others.
   const maxConnections = (): number =>
-    current.configuration.sync.concurrency * 2 + 2 + current.products.configured.length;
+    current.configuration.sync.concurrency * latchkeyConcurrency + 2 + current.products.configured.length;
   const read = upstream.caFile === null ? null : readCertificates(upstream.caFile, readNamedFile);
   if (read?.ok === false) throw new Error(`upstream.ca_file: ${read.text}`);
   const ca = read?.pem ?? null;
@@ -223,7 +210,6 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
   };
   const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (writeOptions) => {
     const done = await writer.write('pauseSync', { isPaused: value }, writeOptions);
-    push.endBackoff();
     if (isPausedNow(value)) limiter.pause();
     else limiter.resume();
     sync.wakePreload();
@@ -234,13 +220,11 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
     resume: setPaused(false),
     async now(writeOptions) {
       const done = await writer.write('retryNow', {}, writeOptions);
-      push.endBackoff();
       limiter.closeBreaker();
       fetcher.forgetAllMissing();
       sync.wakePreload();
       return done;
     },
-    chooseProtocol: (protocol, writeOptions) => sync.chooseProtocol(protocol, writeOptions),
     wake: () => push.wake(),
     async preload(command, writeOptions) {
       const queued = await writer.write('queuePreload', command, writeOptions);

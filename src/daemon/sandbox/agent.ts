@@ -89,11 +89,6 @@ export class SandboxAgent {
     if (this.#daemon.running !== null) dataOf(await this.#admin().postJson('/admin/v1/sync/now', {}));
   }
 
-  /** Sends changes by the plain API from now on, although the store has `/sync/v1`. */
-  async choosePlain(): Promise<void> {
-    dataOf(await this.#admin().postJson('/admin/v1/sync/protocol', { protocol: 'plain' }));
-  }
-
   /** For the sandbox. */
   async issueToken(scopes: readonly string[], productKey: string): Promise<string> {
     const token = { scopes, product_key: productKey, label: 'sandbox' };

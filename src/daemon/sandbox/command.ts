@@ -162,7 +162,6 @@ async function start(
     const agent = new SandboxAgent({ ...shared, directory, store, port, configuration: settings });
     sandbox.agent = agent;
     await (demoData === null ? agent.start() : startDemoAgent(agent, store, { ...demoData, time }));
-    if (options.isPlain) await agent.choosePlain();
   }
   const { agent } = sandbox;
   if (options.withWebhooks) store.eventsTo = agent?.url ?? null;

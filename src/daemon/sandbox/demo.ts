@@ -7,7 +7,7 @@ import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './advancing-time.ts';
 import { LocalClient, type LocalResponse } from './server.ts';
 import { SandboxAgent } from './agent.ts';
-import { sampleLicenseKey, SandboxStore } from './store.ts';
+import { noFaults, sampleLicenseKey, SandboxStore } from './store.ts';
 
 /** How long a step may take, in ms. */
 const timeoutMs = 15_000;
@@ -47,7 +47,9 @@ const configuration = {
 async function openDemo(directory: string): Promise<Demo> {
   const log = await makeLog({ level: 'fatal', format: 'json' });
   const shared = { dialect: 'specification', time: new AdvancingTime(), log } as const;
-  const store = new SandboxStore({ ...shared, directory: join(directory, 'store') });
+  // Most stores are no Latchkey: they can leave an agent without the answer to a change.
+  const faults = { ...noFaults, isPlain: true };
+  const store = new SandboxStore({ ...shared, directory: join(directory, 'store'), faults });
   const agent = new SandboxAgent({ ...shared, directory: join(directory, 'agent'), store, configuration });
   return {
     store,
@@ -69,8 +71,6 @@ async function play(demo: Demo, print: (line: string) => void): Promise<void> {
   const licenseKey = await store.sellOne({ licenseKey: sampleLicenseKey });
   print(`1. The store's API runs on ${store.url} and has sold a license key: ${licenseKey}`);
   await agent.start();
-  // Most stores have no `/sync/v1`: by the plain API, an agent can be left without the answer to a change.
-  await agent.choosePlain();
   print(`2. An agent runs in front of it on ${agent.url}`);
   await expectLicense(demo, licenseKey, { enabled: true, uses: 0 });
   print('3. The agent verified the key: valid, 0 uses');

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { epochHeader, instanceHeader } from '../../domain/header-names.ts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type DialectName, credentialHeaders } from '../../domain/header-names.ts';
 import type { Tree } from '../../config/file/tree.ts';
@@ -278,6 +279,8 @@ function writeApiKey(directory: string, apiKey: string): void {
 
 /** How a sandbox misbehaves on purpose. Shares are from 0 to 1. */
 export type SandboxFaults = {
+  /** It does not name itself, so that an agent takes it for a store that is no Latchkey. */
+  isPlain?: boolean;
   latencyMs: number;
   errorRate: number;
   lostReplies: number;
@@ -287,7 +290,7 @@ export type SandboxFaults = {
   holdersCut?: boolean;
 };
 
-const noFaults: Readonly<SandboxFaults> = { latencyMs: 0, errorRate: 0, lostReplies: 0, seed: null };
+export const noFaults: Readonly<SandboxFaults> = { latencyMs: 0, errorRate: 0, lostReplies: 0, seed: null };
 
 /** Delays, refuses or leaves unanswered the calls of the specification, as `faults` says at the time of each call. */
 function misbehave(server: FastifyInstance, faults: SandboxFaults): void {
@@ -297,7 +300,8 @@ function misbehave(server: FastifyInstance, faults: SandboxFaults): void {
     if (faults.latencyMs > 0) await sleep(faults.latencyMs, undefined, { ref: false });
     if (fraction() < faults.errorRate) await reply.code(503).send({ error: 'an error on purpose' });
   });
-  server.addHook('onSend', async (request) => {
+  server.addHook('onSend', async (request, reply) => {
+    if (faults.isPlain === true) reply.removeHeader(epochHeader).removeHeader(instanceHeader);
     // The work is done, but the response never arrives.
     if (isOfSpecification(request) && fraction() < faults.lostReplies) request.raw.socket.destroy();
   });

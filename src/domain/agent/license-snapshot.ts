@@ -29,6 +29,10 @@ export type LicenseSnapshot = {
   askedAt: number;
   /** When to refresh the snapshot in the background (monotonic ms); null when callers no longer ask for the key. */
   refreshAt: number | null;
+  /** The number of the upstream's history that `license.revision` belongs to; absent or 0: the upstream is no Latchkey. */
+  epoch?: number;
+  /** The table keeps them: how often what callers see has changed, and that number when the key was last turned off. */
+  shown?: { revision: number; disabledRevision: number };
 };
 
 /** The `run` of a snapshot whose count is uncertain. No process run has this number. */
@@ -42,9 +46,15 @@ export function isCountUncertain({ run }: Pick<LicenseSnapshot, 'run'>): boolean
 /** The members of a license that local changes modify, and how many changes the upstream has not confirmed. */
 export type LocalState = { uses: number; enabled: boolean; pending: number };
 
-/** The license as local callers see it. */
-export function localLicense({ license, local }: Pick<LicenseSnapshot, 'license' | 'local'>): License {
-  return { ...license, uses: local.uses, enabled: local.enabled };
+/** The license as local callers see it. The revision is that of this agent. */
+export function localLicense({
+  license,
+  local,
+  shown,
+}: Pick<LicenseSnapshot, 'license' | 'local' | 'shown'>): License {
+  const { revision: _, ...members } = license;
+  const { uses, enabled } = local;
+  return { ...members, uses, enabled, ...(shown !== undefined && { revision: shown.revision }) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { isProblemCode, problems } from '../problem/problem-table.ts';
 import { failWith, type Result } from '../problem/problem.ts';
 
 /*
- * Some changes of coupons wait for the word of an upstream that speaks `/sync/v1` before their caller is answered. The payload
+ * Some changes of coupons wait for the word of an upstream that is a Latchkey before their caller is answered. The payload
  * of the operation says so: a refusal then goes to the caller and undoes the change. If the process ends meanwhile, the
  * caller was not answered, so the same holds.
  */

@@ -1,5 +1,5 @@
 import type { LicenseSnapshot } from '../agent/license-snapshot.ts';
-import type { Operation } from './operation.ts';
+import { isUnanswered, type Operation } from './operation.ts';
 import { countAfter } from '../license.ts';
 
 /** What the first operation of a queue needs next. */
@@ -29,15 +29,23 @@ export type QueueView = {
   hasUncertain: boolean;
   /** The key was read for this attempt. */
   justRead: boolean;
+  /** The upstream is a Latchkey: it carries a change out once under its id. */
+  isLatchkey: boolean;
 };
 
 /** Decides the next step of a queue whose head is due (src/sync/README.md, Queues and After a lost response). */
 export function nextStep(queue: QueueView): Step {
-  const { head, snapshot, justRead, now, reconcileAt, hasUncertain } = queue;
+  const { head, snapshot, justRead, now, reconcileAt, hasUncertain, isLatchkey } = queue;
   if (head === null || head.progress.state === 'in_flight') return { step: 'none' };
   if (reconcileAt !== null && reconcileAt > now) return { step: 'wait', until: reconcileAt };
   if (head.progress.state === 'uncertain' || hasUncertain) return { step: 'read' };
+  // A revocation does not wait for a read first: a Latchkey answers 404 if it does not know the key.
+  if (isLatchkey && head.kind === 'disable' && head.attempts === 0)
+    return { step: 'send', operation: head, baseUses: null };
   if (!justRead && snapshot !== null && mayBeMissing(snapshot)) return { step: 'read' };
+  if (isLatchkey) return keyedStep(head, justRead);
+  // Only the Latchkey that it was sent to knows what became of it. An answer shows whether that is the upstream.
+  if (isUnanswered(head)) return { step: 'read' };
   switch (head.kind) {
     case 'usage':
       return canCount(queue) ? send(head, queue) : { step: 'read' };
@@ -53,11 +61,17 @@ export function nextStep(queue: QueueView): Step {
       return { step: 'send', operation: head, baseUses: null };
     case 'redeem':
     case 'void':
-      // Only a push to `/sync/v1` sends it.
-      return { step: 'none' };
+      // Only a Latchkey is told of it: the coupons of the upstream show whether it is one.
+      return { step: 'read' };
     default:
       return head.kind satisfies never;
   }
+}
+
+/** An enable that was recorded before the upstream had named a revision needs a read, which names one. */
+function keyedStep(head: Operation, justRead: boolean): Step {
+  const needsRead = head.kind === 'enable' && head.seenRevision === null && !isUnanswered(head) && !justRead;
+  return needsRead ? { step: 'read' } : { step: 'send', operation: head, baseUses: null };
 }
 
 /** The upstream answered 404 about the key: nothing is sent until a read shows the key. */

@@ -32,7 +32,7 @@ export const waitCauses = [
   'retry_after',
   'reconcile_delay',
   'behind',
-  'protocol',
+  'not_a_latchkey',
   'backoff',
   'turn',
 ] as const;
@@ -63,8 +63,7 @@ export type Surroundings = {
   isHead: boolean;
   blocker: Blocker | null;
   shown: ShownLicense | null;
-  /** The upstream speaks `/sync/v1`. */
-  isPushing: boolean;
+  isLatchkey: boolean;
 };
 
 export function explain(operation: Operation, surroundings: Surroundings): Explanation {
@@ -98,7 +97,9 @@ const forPerson = 'Nothing more happens until a person decides.';
 const meanings: {
   [State in OperationState]: (operation: Operation, progress: ProgressOf<State>) => string;
 } = {
-  pending({ kind, attempts }, { maybeApplied }) {
+  pending({ kind, attempts }, { maybeApplied, unanswered }) {
+    if (unanswered && !maybeApplied)
+      return 'The response was lost. It is sent again under its id, so that the upstream carries it out once.';
     if (maybeApplied && kind === 'disable')
       return 'The response was lost. Disabling a key twice does no harm, so it is sent again.';
     if (maybeApplied)
@@ -169,24 +170,24 @@ const causes: Record<OperationWait['cause'], string> = {
   retry_after: 'The store asked us to slow down',
   reconcile_delay: 'An earlier attempt may still arrive at the store (sync.reconcile_after)',
   behind: 'Earlier changes of the same key, coupon or order go first',
-  protocol:
-    'Redemptions are sent to an upstream that speaks /sync/v1, and this one does not, or has not answered yet',
+  not_a_latchkey:
+    'Redemptions are sent to an upstream that is a Latchkey, and this one is not, or has not answered yet',
   backoff: 'Waiting to retry after a failed attempt',
-  turn: 'It is due, and is sent as soon as sync.rate allows',
+  turn: 'It is due, and is sent as soon as sync.rate and sync.concurrency allow',
 };
 
 function waitsOf(operation: Operation, surroundings: Surroundings): readonly OperationWait[] {
   const { progress, nextAt } = operation;
   const isOnItsWay = progress.state === 'pending' || (progress.state === 'uncertain' && !isHeld(operation));
   if (!isOnItsWay) return [];
-  const { now, reconcileAt, isHead, blocker, isPushing } = surroundings;
+  const { now, reconcileAt, isHead, blocker, isLatchkey } = surroundings;
   const waits: OperationWait[] = [];
   const wait = (cause: OperationWait['cause'], until: number | null = null): void => {
     waits.push({ cause, detail: causes[cause], leftMs: until === null ? null : Math.max(0, until - now) });
   };
   if (blocker !== null) wait(blocker.cause, 'until' in blocker ? blocker.until : null);
   if (reconcileAt !== null) wait('reconcile_delay', reconcileAt);
-  if (queueOf[operation.kind] === 'order' && !isPushing) wait('protocol');
+  if (queueOf[operation.kind] === 'order' && !isLatchkey) wait('not_a_latchkey');
   if (!isHead) wait('behind');
   else if (reconcileAt === null && nextAt !== null && nextAt > now) wait('backoff', nextAt);
   if (waits.length === 0) wait('turn');

@@ -35,13 +35,20 @@ export function isLicenseKind(kind: OperationKind): kind is LicenseOperationKind
 export type DeathCause = 'refused' | 'missing';
 
 /**
- * The state of an operation. Times are epoch ms, except `sentAt` (`Clock.monotonic`). `maybeApplied`: an attempt may have been applied, and no read can
- * rule that out.
+ * The state of an operation. Times are epoch ms, except `sentAt` (`Clock.monotonic`). `maybeApplied`: an attempt may have
+ * been applied, and neither a read nor an answer can rule that out. `unanswered`: an attempt under the id of the operation
+ * may have been applied, and the upstream, a Latchkey, will say so when the operation is sent again.
  */
 export type OperationProgress =
-  | { state: 'pending'; maybeApplied: boolean }
+  | { state: 'pending'; maybeApplied: boolean; unanswered: boolean }
   /** Committed before the first byte leaves. `baseUses`: the count on which it was sent. */
-  | { state: 'in_flight'; maybeApplied: boolean; baseUses: number | null; sentAt: number }
+  | {
+      state: 'in_flight';
+      maybeApplied: boolean;
+      unanswered: boolean;
+      baseUses: number | null;
+      sentAt: number;
+    }
   /** `held`: a person must decide. Otherwise it waits for its reconcile delay, and is read back. */
   | { state: 'uncertain'; maybeApplied: boolean; baseUses: number | null; held: boolean }
   | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
@@ -100,6 +107,8 @@ type OperationIdentity = {
   lastError: string | null;
   /** For an enable: whether callers saw the key as enabled when it was requested. */
   seenEnabled: boolean | null;
+  /** For an enable: the revision at which its caller saw the license; null: the upstream has named none. */
+  seenRevision: number | null;
   /** What to send, if kind and subject are not enough. */
   payload: string | null;
 };
@@ -124,7 +133,13 @@ export function needsReview(progress: OperationProgress): boolean {
 /** Whether an operation may have been applied although no response said so. */
 export function mayHaveBeenApplied({ progress }: Pick<Operation, 'progress'>): boolean {
   if (progress.state === 'uncertain') return true;
-  return (progress.state === 'pending' || progress.state === 'in_flight') && progress.maybeApplied;
+  const isOpen = progress.state === 'pending' || progress.state === 'in_flight';
+  return isOpen && (progress.maybeApplied || progress.unanswered);
+}
+
+/** Whether an attempt under the id of the operation may have been applied. */
+export function isUnanswered({ progress }: Pick<Operation, 'progress'>): boolean {
+  return (progress.state === 'pending' || progress.state === 'in_flight') && progress.unanswered;
 }
 
 /*
@@ -141,18 +156,24 @@ export function mayHaveBeenApplied({ progress }: Pick<Operation, 'progress'>): b
  *
  *   refused:  pending, in_flight ▶ dead, unless it may have been applied: then it is held.
  *   repeat:   a disable whose answer was lost goes back to pending, marked maybe applied.
+ *   lose:     an operation that was sent under its id goes back to pending, unanswered: it is sent again under its id.
  *   A person may also retry, drop or confirm a dead or conflicted operation; a coupon is looked for before a retry.
  */
 
 /** Everything that can happen to an operation. Times are epoch ms, except that of `send` (`Clock.monotonic`). */
 export type OperationEvent =
   | { type: 'send'; baseUses: number | null; at: number }
-  /** `certain`: it does not matter whether an earlier attempt was applied as well. */
-  | { type: 'applied'; certain: boolean; at: number }
+  /**
+   * `certain`: it does not matter whether an earlier attempt was applied as well. `isUnknown`: the upstream did not get the
+   * id of the operation, so it may have counted an earlier attempt, too.
+   */
+  | { type: 'applied'; certain: boolean; isUnknown?: boolean; at: number }
   | { type: 'not_applied' }
   | { type: 'ambiguous' }
   /** The response was lost, and sending the operation again does no harm. */
   | { type: 'repeat' }
+  /** The response was lost, or an unknown history may have sent it: the upstream knows the operation by its id. */
+  | { type: 'lose' }
   | { type: 'refused'; cause: DeathCause }
   /** A read made for this attempt shows that there is nothing to send. */
   | { type: 'needless'; at: number }
@@ -160,14 +181,12 @@ export type OperationEvent =
   | { type: 'question'; baseUses: number | null; lasting: boolean }
   /** It may have been delivered before this start, but is sent anyway. */
   | { type: 'resend' }
-  /** An upstream that knows operations by their ids expects its push again. */
+  /** An upstream that knows operations by their ids was restored, and may have lost it. */
   | { type: 'resume' }
   /** A read shows that it was applied; `certain` if no other writer can explain that. */
   | { type: 'read_applied'; certain: boolean; at: number }
   /** A read shows that it was not applied; `certain` as above. */
   | { type: 'read_absent'; certain: boolean }
-  /** The upstream knows operations by their ids, and says what became of this one. */
-  | { type: 'known'; was: 'applied' | 'refused' | 'not_seen'; at: number }
   /** The upstream knows the license key again. */
   | { type: 'reopen' }
   | { type: 'hold' }
@@ -198,6 +217,7 @@ const nothing = {
   not_applied: null,
   ambiguous: null,
   repeat: null,
+  lose: null,
   refused: null,
   needless: null,
   question: null,
@@ -205,7 +225,6 @@ const nothing = {
   resume: null,
   read_applied: null,
   read_absent: null,
-  known: null,
   hold: null,
   reopen: null,
   conflict: null,
@@ -225,7 +244,11 @@ const dropped = finish('dropped');
 const cancelled = finish('cancelled');
 const inferred = finish('inferred');
 const conflicted = (): OperationProgress => ({ state: 'conflicted' });
-const pending = (): OperationProgress => ({ state: 'pending', maybeApplied: false });
+const pending = (maybeApplied = false, unanswered = false): OperationProgress => ({
+  state: 'pending',
+  maybeApplied,
+  unanswered,
+});
 const uncertain = (baseUses: number | null, maybeApplied: boolean): OperationProgress => ({
   state: 'uncertain',
   maybeApplied,
@@ -238,6 +261,8 @@ const held = (baseUses: number | null, maybeApplied: boolean): OperationProgress
   baseUses,
   held: true,
 });
+const isDoubtful = ({ maybeApplied, unanswered }: { maybeApplied: boolean; unanswered: boolean }): boolean =>
+  maybeApplied || unanswered;
 /** The response to this attempt is clear, but an earlier attempt may have been applied as well. */
 const applied = ({ maybeApplied }: { maybeApplied: boolean }, { at }: { at: number }): OperationProgress => ({
   state: maybeApplied ? 'inferred' : 'delivered',
@@ -248,17 +273,19 @@ const applied = ({ maybeApplied }: { maybeApplied: boolean }, { at }: { at: numb
 export const operationTransitions: { [State in OperationState]: Row<State> } = {
   pending: {
     ...nothing,
-    send: ({ maybeApplied }, { baseUses, at }) => ({
+    send: ({ maybeApplied, unanswered }, { baseUses, at }) => ({
       state: 'in_flight',
       maybeApplied,
+      unanswered,
       baseUses,
       sentAt: at,
     }),
     needless: applied,
     refused: ({ maybeApplied }, { cause }) => (maybeApplied ? held(null, true) : { state: 'dead', cause }),
-    question: ({ maybeApplied }, { baseUses, lasting }) => uncertain(baseUses, maybeApplied || lasting),
-    resend: () => ({ state: 'pending', maybeApplied: true }),
-    hold: ({ maybeApplied }) => held(null, maybeApplied),
+    lose: ({ maybeApplied }) => pending(maybeApplied, true),
+    question: (progress, { baseUses, lasting }) => uncertain(baseUses, isDoubtful(progress) || lasting),
+    resend: ({ unanswered }) => pending(true, unanswered),
+    hold: (progress) => held(null, isDoubtful(progress)),
     conflict: conflicted,
     cancel: cancelled,
     retry: (progress) => progress,
@@ -266,16 +293,18 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   },
   in_flight: {
     ...nothing,
-    applied: (progress, { certain, at }) =>
-      certain ? { state: 'delivered', finishedAt: at } : applied(progress, { at }),
-    not_applied: ({ maybeApplied }) => ({ state: 'pending', maybeApplied }),
-    ambiguous: ({ maybeApplied, baseUses }) => uncertain(baseUses, maybeApplied),
-    repeat: () => ({ state: 'pending', maybeApplied: true }),
-    resume: ({ maybeApplied }) => ({ state: 'pending', maybeApplied }),
+    applied: ({ maybeApplied, unanswered }, { certain, isUnknown = false, at }) =>
+      certain
+        ? { state: 'delivered', finishedAt: at }
+        : applied({ maybeApplied: maybeApplied || (isUnknown && unanswered) }, { at }),
+    not_applied: ({ maybeApplied, unanswered }) => pending(maybeApplied, unanswered),
+    ambiguous: (progress) => uncertain(progress.baseUses, isDoubtful(progress)),
+    repeat: ({ unanswered }) => pending(true, unanswered),
+    lose: ({ maybeApplied }) => pending(maybeApplied, true),
     refused: ({ maybeApplied, baseUses }, { cause }) =>
       maybeApplied ? held(baseUses, true) : { state: 'dead', cause },
-    question: ({ maybeApplied, baseUses }, event) =>
-      uncertain(baseUses ?? event.baseUses, maybeApplied || event.lasting),
+    question: (progress, event) =>
+      uncertain(progress.baseUses ?? event.baseUses, isDoubtful(progress) || event.lasting),
     conflict: conflicted,
     cancel: cancelled,
   },
@@ -292,21 +321,12 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
       state: certain && !maybeApplied ? 'delivered' : 'inferred',
       finishedAt: at,
     }),
-    read_absent: ({ maybeApplied }, { certain }) => ({
-      state: 'pending',
-      maybeApplied: maybeApplied || !certain,
-    }),
-    // The upstream does not know attempts by the plain protocol, which `maybeApplied` is about.
-    known: ({ maybeApplied, baseUses }, { was, at }) => {
-      if (was === 'applied') return applied({ maybeApplied }, { at });
-      if (was === 'not_seen') return { state: 'pending', maybeApplied };
-      return maybeApplied ? held(baseUses, true) : { state: 'dead', cause: 'refused' };
-    },
+    read_absent: ({ maybeApplied }, { certain }) => pending(maybeApplied || !certain),
     hold: ({ maybeApplied, baseUses }) => held(baseUses, maybeApplied),
     conflict: conflicted,
     superseded: inferred,
     // A person sends it again although it may have been applied: no read can make that certain.
-    retry: () => ({ state: 'pending', maybeApplied: true }),
+    retry: () => pending(true),
     recheck: ({ maybeApplied }) => uncertain(null, maybeApplied),
     drop: dropped,
     confirm: delivered,
@@ -314,7 +334,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   conflicted: {
     ...nothing,
     superseded: cancelled,
-    retry: pending,
+    retry: () => pending(),
     recheck: () => uncertain(null, false),
     drop: dropped,
     confirm: delivered,
@@ -324,15 +344,16 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     // In a history that this store does not know, the key may have come back and the operation may have been sent.
     question: ({ cause }, { baseUses, lasting }) =>
       cause === 'missing' ? uncertain(baseUses, lasting) : { state: 'dead', cause },
+    lose: ({ cause }) => (cause === 'missing' ? pending(false, true) : { state: 'dead', cause }),
     reopen: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
     superseded: cancelled,
-    retry: pending,
+    retry: () => pending(),
     recheck: () => uncertain(null, false),
     drop: dropped,
     confirm: delivered,
   },
-  delivered: { ...nothing, resume: pending },
-  inferred: { ...nothing, resume: () => ({ state: 'pending', maybeApplied: true }) },
+  delivered: { ...nothing, resume: () => pending(false, true) },
+  inferred: { ...nothing, resume: () => pending(true, true) },
   cancelled: nothing,
   dropped: nothing,
 };
@@ -345,8 +366,12 @@ export function nextProgress(progress: OperationProgress, event: OperationEvent)
   return cell === null ? null : cell(progress, event);
 }
 
-/** What happens to an operation whose response is lost: a disable sets a value, so it may be sent again. */
-export function eventOfLoss({ kind }: Pick<Operation, 'kind'>): OperationEvent {
+/**
+ * What happens to an operation whose response is lost. `isKeyed`: it was sent under its id to a Latchkey. A disable sets a
+ * value, so it may be sent again.
+ */
+export function eventOfLoss({ kind }: Pick<Operation, 'kind'>, isKeyed: boolean): OperationEvent {
+  if (isKeyed) return { type: 'lose' };
   return { type: kind === 'disable' ? 'repeat' : 'ambiguous' };
 }
 

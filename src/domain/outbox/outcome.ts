@@ -13,7 +13,7 @@ export type NotAppliedReason =
   | 'missing'
   /** 401, 403. */
   | 'unauthorized'
-  /** 429. */
+  /** 429, or 409 because an earlier attempt is under way: it is not known what became of that. */
   | 'throttled'
   /** 4xx from a cache on the way: it says nothing about the upstream now. */
   | 'cached'
@@ -33,6 +33,11 @@ export type NotApplied = {
   detail: string;
   /** The upstream's own message; absent if there was none. */
   message?: string;
+  /** The code of the upstream's problem, and the reasons that it gives; absent if there are none. */
+  code?: string;
+  reasons?: readonly string[];
+  /** As in `Applied`. */
+  epoch?: string;
   retryAfterMs: number | null;
   /** Present if the request was not sent because nothing may be sent now. This does not count as a failure. */
   isHeldBack?: true;
@@ -59,6 +64,12 @@ export type Applied<Value> = {
   isCached: boolean;
   /** The instance that answered, if the upstream is Latchkey. */
   instance?: string;
+  /** The history of the upstream's store (`Latchkey-Epoch`); absent if the upstream is no Latchkey. */
+  epoch?: string;
+  /** The revision of the license, if the upstream is Latchkey. */
+  revision?: number;
+  /** The revision at which this change was carried out; absent if it changed nothing. */
+  appliedRevision?: number;
   /** The cursor of the next page of a list, if the upstream is Latchkey and has more. */
   nextCursor?: string;
   /** Present if the upstream is an agent with undelivered changes to this record. */
@@ -71,6 +82,12 @@ export type Outcome<Value> = Applied<Value> | NotApplied | Ambiguous;
 /** Whether the upstream could not be reached or could not answer (it did not refuse). */
 export function isOutage(outcome: Outcome<unknown>): outcome is Ambiguous | NotApplied {
   return outcome.outcome === 'ambiguous' || (outcome.outcome === 'not_applied' && !isRefused(outcome));
+}
+
+/** Whether a page came in place of a response with 4xx: a gateway does not let the path pass. */
+export function isPage(outcome: Outcome<unknown>): boolean {
+  if (outcome.outcome !== 'ambiguous' || outcome.status === null) return false;
+  return outcome.status >= 400 && outcome.status < 500;
 }
 
 /** Whether the upstream refused a request, as opposed to never receiving it. */

@@ -40,12 +40,12 @@ export function tracePointOf(event: OperationEvent, after: OperationProgress): T
       return 'delivered';
     case 'ambiguous':
     case 'repeat':
+    case 'lose':
     case 'resend':
     case 'resume':
     case 'question':
       return 'uncertain';
     case 'needless':
-    case 'known':
     case 'read_applied':
     case 'read_absent':
     case 'superseded':

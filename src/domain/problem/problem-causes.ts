@@ -42,7 +42,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   redemption_not_found:
     'There is no redemption for this order. An agent records only the orders that were sent to it.',
   operation_not_found:
-    'The outbox has no change with this id. Finished changes are removed after 7 days; those that were pushed to another Latchkey after sync.keep.',
+    'The outbox has no change with this id. Finished changes are removed after 7 days; those that were delivered to a Latchkey after sync.keep.',
   act_not_found: 'The audit has no event with this number that the credential gives access to.',
   agent_not_found:
     'No agent that the credential gives access to has this number. It may have been forgotten.',
@@ -95,6 +95,12 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   order_reused:
     'The same order was sent before with different items or a different coupon; an order redeems one coupon once.',
   idempotency_key_reused: 'The key was sent before with a different method, path or content.',
+  license_revoked:
+    'An agent has sent an enable whose caller saw the license before it was disabled: a revocation wins.',
+  other_store:
+    'An agent has sent a change, and knows another store at this address, or this store from before it was restored.',
+  too_old_to_know:
+    'An agent has repeated a change whose answer is no longer stored, because it was last asked for over 30 days ago.',
   upstream_refused: 'The upstream answered, and refused the request that was passed on to it.',
   rate_limited:
     'The credential sent more requests than limits.rate allows; or too many lookups of unknown keys are waiting, or this lookup has waited for 30 s (limits.misses); or too many wrong credentials arrived (limits.failed_rate).',
@@ -126,11 +132,9 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   no_move_left:
     'A seat can be freed at once three times in 30 days. After that, it is freed when the last lease of its device expires, because its owner could have kept the lease.',
   out_of_sequence:
-    'Another number of the last request is known of this device or agent, or other totals of uses: the state of one of the two sides was restored or copied, or an old request was sent again.',
-  sequence_reused:
-    'Two machines use the same state directory of an agent, or its state was put back by hand.',
+    'Another number of the last request is known of this device, or other totals of uses: the state of one of the two sides was restored or copied, or an old request was sent again.',
   too_many_agents:
-    'A product, or an account by its API key, has at most 100,000 agents. Followers that have not asked for two hours make room. An agent whose state directory is lost at each start is another agent each time.',
+    'A product, or an account by its API key, has at most 100,000 agents. Agents that have not asked for two hours make room. An agent whose state directory is lost at each start is another agent each time.',
   too_many_keys: 'An agent follows at most 100,000 license keys with one credential.',
   activation_blocked: 'The vendor has blocked the key of this device.',
   lease_request_unanswered:

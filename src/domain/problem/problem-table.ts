@@ -267,13 +267,7 @@ const table = {
     status: 409,
     title: 'The request does not follow the last one',
     remedy:
-      'Send the number after the last one in this answer. A device reads the signed document `sequence`, and signs its request again with the number and the challenge of that document.',
-  },
-  sequence_reused: {
-    status: 409,
-    title: 'Another push had this number',
-    remedy:
-      'Restore the state directory of the agent with latchkey restore, so that the agent gets a new id.',
+      'A device reads the signed document `sequence`, and signs its request again with the number and the challenge of that document.',
   },
   activation_blocked: {
     status: 409,
@@ -341,6 +335,22 @@ const table = {
     status: 422,
     title: 'The idempotency key was used for another request',
     remedy: 'Use a new key for each new request.',
+  },
+  license_revoked: {
+    status: 409,
+    title: 'The license was disabled since',
+    remedy: 'Look at the license, and enable it again if it must be enabled.',
+  },
+  other_store: {
+    status: 409,
+    title: 'This is another store, or it was restored',
+    remedy:
+      'The agent sends again what a restored store has lost. It holds what another store may have carried out: latchkey outbox list.',
+  },
+  too_old_to_know: {
+    status: 409,
+    title: 'The change is too old to know whether it was carried out',
+    remedy: 'Compare the license with your own records, then retry, drop or confirm the change at the agent.',
   },
   upstream_refused: {
     status: 422,

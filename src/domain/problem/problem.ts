@@ -26,8 +26,6 @@ export type Problem = {
   holders?: readonly SeatHolder[];
   /** When the seat of `no_move_left` is free (epoch ms). */
   freesAt?: number;
-  /** What is known of the pushes of an agent, for `out_of_sequence` and `sequence_reused`. */
-  sequence?: { last: number; epoch: string };
   /** What the issuer knows of the requests of a device, for `out_of_sequence`. */
   known?: {
     last: number;

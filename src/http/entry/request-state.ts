@@ -6,6 +6,7 @@ import {
   credentialHeaders,
   idempotencyKeyHeader,
   instanceHeader,
+  operationHeader,
   requestIdHeader,
 } from '../../domain/header-names.ts';
 import { containsLicenseKey } from '../../domain/license.ts';
@@ -66,6 +67,8 @@ export type Head = {
   readonly forwardedFor: readonly string[];
   /** The instance ids of the agents that sent the request. */
   readonly instance: readonly string[];
+  /** What an agent says about the operation that it delivers. */
+  readonly operation: readonly string[];
   /** Whether two lines of one header carry different credentials. Equal lines count as one. */
   readonly areCredentialsDifferent: boolean;
   /** How many header lines there were in all. */
@@ -105,6 +108,7 @@ export function headReader({
     ['prefer', 'prefer'],
     ['x-forwarded-for', 'forwardedFor'],
     [instanceHeader.toLowerCase(), 'instance'],
+    [operationHeader.toLowerCase(), 'operation'],
   ]);
   const carriers = new Set([...apiKey, ...productSecret, 'authorization']);
   for (const alias of apiKey) names.set(alias, 'apiKey');
@@ -124,6 +128,7 @@ export function headReader({
       prefer: none,
       forwardedFor: none,
       instance: none,
+      operation: none,
     };
     const credentials = new Map<string, string>();
     let areCredentialsDifferent = false;

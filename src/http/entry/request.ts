@@ -3,18 +3,12 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import type { Principal } from '../../domain/access/principal.ts';
-import {
-  done,
-  type ParameterFault,
-  failWith,
-  failWithFaults,
-  type Result,
-} from '../../domain/problem/problem.ts';
-import type { RouteResponse } from '../response.ts';
+import { done, type ParameterFault, failWithFaults, type Result } from '../../domain/problem/problem.ts';
 import type { App, HttpLimits, ServerSettings } from '../app.ts';
 import { connectionName } from './connection-name.ts';
 import { type Connections, requesterOf } from './connections.ts';
 import { checkOwner } from './admission.ts';
+import { idempotencyOf } from './idempotency.ts';
 import { nameByLicense } from './license-credential.ts';
 import { readWait, stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
@@ -26,8 +20,6 @@ import {
   type RawParameters,
 } from '../../wire/parameters.ts';
 import { tcpAddress } from '../../wire/server/proof.ts';
-import type { Idempotency } from '../../service/ports.ts';
-import type { Awaitable } from '../../service/tables.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../../wire/bulk/csv.ts';
 import { CsvRows, maximumRows } from '../../wire/bulk/import.ts';
@@ -129,72 +121,6 @@ function bodyOf({ isBodyInQuery }: Route, request: FastifyRequest): RawParameter
   const different = [...body].find(([name, value]) => query.has(name) && query.get(name) !== value);
   if (different !== undefined) throw duplicate(different[0]);
   return new Map([...query, ...body]);
-}
-
-/** A repeated write has the same credential, key, method, path, query and body. */
-function idempotencyOf(
-  { method }: Route,
-  app: App,
-  request: FastifyRequest,
-  parsed: readonly [path: string, query: unknown, body: unknown],
-): Idempotency | null {
-  const { head, principal } = stateOf(request);
-  const key = method === 'GET' ? null : readIdempotencyKey(head.idempotencyKey);
-  if (key === null || principal === null) return null;
-  const fingerprint = app.digest(JSON.stringify([method, ...parsed]));
-  return { credential: principal.credential, key, fingerprint };
-}
-
-const longestKey = 255;
-const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
-const bare = /^[\x21\x23-\x7e]+$/;
-
-/** The header values that `readIdempotencyKey` accepts, for the documentation. */
-export const idempotencyKeyPattern: RegExp = /^(?:"(?:[ !#-[\]-~]|\\["\\]){1,255}"|[!#-~]{1,255})$/;
-
-/**
- * Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a quoted string, or unquoted as many clients send
- * it. `"k"` and `k` are the same key. Null: the header is missing.
- */
-function readIdempotencyKey(values: readonly string[]): string | null {
-  const [value] = values;
-  if (value === undefined) return null;
-  const key = quoted.exec(value)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? bare.exec(value)?.[0] ?? '';
-  if (values.length > 1 || key === '' || key.length > longestKey) {
-    const detail = `One key of 1 to ${longestKey} printable ASCII characters is expected, in quotes if it has a space or a quotation mark.`;
-    throw new ProblemError('idempotency_key_malformed', detail);
-  }
-  return key;
-}
-
-/** Runs the handler of a route. Refuses a second request with the same credential and idempotency key meanwhile. */
-export function handleOnce(
-  route: Route,
-  request: Parameters<Route['handle']>[0],
-): Awaitable<Result<RouteResponse>> {
-  const { idempotency } = request.writeOptions;
-  return idempotency === null ? route.handle(request) : handleUnderKey(route, request, idempotency);
-}
-
-async function handleUnderKey(
-  route: Route,
-  request: Parameters<Route['handle']>[0],
-  idempotency: Idempotency,
-): Promise<Result<RouteResponse>> {
-  const { app, writeOptions } = request;
-  const key = `${idempotency.credential} ${idempotency.key}`;
-  if (app.inFlight.has(key)) {
-    return failWith('idempotency_key_in_use', 'A request with this key is still being answered.', {
-      retryAfterS: 1,
-    });
-  }
-  app.inFlight.add(key);
-  try {
-    const stored = route.answersSecret === true || route.repeats === true ? null : idempotency;
-    return await route.handle({ ...request, writeOptions: { ...writeOptions, idempotency: stored } });
-  } finally {
-    app.inFlight.delete(key);
-  }
 }
 
 const form = 'application/x-www-form-urlencoded';

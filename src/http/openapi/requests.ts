@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { createSchema, type ZodOpenApiOperationObject, type ZodOpenApiRequestBodyObject } from 'zod-openapi';
 import { idempotencyKeyHeader } from '../../domain/header-names.ts';
-import { idempotencyKeyPattern } from '../entry/request.ts';
+import { idempotencyKeyPattern } from '../entry/idempotency.ts';
 import type { Route } from '../route.ts';
 import { keepsResponses } from './responses.ts';
 import { formSuffix } from './schemas.ts';

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { requestIdHeader } from '../../domain/header-names.ts';
+import { instanceHeader, requestIdHeader } from '../../domain/header-names.ts';
 import type { Digest } from '../../service/ports.ts';
+
+/** The response to an agent also has the history of the store. */
+const agentName = instanceHeader.toLowerCase();
 
 /** The name of `X-Request-Id` in lower case. */
 export const requestIdName: string = requestIdHeader.toLowerCase();
@@ -41,9 +44,9 @@ export class RequestFingerprints {
 
   #make(rawHeaders: readonly string[]): Fingerprint | null {
     const names = rawHeaders.map((text, index) => (index % 2 === 0 ? text.toLowerCase() : ''));
-    // Not cached: a request with `Expect` (its response may close the connection) or with two ids.
+    // Not cached: a request with `Expect` (its response may close the connection), with two ids, or of an agent.
     const isUnique = names.indexOf(requestIdName) === names.lastIndexOf(requestIdName);
-    if (!isUnique || names.includes('expect')) return null;
+    if (!isUnique || names.includes('expect') || names.includes(agentName)) return null;
     const ignoredAt = names.flatMap((name, index) => (ignoredNames.has(name) ? [index + 1] : []));
     const compared = rawHeaders.map((text, index) => (ignoredAt.includes(index) ? '' : text));
     const idAt = names.indexOf(requestIdName);

@@ -1,6 +1,8 @@
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import type { Context, Idempotency } from '../ports.ts';
-import type { AuthorityTransaction, Reader } from '../tables.ts';
+import { syncRetentionMs } from '../../domain/sync/follow.ts';
+import { dayMs } from '../../domain/time.ts';
+import type { Context, Idempotency, Keyed } from '../ports.ts';
+import type { AuthorityReader, AuthorityTransaction, Reader } from '../tables.ts';
 import type { HistoryEntry, LicenseState, License } from '../../domain/license.ts';
 
 /** 8 days, so that 7 days are certain. */
@@ -18,12 +20,42 @@ export const maxUnchangedResponses = 10_000;
  */
 export async function storedResult(
   transaction: AuthorityTransaction,
-  { credential, key, fingerprint }: Idempotency,
+  asked: Idempotency,
+  { now }: Pick<Context, 'now'>,
 ): Promise<unknown> {
+  const { credential, key, fingerprint, keyed } = asked;
   const stored = await transaction.idempotency.get(credential, key);
-  if (stored === null) return null;
-  if (stored.fingerprint === fingerprint) return stored.value;
-  return failWith('idempotency_key_reused', 'This idempotency key was used for another request.');
+  if (stored === null) return keyed === undefined ? null : await refuseIfForgotten(transaction, keyed);
+  if (stored.fingerprint !== fingerprint)
+    return failWith('idempotency_key_reused', 'This idempotency key was used for another request.');
+  if (keyed !== undefined)
+    await transaction.idempotency.renew(credential, key, keptUntil(asked, now), renewEveryMs);
+  return stored.value;
+}
+
+/** The clock of an agent may be this much ahead of the clock here, in ms. */
+const aheadMs = dayMs;
+
+/** Until which instant the answers to agents that were last asked for have perhaps been removed (epoch ms). */
+const prunedSetting = 'keyed_answers_pruned';
+
+/** A repeated change whose answer was perhaps removed must not be carried out: it may count twice. */
+export async function refuseIfForgotten(
+  { settings }: Pick<AuthorityReader, 'settings'>,
+  { isRepeat, createdAt }: Keyed,
+): Promise<Result<never> | null> {
+  if (!isRepeat) return null;
+  const pruned = Number((await settings.get(prunedSetting)) ?? -Infinity);
+  if (createdAt >= pruned + aheadMs) return null;
+  return failWith('too_old_to_know', 'Nothing shows any more whether this change was carried out.');
+}
+
+/** The answer to an agent is kept from the last time that it was asked for. Its date is written once a day at most. */
+const renewEveryMs = dayMs;
+
+/** Until when a response is kept (epoch ms). */
+export function keptUntil({ keyed }: Idempotency, now: number): number {
+  return now + (keyed === undefined ? idempotencyRetentionMs : syncRetentionMs);
 }
 
 /** Whether the store has a response under the idempotency key. */
@@ -31,19 +63,27 @@ export function hasStoredResponse({ idempotency }: Reader, asked: Idempotency | 
   return asked !== null && idempotency.get(asked.credential, asked.key) !== null;
 }
 
-/** Stores a successful result under its idempotency key; returns a refusal if it cannot be stored, else null. */
+/** Stores a successful result, or `short` in its place, under its idempotency key; returns a refusal if it cannot be stored, else null. */
 export async function storeResult(
   transaction: AuthorityTransaction,
-  { credential, key, fingerprint }: Idempotency,
-  result: Result<unknown>,
+  idempotency: Idempotency,
+  { result, short }: { result: Result<unknown>; short: number | null },
   { now }: Context,
 ): Promise<Result<never> | null> {
-  const unchanged = result.ok && result.unchanged === true;
+  const { credential, key, fingerprint, keyed } = idempotency;
+  // The operations of an agent are limited by its outbox.
+  const unchanged = keyed === undefined && result.ok && result.unchanged === true;
   if (unchanged && (await transaction.idempotency.unchangedCount(credential)) >= maxUnchangedResponses) {
     const detail = 'This credential has sent too many changes under idempotency keys that change nothing.';
     return failWith('storage_full', detail);
   }
-  await transaction.idempotency.put(credential, key, { fingerprint, value: result, at: now, unchanged });
+  const until = keptUntil(idempotency, now);
+  await transaction.idempotency.put(credential, key, {
+    fingerprint,
+    value: short ?? result,
+    until,
+    unchanged,
+  });
   return null;
 }
 
@@ -70,23 +110,26 @@ export async function storeFinalResponse(
   { now }: Context,
 ): Promise<Result<null>> {
   const { credential, key, fingerprint } = idempotency;
-  await transaction.idempotency.replace(credential, key, { fingerprint, value: done(value), at: now });
+  const until = keptUntil(idempotency, now);
+  await transaction.idempotency.replace(credential, key, { fingerprint, value: done(value), until });
   return done(null);
 }
 
 /**
- * Removes up to `limit` stored responses after 8 days. If the clock jumped ahead and was set back, responses may have
- * a date in the future. They get the current date, or they would stay for as long as the jump was. Returns how many
- * were removed or dated. `removalTime`: epoch ms (domain/time.ts).
+ * Removes up to `limit` stored responses after 8 days, and those to agents after 30 days. If the clock jumped ahead and was
+ * set back, responses may be kept for too long. They are kept for 30 days from now, or they would stay for as long as the
+ * jump was. Returns how many were removed or dated. `removalTime`: epoch ms (domain/time.ts).
  */
 export async function pruneIdempotency(
   transaction: AuthorityTransaction,
   { removalTime, limit }: { removalTime: number; limit: number },
   { now }: Pick<Context, 'now'>,
 ): Promise<Result<{ removed: number }>> {
-  const { idempotency } = transaction;
-  const dated = await idempotency.clampToNow(now, limit);
-  return done({ removed: dated + (await idempotency.prune(removalTime - idempotencyRetentionMs, limit)) });
+  const { idempotency, settings } = transaction;
+  const dated = await idempotency.keepUntilAtMost(now + syncRetentionMs, limit);
+  const removed = await idempotency.prune(removalTime, limit);
+  if (removed > 0) await settings.set(prunedSetting, String(removalTime - syncRetentionMs));
+  return done({ removed: dated + removed });
 }
 
 /** Nothing is committed for a refusal. */

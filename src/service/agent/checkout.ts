@@ -2,9 +2,15 @@ import type { FreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { hasStoredResponse } from '../access/records.ts';
 import { quoteMirroredCoupon, storedCouponCode, type RedeemCoupon } from '../checkout.ts';
-import { protocolOf } from '../outbox/protocol.ts';
-import { isUndecided, type AnsweredRedemption, type QueuedRedemption } from '../outbox/redemption.ts';
-import type { WriteOptions } from '../ports.ts';
+import type { Operation } from '../../domain/outbox/operation.ts';
+import {
+  isUndecided,
+  tellsUpstream,
+  type AnsweredRedemption,
+  type QueuedRedemption,
+} from '../outbox/coupon/redemption.ts';
+import { isUpstreamKnown } from '../outbox/upstream-epoch.ts';
+import type { Keyed, WriteOptions } from '../ports.ts';
 import {
   provenanceNow,
   type CheckoutService,
@@ -18,6 +24,8 @@ import {
   unreadableCoupon,
   isExpired,
   refreshOlder,
+  refuseForgotten,
+  wordWaitMs,
   type AgentCouponParts,
 } from './coupon.ts';
 import { mirroredSince } from './mirror.ts';
@@ -40,11 +48,11 @@ export type AgentCheckoutParts = Pick<
 };
 
 /**
- * An agent quotes coupons from its mirror of the upstream's list, and stores redemptions itself. An upstream that speaks
- * `/sync/v1` decides about them while it can be reached.
+ * An agent quotes coupons from its mirror of the upstream's list, and stores redemptions itself. An upstream that is a
+ * Latchkey decides about them while it can be reached.
  */
 export function agentCheckoutService(parts: AgentCheckoutParts): CheckoutService {
-  const { reader, writer, clock } = parts;
+  const { reader, clock } = parts;
   const stored = (code: string): Promise<string> =>
     storedCouponCode(code, (each) => reader.mirror.byCode(each));
   return {
@@ -59,14 +67,10 @@ export function agentCheckoutService(parts: AgentCheckoutParts): CheckoutService
       const provenance = await refreshCode(parts, await stored(command.cart.code), signal);
       if (!provenance.ok) return provenance;
       const cart = { ...command.cart, code: await stored(command.cart.code) };
-      if (protocolOf(reader) === 'latchkey') {
-        const answered = await redeemByPush(parts, { ...command, cart }, writeOptions, signal);
-        return answered.ok ? done(withProvenance(answered.value, provenance.value)) : answered;
-      }
-      const redeemed = await writer.write('redeemMirroredCoupon', { ...command, cart }, writeOptions);
-      return redeemed.ok ? done({ ...redeemed.value, provenance: provenance.value }) : redeemed;
+      const redeemed = await redeem(parts, { ...command, cart }, writeOptions, signal);
+      return redeemed.ok ? done(withProvenance(redeemed.value, provenance.value)) : redeemed;
     },
-    void: (command, writeOptions, signal) => voidByPush(parts, command, writeOptions, signal),
+    void: (command, writeOptions, signal) => voidOrder(parts, command, writeOptions, signal),
   };
 }
 
@@ -78,45 +82,48 @@ function withProvenance(
   return { redemption, isNew, provenance: isUnconfirmed ? { ...provenance, pending: 1 } : provenance };
 }
 
-/** Redeems the coupon of the mirror, and waits for the answer of the upstream. */
-async function redeemByPush(
+async function redeem(
+  parts: AgentCheckoutParts,
+  command: RedeemCoupon,
+  writeOptions: WriteOptions,
+  signal: AbortSignal,
+): Promise<Result<AnsweredRedemption>> {
+  const { reader, writer, fetcher } = parts;
+  // The list shows whether the upstream counts redemptions.
+  if (!isUpstreamKnown(reader) && fetcher.isReachable()) await fetcher.list(signal);
+  if (tellsUpstream(reader)) return await redeemAbove(parts, command, writeOptions, signal);
+  const redeemed = await writer.write('redeemMirroredCoupon', command, writeOptions);
+  return redeemed.ok ? { ...redeemed, value: { ...redeemed.value, isPending: false } } : redeemed;
+}
+
+/** Redeems the coupon of the mirror, and waits for the word of the upstream. */
+async function redeemAbove(
   parts: AgentCheckoutParts,
   command: RedeemCoupon,
   { idempotency, ...caller }: WriteOptions,
   signal: AbortSignal,
 ): Promise<Result<AnsweredRedemption>> {
+  const keyed = idempotency?.keyed ?? null;
   const { reader, writer, fetcher, deliveries, settings } = parts;
-  const { maxPending, timeoutMs } = settings();
+  const { accountId, order } = command;
+  const answer = (queued: QueuedRedemption | null): Promise<Result<AnsweredRedemption>> =>
+    writer.write('answerRedemption', { order, queued }, { ...caller, idempotency });
   // The response is stored under the idempotency key once it is known.
-  if (hasStoredResponse(reader, idempotency)) return await answer(parts, null, { idempotency, ...caller });
-  const isReachable = fetcher.isReachable();
-  const queued = await writer.write('queueRedemption', { ...command, isReachable, maxPending }, caller);
+  if (hasStoredResponse(reader, idempotency)) return await answer(null);
+  const forgotten = await refuseForgotten(reader, keyed);
+  if (forgotten !== null) return forgotten;
+  const { maxPending } = settings();
+  const asked = { ...command, isReachable: fetcher.isReachable(), maxPending, below: keyed };
+  const queued = await writer.write('queueRedemption', asked, caller);
   if (!queued.ok) return queued;
   const { operationId } = queued.value;
-  if (operationId !== null) {
+  if (operationId === null) {
     deliveries.wake();
-    await deliveries.waitFor(operationId, { waitMs: timeoutMs, untilFailure: true }, signal);
-    const operation = reader.operations.get(operationId);
-    if (operation !== null && isUndecided(operation)) return await refuseUsedUp(parts, command, caller);
+    return await answer(queued.value);
   }
-  return await answer(parts, queued.value, { idempotency, ...caller });
-}
-
-/** `queued`: null: the stored response is repeated. */
-async function answer(
-  { writer }: AgentCheckoutParts,
-  queued: QueuedRedemption | null,
-  writeOptions: WriteOptions,
-): Promise<Result<AnsweredRedemption>> {
-  return await writer.write('answerRedemption', { queued }, writeOptions);
-}
-
-/** The mirror shows that the coupon is used up, and the upstream has not said otherwise. */
-async function refuseUsedUp(
-  { writer, deliveries }: AgentCheckoutParts,
-  { accountId, order }: RedeemCoupon,
-  caller: Omit<WriteOptions, 'idempotency'>,
-): Promise<Result<never>> {
+  const operation = await awaitWord(parts, operationId, keyed, signal);
+  if (operation === null || !isUndecided(operation)) return await answer(queued.value);
+  // The mirror shows that the coupon is used up, and the upstream has not said otherwise.
   await writer.write('queueVoid', { accountId, order, maxPending: Infinity }, caller);
   deliveries.wake();
   const reasons = ['usage_limit_reached'] as const;
@@ -125,18 +132,31 @@ async function refuseUsedUp(
   });
 }
 
-async function voidByPush(
-  { writer, deliveries, settings }: AgentCheckoutParts,
+/** Waits until the upstream has answered, or cannot. An agent below waits for this agent in its turn. */
+async function awaitWord(
+  { reader, deliveries, settings }: AgentCheckoutParts,
+  operationId: string,
+  keyed: Keyed | null,
+  signal: AbortSignal,
+): Promise<Operation | null> {
+  deliveries.wake();
+  const waitMs = wordWaitMs(settings(), keyed);
+  await deliveries.waitFor(operationId, { waitMs, untilFailure: true }, signal);
+  return reader.operations.get(operationId);
+}
+
+async function voidOrder(
+  parts: AgentCheckoutParts,
   command: { accountId: string; order: string },
   writeOptions: WriteOptions,
   signal: AbortSignal,
 ): Promise<Result<unknown>> {
-  const { maxPending, timeoutMs } = settings();
-  const voided = await writer.write('queueVoid', { ...command, maxPending }, writeOptions);
+  const keyed = writeOptions.idempotency?.keyed ?? null;
+  const { maxPending } = parts.settings();
+  const asked = { ...command, maxPending, below: keyed };
+  const voided = await parts.writer.write('queueVoid', asked, writeOptions);
   if (!voided.ok || voided.value.operationId === null) return voided;
-  deliveries.wake();
-  const wait = { waitMs: timeoutMs, untilFailure: true };
-  await deliveries.waitFor(voided.value.operationId, wait, signal);
+  await awaitWord(parts, voided.value.operationId, keyed, signal);
   return voided;
 }
 

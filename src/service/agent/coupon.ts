@@ -10,19 +10,20 @@ import { notFound, done, failWith, type Result } from '../../domain/problem/prob
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
 import { type CouponResponse, type CouponService, type CouponList, provenanceNow } from '../services.ts';
 import { withStoredCouponCode } from '../checkout.ts';
-import { hasStoredResponse } from '../access/records.ts';
+import { hasStoredResponse, refuseIfForgotten } from '../access/records.ts';
 import { afterCommit, type Writer } from '../writer.ts';
-import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon-creation.ts';
+import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon/creation.ts';
 import { mirroredSince } from './mirror.ts';
 import type { LocalLists, Reader } from '../tables.ts';
 import type { MirroredCoupon } from './tables.ts';
-import { protocolOf } from '../outbox/protocol.ts';
+import { isLatchkey, isUpstreamKnown } from '../outbox/upstream-epoch.ts';
 import type {
   Clock,
   CouponFetch,
   CouponLookup,
   Deliveries,
   Idempotency,
+  Keyed,
   Log,
   WriteOptions,
 } from '../ports.ts';
@@ -40,7 +41,7 @@ export type AgentCouponParts = {
   deliveries: Deliveries;
   /** Whether the upstream's API key is configured. */
   isConfigured: () => boolean;
-  /** `timeoutMs`: `upstream.timeout`, how long a creation waits for the answer to its push. */
+  /** `timeoutMs`: `upstream.timeout`, how long a creation waits for the word of a Latchkey. */
   settings: () => { freshness: FreshnessPolicy; maxPending: number; timeoutMs: number };
 };
 
@@ -61,11 +62,14 @@ async function create(
 ): Promise<Result<CouponResponse>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, writer, fetcher, settings } = parts;
-  if (protocolOf(reader) === 'latchkey') return await createByPush(parts, terms, writeOptions, signal);
+  // The list shows whether the upstream carries a change out once.
+  if (!isUpstreamKnown(reader) && fetcher.isReachable()) await fetcher.list(signal);
+  if (isLatchkey(reader)) return await createAbove(parts, terms, writeOptions, signal);
   const { idempotency } = writeOptions;
   const isReplay = hasStoredResponse(reader, idempotency);
   // A repeated request gets its stored response and must not be sent again.
-  const admission = isReplay ? 'away' : await fetcher.admit(signal);
+  const isSendable = !isReplay && isUpstreamKnown(reader);
+  const admission = isSendable ? await fetcher.admit(signal) : 'away';
   if (admission === 'unauthorized') return keyNotAccepted('it was rejected before');
   const isAdmitted = admission === 'admitted';
   const { maxPending } = settings();
@@ -81,28 +85,43 @@ async function create(
   return response ?? done(respond(parts, queued.value, 'miss'));
 }
 
-/** Queues the coupon and waits for the answer to its push. */
-async function createByPush(
+/** Queues the coupon and waits for the word of the upstream. */
+async function createAbove(
   parts: AgentCouponParts,
   terms: CouponTerms,
   { idempotency, ...caller }: WriteOptions,
   signal: AbortSignal,
 ): Promise<Result<CouponResponse>> {
+  const keyed = idempotency?.keyed ?? null;
   const { reader, writer, fetcher, deliveries, settings } = parts;
-  const { maxPending, timeoutMs } = settings();
+  const { maxPending } = settings();
   const isReplay = hasStoredResponse(reader, idempotency);
   if (!isReplay && fetcher.isRefused()) return keyNotAccepted('it was rejected before');
+  const forgotten = isReplay ? null : await refuseForgotten(reader, keyed);
+  if (forgotten !== null) return forgotten;
   const isAwaited = !isReplay && fetcher.isReachable();
-  const command = { terms, isSentNow: false, isAwaited, maxPending };
+  const command = { terms, isSentNow: false, isAwaited, maxPending, below: keyed };
   const queued = await writer.write('queueCoupon', command, isAwaited ? caller : { ...caller, idempotency });
   if (!queued.ok) return queued;
   const { operationId, isSent: _, ...coupon } = queued.value;
   if (!isReplay) deliveries.wake();
   if (!isAwaited) return done(respond(parts, coupon, 'miss'));
-  await deliveries.waitFor(operationId, { waitMs: timeoutMs, untilFailure: true }, signal);
-  const answer = { operationId, queued: coupon };
+  const waitMs = wordWaitMs(settings(), keyed);
+  await deliveries.waitFor(operationId, { waitMs, untilFailure: true }, signal);
+  const answer = { operationId, queued: coupon, isAgent: keyed !== null };
   const answered = await writer.write('answerCoupon', answer, { ...caller, idempotency });
   return answered.ok ? done(respond(parts, answered.value, 'miss')) : answered;
+}
+
+/** Refuses a repetition of an agent below if nothing shows any more whether the change was carried out. */
+export async function refuseForgotten(reader: Reader, keyed: Keyed | null): Promise<Result<never> | null> {
+  if (keyed === null || reader.operations.get(keyed.id) !== null) return null;
+  return await refuseIfForgotten(reader, keyed);
+}
+
+/** How long to wait for the word of the upstream, in ms. An agent below waits for this agent in its turn. */
+export function wordWaitMs({ timeoutMs }: { timeoutMs: number }, keyed: Keyed | null): number {
+  return keyed === null ? timeoutMs : timeoutMs / 2;
 }
 
 async function send(

@@ -240,16 +240,21 @@ async function change(
     queued = await queue(parts, request);
   }
   if (!queued.ok) return queued;
-  const { operationId, snapshot } = queued.value;
+  const { operationId, snapshot, appliedRevision } = queued.value;
   // A repeated request gets its first response, whatever `waitMs` it has.
-  if (operationId === null || isReplay) return done(responseOf(parts, snapshot, cache));
+  if (operationId === null || isReplay) {
+    const applied = appliedRevision === undefined ? {} : { appliedRevision };
+    return done({ ...responseOf(parts, snapshot, cache), ...applied });
+  }
   const deliver = (): Awaitable<LicenseSnapshot> => {
     parts.deliveries.wake({ subject: snapshot.license.licenseKey, queue: queueOf[trigger] });
     if (trigger !== 'enable' && waitMs === 0) return snapshot;
-    return waitForUpstream(parts, request, { snapshot, operationId }, signal);
+    return waitForUpstream(parts, request, { ...queued.value, operationId }, signal);
   };
   // If waiting fails, the caller gets the response of the commit, which is stored under the idempotency key.
-  return done(responseOf(parts, await afterCommit(parts.log, deliver, snapshot), cache));
+  const latest = await afterCommit(parts.log, deliver, snapshot);
+  const applied = appliedRevision === undefined ? {} : { appliedRevision };
+  return done({ ...responseOf(parts, latest, cache), ...applied });
 }
 
 function cacheOf({ provenance }: LicenseResponse): 'hit' | 'miss' {
@@ -282,11 +287,11 @@ function upstreamMayKnow(
 
 async function queue(parts: LicenseParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
-  const { tenant, licenseKey, trigger, actor, requestId = null, idempotency } = request;
+  const { tenant, licenseKey, trigger, actor, requestId = null, idempotency, keyed = null } = request;
   const productIds = visibleProducts(parts, tenant);
   return parts.writer.write(
     'queueChange',
-    { productIds, licenseKey, trigger, freshness, maxPending },
+    { productIds, licenseKey, trigger, freshness, maxPending, below: keyed },
     { actor, requestId, idempotency },
   );
 }
@@ -304,8 +309,9 @@ async function waitForUpstream(
       : { waitMs, untilFailure: false };
   await parts.deliveries.waitFor(queued.operationId, wait, signal);
   const snapshot = parts.reader.snapshots.get(licenseKey) ?? queued.snapshot;
-  if (idempotency !== null) {
-    const value: QueuedChange = { snapshot, operationId: null };
+  // An agent below gets the license as it is when it asks.
+  if (idempotency !== null && idempotency.keyed === undefined) {
+    const value: QueuedChange = { ...queued, snapshot, operationId: null };
     await parts.writer.write('storeFinalResponse', { idempotency, value });
   }
   return snapshot;

@@ -9,7 +9,7 @@ import {
   forgetUnlisted,
   provisionalIdToAdopt,
   separateCoupon,
-} from '../outbox/provisional-coupon.ts';
+} from '../outbox/coupon/provisional.ts';
 
 const mirroredAt = 'coupons_mirrored_at';
 
@@ -27,7 +27,7 @@ export type MirrorCoupons = {
 };
 
 /** Stores coupons that the upstream sent. */
-export function mirrorCoupons(
+export function storeCoupons(
   transaction: Transaction,
   { coupons, confirmedAt, extent }: MirrorCoupons,
 ): Result<null> {

@@ -84,6 +84,8 @@ export interface SnapshotTable extends SnapshotReads {
   setFollowed(licenseKey: string, isFollowed: boolean): void;
   /** Without `productId`: the keys of all products. */
   unfollowAll(productId?: string): void;
+  /** The store was restored: for the agents below, no license was disabled in its new history yet. */
+  clearDisabledRevisions(): void;
   /** Stores the state that callers see. */
   setLocal(licenseKey: string, local: LocalState): void;
   /** Notes that a key was requested. A key that is no longer refreshed is due at `refreshAt`. */

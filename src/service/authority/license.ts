@@ -1,6 +1,6 @@
 import {
   isSameState,
-  type License,
+  type ChangedLicense,
   issuedKeyFault,
   licenseKeyBytes,
   licenseKeyFrom,
@@ -21,18 +21,36 @@ import type { AuthorityTransaction, LicenseChange } from '../tables.ts';
 import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
 import { recordChange } from '../access/records.ts';
 
+type ChangeLicense = Omit<LicenseChange, 'historyEntry'> & {
+  /** For an enable of an agent: the revision at which its caller saw the license. */
+  seenRevision?: number | null;
+};
+
 /** Counts or undoes a use, enables or disables a license (specification 4.4). */
 export async function changeLicense(
   { licenses, events }: AuthorityTransaction,
-  change: Omit<LicenseChange, 'historyEntry'>,
+  { seenRevision = null, ...change }: ChangeLicense,
   { now, actor, recordsHistory }: Context,
-): Promise<Result<License>> {
+): Promise<Result<ChangedLicense>> {
+  const { licenseKey, trigger } = change;
+  // The reach of the credential is checked by the change. A license out of reach is not told from a missing one.
+  const isRevoked =
+    trigger === 'enable' &&
+    seenRevision !== null &&
+    (await licenses.isRevokedSince(licenseKey, seenRevision));
   const historyEntry = recordsHistory ? { at: now, credential: actor } : null;
-  const changed = await licenses.change({ ...change, historyEntry });
+  const changed = await licenses.change({
+    ...change,
+    trigger: isRevoked ? 'disable' : trigger,
+    historyEntry,
+  });
   if (changed === null) return notFound('license');
+  if (isRevoked)
+    return failWith('license_revoked', 'The license was disabled after the caller of this enable saw it.');
   const { before, after } = changed;
   note({ events }, enabledEvent(after.licenseKey, before.enabled, after.enabled));
-  return isSameState(before, after) ? { ...done(after), unchanged: true } : done(after);
+  if (isSameState(before, after)) return { ...done(after), unchanged: true };
+  return done({ ...after, ...(after.revision !== undefined && { appliedRevision: after.revision }) });
 }
 
 type NewPurchase = {
@@ -86,10 +104,10 @@ export async function refundPurchase(
   if (purchase.refundedAt !== null) return { ...done({ purchase, license }), unchanged: true };
   const refunded = {
     purchase: { ...purchase, refundedAt: context.now },
-    license: licenseAfter(license, 'refund'),
+    license: { ...licenseAfter(license, 'refund'), revision: (license.revision ?? 0) + 1 },
   };
   await transaction.purchases.setRefunded(refunded.purchase);
-  await transaction.licenses.setState(refunded.license);
+  await transaction.licenses.setState(refunded.license, true);
   const change = { change: 'refund', before: license, after: refunded.license } as const;
   await recordChange(transaction.history, change, context);
   transaction.events.add({ type: 'purchase.refunded', subject: license.licenseKey });

@@ -37,13 +37,22 @@ export function authorityLicenseService(reader: AuthorityReader, writer: Writer)
         return null;
       return { ...answer(license), cacheable: untilChanged };
     },
-    async change({ tenant, licenseKey, trigger, actor, idempotency }): Promise<Result<LicenseResponse>> {
+    async change({
+      tenant,
+      licenseKey,
+      trigger,
+      actor,
+      idempotency,
+      keyed = null,
+    }): Promise<Result<LicenseResponse>> {
       const changed = await writer.write(
         'changeLicense',
-        { tenant, licenseKey, trigger },
+        { tenant, licenseKey, trigger, seenRevision: keyed?.seenRevision ?? null },
         { actor, idempotency },
       );
-      return changed.ok ? done(answer(changed.value)) : changed;
+      if (!changed.ok) return changed;
+      const { appliedRevision, ...license } = changed.value;
+      return done({ ...answer(license), ...(appliedRevision !== undefined && { appliedRevision }) });
     },
     async history(tenant, licenseKey, page): Promise<Result<LicenseHistory>> {
       const license =
@@ -107,7 +116,10 @@ export function authorityCheckoutService(
       const redeemed = await writer.write('redeemCoupon', { ...command, cart }, writeOptions);
       return redeemed.ok ? done({ ...redeemed.value, provenance }) : redeemed;
     },
-    void: async (command, writeOptions) => await writer.write('voidRedemption', command, writeOptions),
+    async void(command, writeOptions): Promise<Result<unknown>> {
+      const isDelivered = writeOptions.idempotency?.keyed !== undefined;
+      return await writer.write('voidRedemption', { ...command, isDelivered }, writeOptions);
+    },
   };
 }
 

@@ -292,7 +292,7 @@ function leaseOf(
   const refusal = refuseDates({ ...command, knownUntil }, now);
   if (refusal !== null) return refusal;
   if (dates === null) return failWith('verdict_expired', 'A lease would expire within this second.');
-  const { extra: _, ...members } = license;
+  const { extra: _, revision: __, ...members } = license;
   return done({
     ...dates,
     activationId: before.activationId,

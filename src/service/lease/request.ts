@@ -52,6 +52,6 @@ async function storeUses(
   };
   await count('usage', { recorded, returned: 0 });
   await count('decrease', { recorded: 0, returned });
-  if (!isSameState(license, counted)) await licenses.setState(counted);
+  if (!isSameState(license, counted)) await licenses.setState(counted, false);
   return counted;
 }

@@ -3,14 +3,12 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
 import {
-  makeAllUncertain,
   makeInFlightUncertain,
+  questionUnfinished,
   renewReconcileDelays,
   resumeWaits,
 } from '../outbox/reconcile.ts';
-import { beginUnknownHistory } from '../outbox/queue.ts';
-import { beginIdentity } from '../outbox/identity.ts';
-import { protocolOf } from '../outbox/protocol.ts';
+import { forgetFollower } from '../outbox/follower-id.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
 import { beginEpoch } from '../sync/epoch.ts';
@@ -56,7 +54,10 @@ export async function startAuthority(
 ): Promise<Result<StartedStore>> {
   const { instance, isCopy } = await startStore(transaction, 'authority', command, context);
   await beginEpoch(transaction, context.random, { isNew: isCopy });
-  if (isCopy) await noteLostHistory(transaction, { run: 0, at: context.now });
+  if (isCopy) {
+    await transaction.licenses.clearDisabledRevisions();
+    await noteLostHistory(transaction, { run: 0, at: context.now });
+  }
   const { accounts } = transaction;
   if (command.apiKeyDigest !== null && (await accounts.get(defaultAccountId)) === null) {
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
@@ -68,10 +69,11 @@ export async function startAuthority(
   return done({ instance });
 }
 
-function questionChanges(transaction: Transaction): void {
-  if (protocolOf(transaction) === 'plain') return makeAllUncertain(transaction);
-  beginUnknownHistory(transaction);
-  beginIdentity(transaction);
+/** The original of a copied or restored store may have sent what is unfinished here, and follows license keys. */
+function beginCopy(transaction: Transaction, context: Context): void {
+  forgetFollower(transaction);
+  transaction.snapshots.clearDisabledRevisions();
+  questionUnfinished(transaction, context);
 }
 
 export async function startAgent(
@@ -83,7 +85,7 @@ export async function startAgent(
   countStart(transaction);
   await beginEpoch(transaction, context.random, { isNew: isCopy });
   if (isCopy) {
-    questionChanges(transaction);
+    beginCopy(transaction, context);
     transaction.activations.forgetRequests();
     await noteLostConfirmations(transaction, { run: currentRun(transaction), at: context.now });
   }
@@ -151,12 +153,14 @@ export type RestoredStore = { instance: string; unfinished: number };
 export async function restore(
   transaction: Transaction,
   _: Record<string, never>,
-  { now, random }: Context,
+  context: Context,
 ): Promise<Result<RestoredStore>> {
+  const { now, random } = context;
   const instance = random.uuid(now);
   transaction.settings.set('instance', instance);
   await beginEpoch(transaction, random, { isNew: true });
-  questionChanges(transaction);
+  transaction.licenses.clearDisabledRevisions();
+  beginCopy(transaction, context);
   if (roleOf(transaction) === 'agent') transaction.activations.forgetRequests();
   await noteLostConfirmations(transaction, { run: currentRun(transaction) + 1, at: now });
   return done({ instance, unfinished: transaction.operations.unfinished() });

@@ -10,6 +10,7 @@ import {
 import {
   mayHaveBeenApplied,
   isHeld,
+  isUnanswered,
   isLicenseKind,
   queueOf,
   type Operation,
@@ -20,10 +21,10 @@ import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { endWait, move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
-import { isPlainChosen, protocolOf } from './protocol.ts';
-import { dropRedemption } from './redemption.ts';
+import { isLatchkey, isUpstreamKnown } from './upstream-epoch.ts';
+import { dropRedemption } from './coupon/redemption.ts';
 import { provisionalCoupon } from '../../domain/outbox/coupon-payload.ts';
-import { adoptOnceListed } from './provisional-coupon.ts';
+import { adoptOnceListed } from './coupon/provisional.ts';
 
 type DecideOperation = { operationId: string; decision: Decision };
 
@@ -52,13 +53,12 @@ export function decideOperation(
     );
   }
   const queue = queueOf[operation.kind];
-  if (queue === 'order' && decision === 'retry' && isPlainChosen(transaction)) {
-    const detail =
-      'The plain protocol sends no redemptions: drop or confirm it, or choose the protocol again.';
+  if (queue === 'order' && decision === 'retry' && isUpstreamKnown(transaction) && !isLatchkey(transaction)) {
+    const detail = 'The upstream counts no redemptions: drop or confirm it.';
     return failWith('operation_not_open', detail);
   }
   const head = endWait(transaction, operation.subject, queue);
-  const decided = move(transaction, decision === 'retry' ? asRetried(operation) : operation, event);
+  const decided = move(transaction, asDecided(operation, decision), event);
   if (head?.progress.state !== 'in_flight') {
     scheduleHead(transaction, operation.subject, queue, { at: context.monotonic });
   }
@@ -68,12 +68,19 @@ export function decideOperation(
   return done({ operation: after, was: operation.progress.state });
 }
 
+function asDecided(operation: Operation, decision: Decision): Operation {
+  if (decision === 'retry') return asRetried(operation);
+  // A restored upstream does not get it again: it never said that it has carried it out.
+  return decision === 'confirm' ? { ...operation, upstream: null } : operation;
+}
+
 /** The person has seen the current state of the key, and accepts that the operation may be applied twice. */
 function asRetried(operation: Operation): Operation {
   return {
     ...operation,
     failures: 0,
     seenEnabled: null,
+    seenRevision: null,
     lastError: mayHaveBeenApplied(operation) ? riskOf(operation) : operation.lastError,
   };
 }
@@ -110,6 +117,8 @@ function followUp(transaction: Transaction, operation: Operation, decision: Deci
   if (snapshot !== null) {
     const isQuestioned = questionsCount(operation, decision);
     putSnapshot(transaction, isQuestioned ? { ...snapshot, run: noRun } : snapshot);
+    // What the upstream last said may or may not contain the operation.
+    if (isUnanswered(operation)) transaction.snapshots.setFollowed(operation.subject, false);
   }
   if (operation.kind === 'redeem' && decision === 'drop') dropRedemption(transaction, operation);
   if (operation.kind !== 'create_coupon') return;
@@ -138,7 +147,7 @@ export function explainOperation(
   const queue = queueOf[kind];
   const seen = isLicenseKind(kind) ? reader.snapshots.get(subject) : null;
   return explain(operation, {
-    isPushing: protocolOf(reader) === 'latchkey',
+    isLatchkey: isLatchkey(reader),
     now: monotonic,
     reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, monotonic),
     isHead: reader.operations.head(subject, queue)?.id === operation.id,

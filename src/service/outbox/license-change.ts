@@ -7,15 +7,15 @@ import {
   type FreshnessPolicy,
   verdict,
 } from '../../domain/agent/license-snapshot.ts';
-import { isHeld, queueOf, type Operation } from '../../domain/outbox/operation.ts';
+import { isHeld, mayHaveBeenApplied, queueOf, type Operation } from '../../domain/outbox/operation.ts';
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { protocolOf } from './protocol.ts';
+import { isLatchkey, knownRevision } from './upstream-epoch.ts';
 import type { ReportingDevice } from '../lease/answer.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
 import { recordChange } from '../access/records.ts';
 import { enabledEvent } from '../../domain/webhook.ts';
 import { note } from '../webhook/events.ts';
-import type { Context } from '../ports.ts';
+import type { Context, Keyed } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { enqueue, refuseWhenFull, move, putSnapshot } from './queue.ts';
 
@@ -27,12 +27,17 @@ type QueueChange = {
   freshness: FreshnessPolicy;
   /** `sync.max_pending`. */
   maxPending: number;
-  /** The change was made at an agent below, which has answered its caller. */
-  pushed?: { id: string; seenEnabled: boolean };
+  /** The change was made at an agent below, which has perhaps answered its caller. */
+  below?: Keyed | null;
 };
 
 /** The key as callers see it now, and the operation to wait for, if any. */
-export type QueuedChange = { snapshot: LicenseSnapshot; operationId: string | null };
+export type QueuedChange = {
+  snapshot: LicenseSnapshot;
+  operationId: string | null;
+  /** For an agent below: the revision that the change has made here; absent: none. */
+  appliedRevision?: number;
+};
 
 /**
  * Records a change of a license on an agent, and the operation that will deliver it, in one transaction. Refuses a key
@@ -43,22 +48,30 @@ export function queueChange(
   command: QueueChange,
   context: Context,
 ): Result<QueuedChange> {
-  const { trigger, pushed = null } = command;
+  const { trigger, below = null } = command;
   const snapshot = transaction.snapshots.get(command.licenseKey);
   if (snapshot === null) return failWith('upstream_unreachable', 'Nothing is known of this key yet.');
   if (!command.productIds.includes(snapshot.productId)) return notFound('license');
   const judged = verdict(snapshot, command.freshness, context.now);
   if (judged.verdict === 'gone') return notFound('license');
   const isExpired = judged.verdict === 'answer' && judged.freshness === 'expired';
-  // The caller of a change from below was answered: the upstream decides.
-  if (isExpired && trigger !== 'disable' && pushed === null) {
+  // The caller of a change from below was perhaps answered: the upstream decides.
+  if (isExpired && trigger !== 'disable' && below === null) {
     return failWith('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
   }
   const isFresh =
     judged.verdict === 'answer' &&
     judged.freshness === 'fresh' &&
     !isOfFormerAddress(upstreamAddressSince(transaction), snapshot);
-  const needless = findNeedless(transaction, snapshot, { trigger, isFresh });
+  const known = below === null ? null : transaction.operations.get(below.id);
+  // Its stored answer is gone, and the operation is not.
+  if (known !== null) return { ...done({ snapshot, operationId: null }), unchanged: true };
+  const seenBelow = below?.seenRevision ?? null;
+  if (trigger === 'enable' && seenBelow !== null && isRevokedSince(snapshot, seenBelow)) {
+    return failWith('license_revoked', 'The license was disabled after the caller of this enable saw it.');
+  }
+  // A change from below goes up under its id, so that the upstream knows it if it is repeated.
+  const needless = below === null ? findNeedless(transaction, snapshot, { trigger, isFresh }) : null;
   if (needless !== null) return { ...done(needless), unchanged: true };
   const room = refuseWhenFull(transaction, command.maxPending);
   if (!room.ok) return room;
@@ -69,21 +82,40 @@ export function queueChange(
       kind: trigger,
       subject: before.licenseKey,
       productId: snapshot.productId,
-      seenEnabled: trigger === 'enable' ? (pushed?.seenEnabled ?? snapshot.local.enabled) : null,
-      ...(pushed !== null && { id: pushed.id }),
+      seenEnabled: trigger === 'enable' ? snapshot.local.enabled : null,
+      seenRevision: trigger === 'enable' ? knownRevision(transaction, snapshot) : null,
+      below,
     },
     context,
   );
   if (trigger === 'enable' && undoDisable(transaction, snapshot, operation, context)) {
     const undone = putSnapshot(transaction, snapshot);
     recordChange(transaction.history, { change: trigger, before, after: undone.local }, context);
-    return done({ snapshot: undone, operationId: null });
+    return done(shownChange(transaction, { snapshot: undone, operationId: null }, snapshot));
   }
   const changed = { ...snapshot, local: addLocalChange(snapshot.local, operation) };
   transaction.snapshots.setLocal(before.licenseKey, changed.local);
   recordChange(transaction.history, { change: trigger, before, after: changed.local }, context);
   note(transaction, enabledEvent(before.licenseKey, before.enabled, changed.local.enabled));
-  return done({ snapshot: changed, operationId: operation.id });
+  return done(shownChange(transaction, { snapshot: changed, operationId: operation.id }, snapshot));
+}
+
+/** The table counts what callers are shown. */
+function shownChange(
+  { snapshots }: Transaction,
+  { snapshot, operationId }: QueuedChange,
+  { shown: before }: LicenseSnapshot,
+): QueuedChange {
+  const { shown } = snapshots.get(snapshot.license.licenseKey) ?? {};
+  if (shown === undefined) return { snapshot, operationId };
+  const isChanged = shown.revision !== before?.revision;
+  const applied = isChanged ? { appliedRevision: shown.revision } : {};
+  return { snapshot: { ...snapshot, shown }, operationId, ...applied };
+}
+
+/** Whether callers of this agent were shown the license as disabled after a revision. */
+function isRevokedSince({ local, shown }: LicenseSnapshot, revision: number): boolean {
+  return !local.enabled && shown !== undefined && shown.disabledRevision > revision;
 }
 
 type QueueUses = {
@@ -110,7 +142,7 @@ export function queueUses(
   const { productId } = snapshot;
   const { licenseKey } = snapshot.license;
   let { local } = snapshot;
-  const maybeApplied = from.isContinued && protocolOf(transaction) === 'plain';
+  const maybeApplied = from.isContinued && !isLatchkey(transaction);
   for (const [kind, count, last] of [
     ['usage', recorded, from.uses.recorded],
     ['decrease', returned, from.uses.returned],
@@ -167,7 +199,7 @@ function undoDisable(
     disable?.kind === 'disable' &&
     disable.attempts === 0 &&
     disable.progress.state === 'pending' &&
-    !disable.progress.maybeApplied &&
+    !mayHaveBeenApplied(disable) &&
     behind.length === 1;
   if (!undone) return false;
   move(transaction, disable, { type: 'cancel', at: now });

@@ -19,10 +19,11 @@ import {
 import { traced, tracePointOf } from '../../domain/outbox/trace.ts';
 import { enabledEvent } from '../../domain/webhook.ts';
 import { note } from '../webhook/events.ts';
-import type { Context } from '../ports.ts';
+import type { Context, Keyed } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { currentRun } from '../lifecycle/current-run.ts';
+import { boundUpstream, isLatchkey, isResuming, keyedAs, knownRevision } from './upstream-epoch.ts';
 
 /** How operations are delivered (settings `sync` and `freshness`). Times are ms. */
 export type SyncPolicy = {
@@ -80,8 +81,7 @@ export function scheduleHead(
 ): Operation | null {
   const { operations } = transaction;
   const head = operations.head(subject, queue);
-  // A push takes all redemptions that wait: none has a time of its own.
-  if (head === null || queue === 'order') return head;
+  if (head === null) return null;
   const delayed = nextReconcileAt(transaction, { subject, queue, asDisable: head.kind === 'disable' }, at);
   operations.schedule({
     ...head,
@@ -160,9 +160,13 @@ export function licenseKeysOf(operations: readonly Operation[]): Iterable<string
   return new Set(operations.filter(({ kind }) => isLicenseKind(kind)).map(({ subject }) => subject));
 }
 
-/** A change to deliver. `id`: the id that an agent below or a device has given it. `maybeApplied`: it may have been sent before. */
+/**
+ * A change to deliver. `id`: a device has given it. `below`: the request of an agent below, whose id it gets. `maybeApplied`,
+ * `unanswered`: it may have been sent before.
+ */
 type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productId'> &
-  Partial<Pick<Operation, 'id' | 'seenEnabled' | 'payload'> & { maybeApplied: boolean }>;
+  Partial<Pick<Operation, 'id' | 'seenEnabled' | 'seenRevision' | 'payload'>> &
+  Partial<{ maybeApplied: boolean; unanswered: boolean; below: Keyed | null }>;
 
 /** Refuses changes above `sync.max_pending` waiting operations: an accepted operation is never dropped for space. */
 export function refuseWhenFull(transaction: Transaction, maxPending: number, changes = 1): Result<null> {
@@ -173,19 +177,35 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number, cha
   );
 }
 
-/** Adds an operation at the end of its queue. If it is alone there, it is due at once. */
+/**
+ * Adds an operation at the end of its queue. If it is alone there, it is due at once. What an agent below repeats, this agent
+ * may have sent before it lost its store: it is in doubt since its caller asked.
+ */
 export function enqueue(
-  { operations, trace }: Transaction,
-  { id, kind, subject, productId, seenEnabled = null, payload = null, maybeApplied = false }: NewOperation,
-  { now, monotonic, random, actor, requestId }: Context,
-): Operation {
-  const isHead = queueOf[kind] !== 'order' && operations.isIdle(subject, queueOf[kind]);
-  const operation = operations.add({
-    id: id ?? random.uuid(now),
+  transaction: Transaction,
+  {
+    id,
     kind,
     subject,
     productId,
-    createdAt: now,
+    seenEnabled = null,
+    seenRevision = null,
+    payload = null,
+    maybeApplied = false,
+    below = null,
+    unanswered = false,
+  }: NewOperation,
+  { now, monotonic, random, actor, requestId }: Context,
+): Operation {
+  const { operations, trace } = transaction;
+  const isRepeat = below?.isRepeat === true && isLatchkey(transaction);
+  const isHead = operations.isIdle(subject, queueOf[kind]);
+  const operation = operations.add({
+    id: below?.id ?? id ?? random.uuid(now),
+    kind,
+    subject,
+    productId,
+    createdAt: isRepeat ? Math.min(below.createdAt, now) : now,
     credential: actor,
     requestId,
     attempts: 0,
@@ -196,12 +216,17 @@ export function enqueue(
     upstream: null,
     lastError: null,
     seenEnabled,
+    seenRevision,
     payload,
-    progress: { state: 'pending', maybeApplied },
+    progress: { state: 'pending', maybeApplied, unanswered: unanswered || isRepeat },
   });
   trace.add(traced('queued', operation));
   return operation;
 }
+
+/** `keyed`: of a change to a Latchkey. */
+export type SendStep = { step: 'send'; operation: Operation; keyed?: Keyed };
+export type PlannedStep = Exclude<Step, { step: 'send' }> | SendStep;
 
 type PlanStep = {
   subject: string;
@@ -218,10 +243,12 @@ export function planStep(
   transaction: Transaction,
   { subject, queue, justRead }: PlanStep,
   { monotonic }: Context,
-): Result<Step> {
+): Result<PlannedStep> {
   const { operations, snapshots } = transaction;
   const head = operations.head(subject, queue);
   if (head === null || head.nextAt === null || head.nextAt > monotonic) return done({ step: 'none' });
+  // Another response may have begun the return of what a restored upstream has lost.
+  if (isResuming(transaction)) return done({ step: 'none' });
   const step = nextStep({
     head,
     snapshot: snapshots.get(subject),
@@ -235,6 +262,7 @@ export function planStep(
     // One read reconciles all uncertain counts; a change of state is reconciled when it is the head.
     hasUncertain: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
     justRead,
+    isLatchkey: isLatchkey(transaction),
   });
   if (step.step === 'wait') {
     scheduleHead(transaction, subject, queue, { ...head, at: step.until });
@@ -242,8 +270,16 @@ export function planStep(
   }
   if (step.step !== 'send') return done(step);
   const { baseUses } = step;
-  const operation = send(transaction, head, { baseUses, at: monotonic });
-  return done({ step: 'send', operation, baseUses });
+  const operation = send(transaction, withSeen(transaction, head), { baseUses, at: monotonic });
+  // A request that leaves later must not name another history of the upstream.
+  return done({ step: 'send', operation, ...keyedAs(transaction, operation) });
+}
+
+/** An enable that was recorded before the upstream had named a revision says that of the read before it is sent. */
+function withSeen(transaction: Transaction, operation: Operation): Operation {
+  const { kind, subject, seenEnabled, seenRevision } = operation;
+  if (kind !== 'enable' || seenRevision !== null || seenEnabled === null) return operation;
+  return { ...operation, seenRevision: knownRevision(transaction, transaction.snapshots.get(subject)) };
 }
 
 /** Marks an operation as in flight to the current upstream. Its request may leave after the commit. */
@@ -352,15 +388,4 @@ export function shiftStoredWaits({ settings }: Transaction, byMs: number): void 
 export function forgetUpstream({ settings }: Transaction): void {
   settings.set(lastSuccess, '0');
   settings.set(retryAfter, '0');
-}
-
-/** The settings with the base URL of the upstream, and with its instance. */
-export const boundTo = 'upstream';
-export const boundInstance = 'upstream_instance';
-
-/** The upstream that operations are sent to: its base URL, and its instance if it names one. */
-export function boundUpstream({ settings }: Reader): string {
-  const instance = settings.get(boundInstance) ?? '';
-  const baseUrl = settings.get(boundTo) ?? '';
-  return instance === '' ? baseUrl : `${baseUrl} ${instance}`;
 }

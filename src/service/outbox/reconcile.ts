@@ -1,23 +1,31 @@
 import { countApplied, type CounterKind } from '../../domain/outbox/delivery.ts';
 import type { License } from '../../domain/license.ts';
 import { isCountUncertain, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
-import { type Operation, isHeld, queueOf, type QueueName, advance } from '../../domain/outbox/operation.ts';
+import {
+  type Operation,
+  type OperationEvent,
+  isHeld,
+  queueOf,
+  type QueueName,
+  advance,
+} from '../../domain/outbox/operation.ts';
 import { elapsedMark, isOfEarlierRun, lastSeqBefore } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import {
+  endWait,
   nextReconcileAt,
   move,
   scheduleHead,
   type SyncPolicy,
   putSnapshot,
-  boundUpstream,
   renewUnknownHistory,
   beginUnknownHistory,
   shiftStoredWaits,
 } from './queue.ts';
-import { type UnexpectedCount, endSuperseded, loseResponse } from './record-response.ts';
-import { protocolOf } from './protocol.ts';
+import { endSuperseded, loseResponse } from './after-response.ts';
+import type { UnexpectedCount } from './record-response.ts';
+import { boundUpstream, isLatchkey } from './upstream-epoch.ts';
 import { isOfOtherUpstream } from './upstream-state.ts';
 
 /** A read of a key, with the snapshot before it. */
@@ -103,7 +111,7 @@ function endNeedlessDecrease(
   const head = transaction.operations.head(snapshot.license.licenseKey, 'counter');
   if (head === null || head.nextAt === null || sentAt < head.nextAt || read.uses > 0) return;
   if (head.kind === 'decrease' && head.progress.state === 'pending') {
-    move(transaction, head, { type: 'needless', at: now });
+    move(transaction, { ...head, upstream: null }, { type: 'needless', at: now });
   }
 }
 
@@ -181,7 +189,7 @@ function reconcilePendingState(
 ): boolean {
   if (head.kind !== 'enable') return false;
   if (isAsWanted) {
-    move(transaction, head, { type: 'needless', at: context.now });
+    move(transaction, { ...head, upstream: null }, { type: 'needless', at: context.now });
     endSuperseded(transaction, head, context);
     return true;
   }
@@ -283,57 +291,60 @@ export function renewReconcileDelays(
   }
 }
 
-/** Operations in flight when the process ended may have been applied. Those of a push are repeated. */
+/** Operations in flight when the process ended may have been applied. */
 export function makeInFlightUncertain(
   transaction: Transaction,
   policy: { reconcileAfterMs: number },
   context: Context,
 ): void {
   const lastError = 'the process ended while this was in flight';
-  const isPushing = protocolOf(transaction) === 'latchkey';
   for (const operation of transaction.operations.withState('in_flight')) {
-    if (isPushing) continue;
     const lost = loseResponse(transaction, { ...operation, lastError }, policy, context);
     scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.monotonic });
   }
 }
 
 /**
- * After a restore or a copy, the original may have delivered what this store still holds. Each unfinished operation is
- * read back against the last snapshot, and ends inferred at best. Requests of the original are waited for.
- * (src/sync/README.md, Start, restore and copy)
+ * After a restore or a copy, the original may have delivered what this store still holds. A Latchkey knows each operation by
+ * its id: all are sent again. At another upstream each unfinished operation is read back against the last snapshot, and ends
+ * inferred at best; requests of the original are waited for. (src/sync/README.md, Start, restore and copy)
  */
-export function makeAllUncertain(transaction: Transaction): void {
-  beginUnknownHistory(transaction);
-  questionAll(transaction, { isKnown: false });
-}
-
-/**
- * Makes every unfinished operation uncertain, and every one that died because its key was missing. `isKnown`: the upstream
- * can say with certainty what became of a change of a license.
- */
-export function questionAll(transaction: Transaction, { isKnown }: { isKnown: boolean }): void {
+export function questionUnfinished(
+  transaction: Transaction,
+  { monotonic }: Pick<Context, 'monotonic'>,
+): void {
+  const isResent = isLatchkey(transaction);
+  if (!isResent) beginUnknownHistory(transaction);
   const { operations, snapshots } = transaction;
   const reopenedSubjects = new Set<string>();
+  const unscheduled: Operation[] = [];
   const lastError = 'this store was restored or copied: it may have been delivered before';
   // The uncertain operations come first: the others become uncertain in this loop.
   for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
     for (const operation of operations.withState(state)) {
-      const baseUses = snapshots.get(operation.subject)?.license.uses ?? null;
-      const lasting = !isKnown || operation.productId === null;
-      const questioned = advance(operation, { type: 'question', baseUses, lasting });
+      const questioned = advance(operation, questionOf(transaction, operation, isResent));
       if (questioned.progress.state === 'dead') continue;
       if (state === 'dead') reopenedSubjects.add(operation.subject);
-      operations.put({
-        ...questioned,
-        nextAt: null,
-        outage: false,
-        lastError: operation.lastError ?? lastError,
-      });
+      const nextAt = questioned.progress.state === 'pending' ? operation.nextAt : null;
+      if (isResent && nextAt === null && state !== 'pending') unscheduled.push(questioned);
+      operations.put({ ...questioned, nextAt, outage: false, lastError: operation.lastError ?? lastError });
     }
   }
   for (const subject of reopenedSubjects) {
     const snapshot = snapshots.get(subject);
     if (snapshot !== null) putSnapshot(transaction, snapshot);
   }
+  for (const { subject, kind } of unscheduled) {
+    endWait(transaction, subject, queueOf[kind]);
+    scheduleHead(transaction, subject, queueOf[kind], { at: monotonic });
+  }
+}
+
+function questionOf(
+  { snapshots }: Transaction,
+  { subject, progress }: Operation,
+  isResent: boolean,
+): OperationEvent {
+  if (isResent && progress.state !== 'uncertain') return { type: 'lose' };
+  return { type: 'question', baseUses: snapshots.get(subject)?.license.uses ?? null, lasting: true };
 }

@@ -6,7 +6,7 @@ import {
   readResultOf,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
-import { mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
+import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
 import { isMissing, isOutage, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun, confirmTime } from '../lifecycle/current-run.ts';
@@ -14,17 +14,18 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import {
   putSnapshot,
-  queueOfOperation,
   scheduleHead,
   waitAfterFailure,
   type Failure,
   type SyncPolicy,
   unknownHistoryUntil,
 } from './queue.ts';
-import { type UnexpectedCount, refuseOperation, reopenOperations } from './record-response.ts';
+import { refuseOperation, reopenOperations } from './after-response.ts';
+import type { UnexpectedCount } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
-import { protocolOf } from './protocol.ts';
-import { isOlderThanKnown, observeInstance } from './upstream-state.ts';
+import { isStale, licenseIn, seenAfter } from './seen-license.ts';
+import { epochNumber, isLatchkey } from './upstream-epoch.ts';
+import { isOlderThanKnown, meetOlderStore, observeEpoch } from './upstream-state.ts';
 
 type RecordRead = {
   licenseKey: string;
@@ -59,7 +60,7 @@ export function recordRead(
     return done({ unexpected: null });
   }
   confirmTime(transaction, outcome.confirmedAt);
-  if (!outcome.isCached) observeInstance(transaction, outcome.instance, context);
+  if (!outcome.isCached) observeEpoch(transaction, outcome, context);
   const read = outcome.value;
   if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
     // This read did not hold the queues of the key: it only shows under which name the key is known.
@@ -71,14 +72,12 @@ export function recordRead(
     return done({ unexpected: null });
   }
   const next = observe(transaction, { ...command, outcome }, before, context);
-  const isPushing = protocolOf(transaction) === 'latchkey';
-  const isOlder = before !== null && isOlderThanKnown(transaction, before, outcome.confirmedAt);
-  if (isOlder && !(isPushing && !before.gone && before.license.enabled === read.enabled)) {
-    recordOlder(transaction, before, { ...command, outcome }, context);
+  if (before !== null && isLatchkey(transaction) && !hasUncertain(transaction, read.licenseKey)) {
+    recordOfLatchkey(transaction, { before, next }, { ...command, outcome }, context);
     return done({ unexpected: null });
   }
-  if (before !== null && isPushing) {
-    recordWhilePushing(transaction, before, isOlder ? { ...next, ...evidenceOf(before) } : next, context);
+  if (before !== null && isOlderThanKnown(transaction, before, outcome.confirmedAt)) {
+    recordOlder(transaction, before, { ...command, outcome }, context);
     return done({ unexpected: null });
   }
   if (before === null) {
@@ -99,60 +98,45 @@ export function recordRead(
   return done({ unexpected: counted.unexpected });
 }
 
-/**
- * Pushes settle every change by themselves, so a read reconciles nothing. If a push of the key is not answered, the read may
- * or may not contain its changes: the snapshot stays. A read of a followed key may be older than what the upstream said
- * about the key since, so a difference decides nothing: the agent follows the key again, and reads the key.
- */
-function recordWhilePushing(
+/** What was sent without an id is in doubt: the count and the state that were read decide. */
+function hasUncertain({ operations }: Transaction, licenseKey: string): boolean {
+  const queues = ['counter', 'state'] as const;
+  return queues.some((queue) => operations.uncertain(licenseKey, queue).length > 0);
+}
+
+/** A Latchkey carries each change out once under its id, so a read decides about none but an enable without a revision. */
+function recordOfLatchkey(
   transaction: Transaction,
-  before: LicenseSnapshot,
-  next: LicenseSnapshot,
-  { now, monotonic }: Pick<Context, 'now' | 'monotonic'>,
+  { before, next }: { before: LicenseSnapshot; next: LicenseSnapshot },
+  { outcome, sentAt, policy }: AnsweredRead,
+  context: Context,
 ): void {
   const { licenseKey } = next.license;
+  const { operations, snapshots } = transaction;
   // It is followed with the credential of the product under which it was found.
-  if (before.productId !== next.productId) transaction.snapshots.setFollowed(licenseKey, false);
-  if (before.gone) reopenOperations(transaction, licenseKey, { monotonic });
-  const heads = (['counter', 'state'] as const).map((queue) =>
-    transaction.operations.head(licenseKey, queue),
-  );
-  const isPushed = transaction.operations
-    .shown(licenseKey)
-    .some(
-      ({ progress }) => progress.state === 'in_flight' || (progress.state === 'uncertain' && !progress.held),
-    );
-  const isInDispute = !isPushed && isFollowedOtherwise(transaction, { before, next, now });
-  if (isInDispute) transaction.snapshots.setFollowed(licenseKey, false);
-  const seen = isPushed || isInDispute ? { ...next, ...evidenceOf(before) } : next;
-  putSnapshot(transaction, isInDispute ? { ...seen, refreshAt: monotonic } : seen);
-  for (const head of heads) {
+  if (before.productId !== next.productId) snapshots.setFollowed(licenseKey, false);
+  if (before.gone) reopenOperations(transaction, licenseKey, context);
+  const said = { license: licenseIn(outcome), confirmedAt: outcome.confirmedAt };
+  if (isStale(transaction, before, said.license)) meetOlderStore(transaction);
+  const seen = seenAfter(transaction, before, said, context);
+  if (seen.readFirst) snapshots.setFollowed(licenseKey, false);
+  else if (needsState(operations.head(licenseKey, 'state')))
+    reconcileState(transaction, { snapshot: before, read: outcome.value, sentAt, policy }, context);
+  putSnapshot(transaction, { ...seen, productId: next.productId, refreshAt: next.refreshAt });
+  if (seen.readFirst) {
+    postponeDueQueues(transaction, licenseKey, { sentAt, policy, failure: older }, context);
+    return;
+  }
+  for (const queue of ['counter', 'state'] as const) {
+    const head = operations.head(licenseKey, queue);
     // The read shows the key, so the changes need not wait any longer.
-    if (head?.progress.state === 'pending' && head.nextAt !== null && head.nextAt > monotonic)
-      scheduleHead(transaction, licenseKey, queueOfOperation(head), { at: monotonic, failures: 0 });
+    if (head?.progress.state === 'pending' && head.nextAt !== null && head.nextAt > context.monotonic)
+      scheduleHead(transaction, licenseKey, queue, { at: context.monotonic, failures: 0 });
   }
 }
 
-/** What a snapshot knows of the upstream, and since when. */
-function evidenceOf({
-  license,
-  confirmedAt,
-  run,
-}: LicenseSnapshot): Pick<LicenseSnapshot, 'license' | 'confirmedAt' | 'run'> {
-  return { license, confirmedAt, run };
-}
-
-/** A read takes less than this, in ms: what the upstream said about followed keys before is older than the read. */
-const longestReadMs = 3_600_000;
-
-function isFollowedOtherwise(
-  { snapshots, follows }: Transaction,
-  { before, next, now }: { before: LicenseSnapshot; next: LicenseSnapshot; now: number },
-): boolean {
-  const { licenseKey, uses, enabled } = next.license;
-  const isSame = before.license.uses === uses && before.license.enabled === enabled;
-  if (isSame || before.gone || !snapshots.isFollowed(licenseKey)) return false;
-  return now - (follows.get(next.productId)?.confirmedAt ?? 0) < longestReadMs;
+function needsState(head: Operation | null): boolean {
+  return head?.kind === 'enable' && head.seenRevision === null && !mayHaveBeenApplied(head);
 }
 
 /** The snapshot that the response makes; `before`: the snapshot so far. */
@@ -162,7 +146,9 @@ function observe(
   before: LicenseSnapshot | null,
   context: Context,
 ): LicenseSnapshot {
-  const { value: license, confirmedAt, isCached } = outcome;
+  const { confirmedAt, isCached } = outcome;
+  const license = licenseIn(outcome);
+  const epoch = isLatchkey(transaction) ? epochNumber(transaction) : 0;
   const askedAt = before?.askedAt ?? context.now;
   const at = { ...context, fraction: context.random.fraction(), readResult: readResultOf(outcome) };
   return {
@@ -177,6 +163,7 @@ function observe(
     readFirst: false,
     askedAt,
     refreshAt: nextRefreshAt({ askedAt }, policy, at),
+    epoch,
   };
 }
 
@@ -205,10 +192,13 @@ function recordCached(
   putSnapshot(transaction, { ...before, ...next, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
-/**
- * An upstream that is an agent was restored, and knows less than this store: its answer changes nothing. Before the key is
- * followed and its changes are pushed, the upstream must know what is known here.
- */
+const older: Failure = {
+  detail: 'the upstream answered with older data than is known here: it was restored',
+  retryAfterMs: null,
+  outage: false,
+};
+
+/** An upstream that is an agent was restored, and knows less than this store: its answer changes nothing. */
 function recordOlder(
   transaction: Transaction,
   before: LicenseSnapshot,
@@ -217,12 +207,8 @@ function recordOlder(
 ): void {
   const { policy } = command;
   const at = { ...context, fraction: context.random.fraction(), readResult: 'unanswered' } as const;
-  const detail = 'the upstream answered with older data than is known here: it was restored';
-  const failure = { detail, retryAfterMs: null, outage: false };
-  postponeDueQueues(transaction, before.license.licenseKey, { ...command, failure }, context);
-  const readFirst = before.readFirst || protocolOf(transaction) === 'latchkey';
-  if (readFirst) transaction.snapshots.setFollowed(before.license.licenseKey, false);
-  putSnapshot(transaction, { ...before, readFirst, refreshAt: nextRefreshAt(before, policy, at) });
+  postponeDueQueues(transaction, before.license.licenseKey, { ...command, failure: older }, context);
+  putSnapshot(transaction, { ...before, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
 type FailedRead = RecordRead & { outcome: Exclude<Outcome<License>, { outcome: 'applied' }> };

@@ -5,28 +5,24 @@ import {
   refreshAtAfterChange,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
-import {
-  eventOfLoss,
-  type Operation,
-  type OperationState,
-  isHeld,
-  mayHaveBeenApplied,
-  type DeathCause,
-} from '../../domain/outbox/operation.ts';
-import {
-  type Outcome,
-  isOutage,
-  type Ambiguous,
-  type NotApplied,
-  type Applied,
-} from '../../domain/outbox/outcome.ts';
-import { done, type Result, failWith } from '../../domain/problem/problem.ts';
+import { type Operation, type OperationState } from '../../domain/outbox/operation.ts';
+import { type Outcome, isOutage, type Applied } from '../../domain/outbox/outcome.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun, isOfEarlierRun, confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { isOfOtherUpstream, isOlderThanKnown, observeInstance, holdIfElsewhere } from './upstream-state.ts';
+import { isOfOtherUpstream, isOlderThanKnown, observeEpoch } from './upstream-state.ts';
+import { isKeyed } from './upstream-epoch.ts';
 import {
-  endWait,
+  awaitNextAttempt,
+  endSuperseded,
+  operationInFlight,
+  recordAmbiguous,
+  refuseOperation,
+  reopenOperations,
+} from './after-response.ts';
+import { recordKeyed } from './keyed-response.ts';
+import {
   nextReconcileAt,
   queueOfOperation,
   move,
@@ -63,6 +59,10 @@ export function recordResponse(
   if (!lookup.ok) return lookup;
   const operation = lookup.value;
   const { outcome } = command;
+  if (isKeyed(operation)) {
+    const after = recordKeyed(transaction, operation, command, context);
+    return done(recorded(after, null));
+  }
   switch (outcome.outcome) {
     case 'applied':
       return done(recordApplied(transaction, operation, { ...command, outcome }, context));
@@ -94,7 +94,7 @@ function recordApplied(
 ): RecordedResponse {
   const { now, monotonic } = context;
   confirmTime(transaction, outcome.confirmedAt);
-  observeInstance(transaction, outcome.instance, context);
+  observeEpoch(transaction, outcome, context);
   // A disable sets a value: after a response it does not matter how often it arrived.
   const certain = operation.kind === 'disable';
   const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
@@ -201,44 +201,6 @@ function updateSnapshot(
   if (snapshot !== null) putSnapshot(transaction, { ...snapshot, ...change });
 }
 
-/** The operation of a response; a response to an operation that is not in flight is not recorded. */
-export function operationInFlight({ operations }: Transaction, operationId: string): Result<Operation> {
-  const operation = operations.get(operationId);
-  if (operation === null || operation.progress.state !== 'in_flight') {
-    return failWith('operation_not_open', 'The operation is not in flight.');
-  }
-  return done(operation);
-}
-
-/** Makes an operation that was not applied wait for its next attempt. */
-export function awaitNextAttempt(
-  transaction: Transaction,
-  operation: Operation,
-  { outcome, policy }: { outcome: NotApplied; policy: SyncPolicy },
-  context: Context,
-): void {
-  // An earlier attempt may have been applied at a former upstream.
-  if (isHeld(holdIfElsewhere(transaction, operation, context))) return;
-  const failure = { ...outcome, outage: isOutage(outcome) };
-  const wait = waitAfterFailure(operation, failure, policy, context);
-  scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);
-}
-
-/** Records that an operation may have been applied. */
-export function recordAmbiguous(
-  transaction: Transaction,
-  operation: Operation,
-  { outcome, policy }: { outcome: Ambiguous; policy: SyncPolicy },
-  context: Context,
-): void {
-  const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
-  const lost = loseResponse(transaction, operation, policy, context);
-  if (isHeld(lost)) return;
-  // A read-back waits for the reconcile delay and for `Retry-After`, not for a backoff.
-  const at = lost.progress.state === 'pending' ? wait.at : context.monotonic + (outcome.retryAfterMs ?? 0);
-  scheduleHead(transaction, operation.subject, queueOfOperation(operation), { ...wait, at });
-}
-
 type Postpone = {
   operationId: string;
   outcome: Exclude<Outcome<never>, Applied<never>>;
@@ -266,78 +228,4 @@ export function endOutage(
 ): Result<null> {
   transaction.operations.endOutage(monotonic);
   return done(null);
-}
-
-/**
- * The upstream will never accept this operation. It is dead, or held for a person if an earlier attempt may have been
- * applied (src/sync/README.md, Operation states).
- */
-export function refuseOperation(
-  transaction: Transaction,
-  operation: Operation,
-  { cause, detail }: { cause: DeathCause; detail: string },
-): Operation {
-  const lastError = mayHaveBeenApplied(operation)
-    ? `${detail}; an earlier attempt may have been applied`
-    : detail;
-  return move(transaction, { ...operation, lastError }, { type: 'refused', cause });
-}
-
-/**
- * A change of state was delivered: earlier held changes no longer matter. A refused disable holds the key until an
- * enable is delivered.
- */
-export function endSuperseded(
-  transaction: Transaction,
-  delivered: Operation,
-  { now }: Pick<Context, 'now'>,
-): void {
-  const { operations } = transaction;
-  const { subject, seq } = delivered;
-  const refused = delivered.kind === 'enable' ? operations.dead(subject).filter(isDisable) : [];
-  for (const operation of [...refused, ...operations.held(subject, 'state')]) {
-    if (operation.seq < seq) move(transaction, operation, { type: 'superseded', at: now });
-  }
-}
-
-function isDisable({ kind }: Operation): boolean {
-  return kind === 'disable';
-}
-
-/**
- * The upstream knows the key again: operations that died because it was missing return to their queue, in their order.
- */
-export function reopenOperations(
-  transaction: Transaction,
-  licenseKey: string,
-  { monotonic }: Pick<Context, 'monotonic'>,
-): void {
-  const { operations } = transaction;
-  const isMissing = ({ progress }: Operation): boolean =>
-    progress.state === 'dead' && progress.cause === 'missing';
-  const reopened = operations.dead(licenseKey).filter(isMissing);
-  for (const queue of new Set(reopened.map(queueOfOperation))) {
-    // A retried operation of a person comes after the reopened operations.
-    endWait(transaction, licenseKey, queue);
-    for (const operation of reopened.filter((each) => queueOfOperation(each) === queue)) {
-      move(transaction, operation, { type: 'reopen' });
-    }
-    scheduleHead(transaction, licenseKey, queue, { at: monotonic });
-  }
-}
-
-/**
- * The response to an attempt was lost: the request may still be applied until the reconcile delay has passed. A
- * disable sets a value and is repeated, but nothing else of its queue overtakes it. Any other operation becomes
- * uncertain, or is held if the upstream has changed meanwhile. (src/sync/README.md, After a lost response)
- */
-export function loseResponse(
-  transaction: Transaction,
-  operation: Operation,
-  { reconcileAfterMs }: { reconcileAfterMs: number },
-  context: Context,
-): Operation {
-  const until = context.monotonic + reconcileAfterMs;
-  const lost = move(transaction, { ...operation, reconcileAt: until }, eventOfLoss(operation));
-  return holdIfElsewhere(transaction, lost, context);
 }

@@ -2,7 +2,6 @@ import type { Backlog } from '../../domain/agent/license-snapshot.ts';
 import type { QueueName, Operation, OperationState } from '../../domain/outbox/operation.ts';
 import type { Traced } from '../../domain/outbox/trace.ts';
 import type { Page } from '../../domain/page.ts';
-import type { Reach } from '../../domain/sync/push.ts';
 
 /** A queue that has something to do. */
 export type QueueKey = { subject: string; queue: QueueName; productId: string | null };
@@ -30,8 +29,6 @@ export interface QueueReads {
   held(subject: string, queue: QueueName): Operation[];
   /** The conflicted and dead operations of a subject, in order. */
   dead(subject: string): Operation[];
-  /** The pending operations at the front of a queue, in order, without held ones; none if another operation is the first. */
-  firstPending(subject: string, queue: QueueName, limit: number): Operation[];
 }
 
 export interface OperationReads extends QueueReads {
@@ -45,35 +42,26 @@ export interface OperationReads extends QueueReads {
   depth(): Record<OperationState, number>;
   /** How many are still to be delivered or wait for a person. */
   unfinished(): number;
-  /** How many changes are in flight, and how many changes of licenses are uncertain and not held. */
-  inDoubt(): number;
   /** How many are held for a person to decide. */
   heldCount(): number;
   /** How many of a product are unfinished. */
   unfinishedOf(productId: string): number;
   /** The highest `seq` so far; 0 when there is none. */
   lastSeq(): number;
+  /**
+   * The id of the last use, or use taken back, that an upstream has carried out for a product since an instant (epoch ms).
+   * Null also if many operations of other products have finished later.
+   */
+  lastCarriedOut(productId: string, upstream: string, since: number): string | null;
   /** Epoch ms of the oldest that is unfinished. */
   oldestAt(): number | null;
   /** Queues whose head is due, longest due first, of the products (null: of no product) that are asked for. */
   due(now: number, limit: number, isAsked: (productId: string | null) => boolean): QueueKey[];
   /** When the next queue is due after `now`; null when none is. */
   nextDueAt(now: number): number | null;
-  /** Operations that are uncertain and not held; in order. */
-  uncertainOf(productId: Reach, limit: number): Operation[];
-  /** The pending operations on coupons and redemptions, in order. */
-  pendingCoupons(limit: number): Operation[];
-  /** The operations of a push that are in flight, in order. Operations of an earlier identity can have the same number. */
-  ofPush(productId: Reach, seq: number): Operation[];
-  /** The operations of later pushes, in order. */
-  pushedAfter(productId: Reach, seq: number): Operation[];
 }
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
-  /** `pushSeq`: null: they belong to no push any more. */
-  addToPush(operations: readonly Operation[], pushSeq: number | null): void;
-  /** No operation is known to be of a push any more. */
-  forgetPushes(): void;
   put(operation: Operation): void;
   /** Writes only when an operation may take its next step, and why it waits. */
   schedule(operation: Operation): void;
@@ -83,6 +71,10 @@ export interface OperationTable extends OperationReads {
   withState(state: OperationState): Iterable<Operation>;
   /** Operations that may have been applied at another upstream and are neither held nor in flight. */
   uncertainElsewhere(upstream: string): Operation[];
+  /** Operations that were delivered to an upstream, between two numbers (the first excluded), in order. */
+  deliveredAfter(seq: number, last: number, upstream: string, limit: number): Operation[];
+  /** The upstream was restored: callers have seen nothing of its new history. */
+  clearSeenRevisions(): void;
   /** Extends each reconcile delay that had not passed at `reached` to `until`: after a start, the rest is unknown. */
   extendReconcileDelays(reached: number, until: number): void;
   /** Moves the operations of an alias to the queues of a license key; schedule their heads afterwards. */
@@ -95,54 +87,8 @@ export interface OperationTable extends OperationReads {
   shiftWaits(byMs: number): void;
   /** Dates at most `limit` operations that finished in the future to `now`; returns how many. */
   clampToNow(now: number, limit: number): number;
-  /** Removes at most `limit` operations that finished before an instant, the oldest first. */
-  prune(finishedBefore: number, limit: number): PrunedOperation[];
-}
-
-/** An operation that was removed. `finishedAt`: epoch ms. */
-export type PrunedOperation = { productId: string | null; pushSeq: number | null; finishedAt: number };
-
-/** The removed operations of pushes that finished on a day (epoch ms), and the last of those pushes. */
-export type PrunedDay = { day: number; lastSeq: number; operations: number };
-
-/** Delivered operations that an upstream has lost, and that cannot be sent again. Times are epoch ms. */
-export type LostOperations = {
-  /** At most so many. */
-  operations: number;
-  /** The days on which the first and the last were delivered. */
-  firstAt: number;
-  lastAt: number;
-  foundAt: number;
-};
-
-/** The last push of a reach to an upstream that speaks `/sync/v1`. */
-export type Push = {
-  /** Counts from 1. */
-  seq: number;
-  isAnswered: boolean;
-  /** As it was sent; null: it was not sent yet, or it is answered. */
-  body: string | null;
-  /** The epoch of the last answer; empty: there was none. */
-  epoch: string;
-};
-
-export interface PushReads {
-  get(productId: Reach): Push | null;
-  /** What was found to be lost; null: nothing. */
-  lost(productId: Reach): LostOperations | null;
-}
-export interface PushTable extends PushReads {
-  put(productId: Reach, push: Push): void;
-  /** The next push of each product has the number 1. What was removed is forgotten: its numbers say nothing. */
-  restart(): void;
-  /** Also forgets which operations were removed. */
-  removeAll(): void;
-  addPruned(productId: Reach, pruned: PrunedDay): void;
-  /** Removes and returns the days with operations of later pushes than `seq`. */
-  takePruned(productId: Reach, seq: number): PrunedDay[];
-  addLost(productId: Reach, lost: LostOperations): void;
-  /** Removes losses that were found, and days of removed operations, from before an instant. */
-  forgetLosses(before: { foundBefore: number; prunedBefore: number }): void;
+  /** Removes at most `limit` operations that finished before an instant, the oldest first; returns how many. */
+  prune(finishedBefore: number, limit: number): number;
 }
 
 /** What happens to operations in a transaction; logged after the commit. */

@@ -5,24 +5,33 @@ import {
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
 import { beginRun, currentRun } from '../lifecycle/current-run.ts';
-import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
+import {
+  isHeld,
+  isUnanswered,
+  mayHaveBeenApplied,
+  queueOf,
+  type Operation,
+} from '../../domain/outbox/operation.ts';
+import type { Applied } from '../../domain/outbox/outcome.ts';
+import { storeOf } from '../../domain/sync/follow.ts';
 import type { ProductList } from '../../domain/agent/product.ts';
 import { questionCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
-import { forgetPushes } from './agent-id.ts';
-import { protocolOf, stopPushing } from './protocol.ts';
-import type { Reader, Transaction } from '../tables.ts';
+import { nameStoreAbove } from '../sync/epoch.ts';
+import { beginResume, endResume } from './finished.ts';
 import {
-  move,
-  putSnapshot,
-  scheduleHead,
-  queueOfOperation,
-  forgetUpstream,
-  boundInstance,
   boundTo,
   boundUpstream,
-} from './queue.ts';
+  epochNumber,
+  epochNumberSetting,
+  epochSetting,
+  isUpstreamKnown,
+  plainUpstreamName,
+  unknownUpstream,
+} from './upstream-epoch.ts';
+import type { Reader, Transaction } from '../tables.ts';
+import { move, putSnapshot, scheduleHead, queueOfOperation, forgetUpstream } from './queue.ts';
 
 const boundSince = 'upstream_run';
 const addressSince = 'upstream_address';
@@ -57,15 +66,15 @@ export function bindUpstream(
   const before = settings.get(boundTo);
   let heldOperations = 0;
   if (before !== baseUrl) {
+    const sentTo = boundUpstream(transaction);
     settings.set(boundTo, baseUrl);
-    settings.set(boundInstance, '');
+    settings.set(epochSetting, unknownUpstream);
     if (before !== null) {
-      // What was sent to the former upstream is held below: nothing waits for its arrival.
-      stopPushing(transaction, { reconcileAfterMs: 0 }, context);
-      forgetPushes(transaction);
+      unfollowAll(transaction);
+      endResume(transaction);
       forgetUpstream(transaction);
       forgetCoupons(transaction);
-      heldOperations = holdUncertainElsewhere(transaction, before, context);
+      heldOperations = leaveUpstream(transaction, sentTo, context);
       transaction.snapshots.restartWaits(context.monotonic);
       const since: AddressSince = { run: currentRun(transaction), at: context.now };
       settings.set(addressSince, JSON.stringify(since));
@@ -107,29 +116,87 @@ export function isOlderThanKnown(reader: Reader, snapshot: LicenseSnapshot, conf
 }
 
 /**
- * Handles the instance that a response names. Another instance at the same address (it was restored or replaced) did
- * not receive what was sent before.
+ * Handles the epoch that an answer of the upstream names (`Latchkey-Epoch`); undefined: none. A Latchkey that was restored
+ * keeps the first half of its epoch: what was delivered is sent again under its ids. Another store at the same address
+ * gets nothing again.
  */
-export function observeInstance(
+export function observeEpoch(
   transaction: Transaction,
-  instance: string | undefined,
+  { epoch, instance }: Pick<Applied<unknown>, 'epoch' | 'instance'>,
   context: Context,
 ): void {
   const { settings } = transaction;
-  if (instance === undefined) return;
-  const before = settings.get(boundInstance) ?? '';
-  if (before === instance) return;
+  // A Latchkey that does not know its own upstream yet names no epoch.
+  if (epoch === undefined && instance !== undefined) return;
+  const before = settings.get(epochSetting) ?? unknownUpstream;
+  const isFirst = before === unknownUpstream;
+  if (epoch === before || (epoch === undefined && !isFirst)) return;
   const sentTo = boundUpstream(transaction);
-  settings.set(boundInstance, instance);
-  if (before === '') return;
-  holdUncertainElsewhere(transaction, sentTo, context);
+  settings.set(epochSetting, epoch ?? plainUpstreamName);
+  if (epoch === undefined) {
+    holdDoubtful(transaction, sentTo, context);
+    endOrders(transaction, context);
+    return;
+  }
+  beginHistory(transaction);
+  nameStoreAbove(transaction, epoch);
+  if (isFirst || before === plainUpstreamName) {
+    holdDoubtful(transaction, sentTo, context);
+    return;
+  }
+  unfollowAll(transaction);
   questionCoupons(transaction);
+  if (storeOf(before) === storeOf(epoch)) beginResume(transaction);
+  else leaveUpstream(transaction, sentTo, context);
+}
+
+/** A refused probe has shown that the upstream is a Latchkey. */
+export function nameUpstream(
+  transaction: Transaction,
+  { epoch }: { epoch: string },
+  context: Context,
+): Result<null> {
+  observeEpoch(transaction, { epoch }, context);
+  return done(null);
+}
+
+/** Revisions of the former history mean nothing any more. */
+function beginHistory(transaction: Transaction): void {
+  transaction.settings.set(epochNumberSetting, String(epochNumber(transaction) + 1));
+  transaction.operations.clearSeenRevisions();
+}
+
+/** An answer is older than what was known before it was asked for: the store of the upstream was put back by hand. */
+export function meetOlderStore(transaction: Transaction): void {
+  beginHistory(transaction);
+  unfollowAll(transaction);
+  questionCoupons(transaction);
+  beginResume(transaction);
+}
+
+/** The upstream has said that it is another store than before. `epoch`: undefined: its next answer names it. */
+export function meetOtherStore(transaction: Transaction, epoch: string | undefined, context: Context): void {
+  if (epoch !== undefined) {
+    observeEpoch(transaction, { epoch }, context);
+    // Another answer may have named the store while the change was in flight.
+    holdDoubtful(transaction, 'another store', context);
+    return;
+  }
+  const sentTo = boundUpstream(transaction);
+  transaction.settings.set(epochSetting, unknownUpstream);
+  unfollowAll(transaction);
+  questionCoupons(transaction);
+  leaveUpstream(transaction, sentTo, context, true);
+}
+
+function unfollowAll({ follows, snapshots }: Transaction): void {
+  follows.removeAll();
+  snapshots.unfollowAll();
 }
 
 /**
- * Holds an operation that may have been applied at another upstream or instance. A disable is repeated to any
- * upstream. If the instance was unknown when the operation was sent, it is taken for the instance that named itself
- * since.
+ * Holds an operation that may have been applied at another upstream. A disable is repeated to any upstream. If the store
+ * was unknown when the operation was sent, it is taken for the store that named itself since.
  */
 export function holdIfElsewhere(
   transaction: Transaction,
@@ -165,15 +232,46 @@ function holdElsewhere(
   return held;
 }
 
-function holdUncertainElsewhere(transaction: Transaction, before: string, { monotonic }: Context): number {
-  // Every snapshot until now, also of this run, is from the former upstream.
+/** Every snapshot until now, also of this run, is from the former upstream. Returns how many operations are held. */
+function leaveUpstream(
+  transaction: Transaction,
+  sentTo: string,
+  context: Context,
+  isKnown: boolean = isUpstreamKnown(transaction),
+): number {
   transaction.settings.set(boundSince, String(beginRun(transaction)));
-  // An upstream that speaks `/sync/v1` says what became of them, also after it was restored.
-  if (protocolOf(transaction) === 'latchkey') return 0;
-  const now = boundUpstream(transaction);
-  const uncertain = transaction.operations.uncertainElsewhere(now).filter((each) => !setsValue(each));
-  for (const operation of uncertain) holdElsewhere(transaction, operation, { before, monotonic });
-  return uncertain.length;
+  return holdDoubtful(transaction, sentTo, context, isKnown);
+}
+
+/**
+ * Holds what may have been applied at another upstream. `isKnown`: the upstream is known to be another one. If not, operations
+ * that were sent under their ids wait until the upstream has named itself: it may be the same store at another address.
+ */
+function holdDoubtful(
+  transaction: Transaction,
+  before: string,
+  { monotonic }: Context,
+  isKnown: boolean = isUpstreamKnown(transaction),
+): number {
+  const { operations, settings } = transaction;
+  const doubtful = operations
+    .uncertainElsewhere(boundUpstream(transaction))
+    .filter(({ upstream }) => upstream !== settings.get(boundTo))
+    .filter((each) => !setsValue(each) && (isKnown || !isUnanswered(each)));
+  for (const operation of doubtful) holdElsewhere(transaction, operation, { before, monotonic });
+  return doubtful.length;
+}
+
+const staysHere = 'the upstream counts no redemptions: it stays here';
+
+/** The upstream is no Latchkey: it is told of no redemption. What waits ends here. */
+function endOrders(transaction: Transaction, { now }: Pick<Context, 'now'>): void {
+  const { operations } = transaction;
+  for (const operation of operations.withState('pending')) {
+    if (queueOf[operation.kind] !== 'order' || isHeld(operation)) continue;
+    const type = mayHaveBeenApplied(operation) ? 'needless' : 'cancel';
+    move(transaction, { ...operation, lastError: staysHere }, { type, at: now });
+  }
 }
 
 /** Products are compared by their ids, which never change. */

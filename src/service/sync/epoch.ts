@@ -1,7 +1,7 @@
-import { storeOf } from '../../domain/sync/push.ts';
+import { storeOf } from '../../domain/sync/follow.ts';
 import { hexadecimal } from '../access/credential.ts';
 import type { Random } from '../ports.ts';
-import type { AuthorityTransaction } from '../tables.ts';
+import type { AuthorityTransaction, Transaction } from '../tables.ts';
 
 const epochSetting = 'sync_epoch';
 
@@ -19,4 +19,10 @@ export async function beginEpoch(
   if (before !== null && !isNew) return;
   const store = before === null ? hexadecimal(random.bytes(8)) : storeOf(before);
   await settings.set(epochSetting, store + hexadecimal(random.bytes(8)));
+}
+
+/** An agent names the store of the Latchkey above it, so that the agents below know when another store took its place. */
+export function nameStoreAbove({ settings }: Transaction, above: string): void {
+  const own = settings.get(epochSetting) ?? '';
+  settings.set(epochSetting, storeOf(above) + own.slice(storeOf(own).length));
 }

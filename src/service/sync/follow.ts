@@ -1,6 +1,6 @@
 import type { Tenant } from '../../domain/access/principal.ts';
 import { done, failWith, notFound, type Result } from '../../domain/problem/problem.ts';
-import { maxKeysPerAgent, reachOf, seenEveryMs } from '../../domain/sync/push.ts';
+import { maxKeysPerAgent, reachOf, seenEveryMs } from '../../domain/sync/follow.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 import { forgetIdle, hasRoom, tooManyAgents } from './room.ts';
@@ -39,7 +39,7 @@ export async function followReached(
   const agent = await agentOf(transaction, { agentId, tenant, now });
   if (agent === null) return tooManyAgents();
   const { number } = agent;
-  if (now - agent.seenAt > seenEveryMs) await sync.put({ ...agent, seenAt: now });
+  if (now - agent.seenAt > seenEveryMs) await sync.setSeen(number, now);
   if (startsAnew && agent.followed > 0) await sync.unfollow(number, null);
   if (unfollow.length > 0) await sync.unfollow(number, unfollow);
   if (follow.length > 0 && (await sync.follow(number, follow)) > maxKeysPerAgent) {
@@ -58,12 +58,11 @@ async function agentOf(
   const known = await sync.agent(agentId, reach);
   if (known !== null) return known;
   if (!(await hasRoom(transaction, reach, now))) return null;
-  const none = { seq: 0, digest: '', reply: '', followed: 0 };
-  await sync.add({ agentId, reach, ...tenant, ...none, createdAt: now, seenAt: now });
+  await sync.add({ agentId, reach, ...tenant, followed: 0, createdAt: now, seenAt: now });
   return await sync.agent(agentId, reach);
 }
 
-/** Forgets an agent: its next push is out of sequence. */
+/** Forgets an agent: it begins to follow its license keys again. */
 export async function forgetAgent(
   { sync }: AuthorityTransaction,
   { number }: { number: number },
@@ -74,21 +73,15 @@ export async function forgetAgent(
   return done(agent);
 }
 
-export const prunedSetting = 'sync_operations_pruned';
-
 /**
- * Removes up to `limit` outcomes of operations from before an instant (epoch ms), ends up to `limit` follows of agents
- * that were last seen before it, and forgets up to `limit` of these agents that never pushed. Returns how many rows were
- * removed.
+ * Ends up to `limit` follows of agents that were last seen before an instant (epoch ms), and forgets up to `limit` of these
+ * agents. Returns how many rows were removed.
  */
 export async function pruneSync(
-  { sync, settings }: AuthorityTransaction,
+  { sync }: AuthorityTransaction,
   { before, limit }: { before: number; limit: number },
 ): Promise<Result<{ removed: number }>> {
-  const outcomes = await sync.pruneOutcomes(before, limit);
-  const pruned = Number((await settings.get(prunedSetting)) ?? 0);
-  if (outcomes > 0 && before > pruned) await settings.set(prunedSetting, String(before));
   const follows = await sync.pruneFollows(before, limit);
   const idle = await forgetIdle({ sync }, { reach: null, before, limit });
-  return done({ removed: Math.max(outcomes, follows, idle) });
+  return done({ removed: Math.max(follows, idle) });
 }

@@ -1,20 +1,10 @@
 import type { Tenant } from '../../domain/access/principal.ts';
 import type { License } from '../../domain/license.ts';
 import type { Result } from '../../domain/problem/problem.ts';
-import type { OperationOutcome } from '../../domain/sync/push.ts';
-import type { WriteOptions } from '../ports.ts';
+import type { Idempotency, WriteOptions } from '../ports.ts';
 import type { Awaitable } from '../tables.ts';
 import type { FollowKeys } from './follow.ts';
-import type { AppliedPush, ApplyPush } from './push.ts';
 import type { FollowedQuery, FollowedRead } from './tables.ts';
-
-/** `not_seen`: certainly not applied here. `too_old`: its outcome may have been removed. */
-export type KnownOperation = {
-  id: string;
-  outcome: OperationOutcome | 'not_seen' | 'too_old';
-  /** Why it was refused or conflicted. */
-  code: string | null;
-};
 
 export type ChangesRequest = {
   agentId: string;
@@ -26,6 +16,8 @@ export type ChangesRequest = {
   unfollow: readonly string[];
   /** Keys that the agent answers 404. This side does not store them. */
   watch: readonly string[];
+  /** The stored answer to the last change of this agent; null: the agent names none. */
+  carriedOut: Pick<Idempotency, 'credential' | 'key'> | null;
   waitMs: number;
 };
 
@@ -33,8 +25,6 @@ export type ChangesRequest = {
 export type FollowedChanges = {
   epoch: string;
   cursor: string;
-  /** The last push of the agent that the licenses contain. */
-  lastSeq: number;
   /**
    * All followed licenses that are not in `changes` are unchanged at this instant (epoch ms), unless `hasMore`. An agent in
    * the middle of a chain has it from its upstream, so it may be long ago.
@@ -49,14 +39,14 @@ export type FollowedChanges = {
   hasMore: boolean;
   /** The agent must send all its keys again: only those of this request are followed. */
   isReset: boolean;
+  /** This store does not know a change that it has carried out: an older copy of the store was put in its place. */
+  isPutBack: boolean;
 };
 
 /** The side of /sync/v1 that agents ask: an authority, or an agent in the middle of a chain. */
 export interface SyncServer {
-  /** Refused while the upstream of an agent is not known to speak /sync/v1: the agents below use the plain API as well. */
+  /** Refused while an agent does not follow license keys itself, because its upstream is no Latchkey. */
   epoch(): Promise<Result<string>>;
-  push(command: ApplyPush, writeOptions: WriteOptions): Promise<Result<AppliedPush & { epoch: string }>>;
-  known(accountId: string, ids: readonly string[]): Promise<KnownOperation[]>;
   /** Waits until there is something to tell, or the time is over. */
   changes(
     request: ChangesRequest,
@@ -75,13 +65,10 @@ export interface SyncServer {
 export type SyncStore = {
   /** Whether agents may begin to use it. */
   isOffered: () => boolean;
-  push: (command: ApplyPush, writeOptions: Partial<WriteOptions>) => Promise<Result<AppliedPush>>;
   /** Returns the keys that are followed: those of the request that are within the reach. */
   follow: (command: FollowKeys, writeOptions: Partial<WriteOptions>) => Promise<Result<readonly string[]>>;
   /** `confirmedAt`: as in `FollowedChanges`. */
   followed: (query: FollowedQuery) => Awaitable<FollowedRead & { confirmedAt: number }>;
-  /** Whether an operation was taken although its outcome is not stored. */
-  isTaken: (id: string) => Awaitable<boolean>;
   /** Those of the keys that a caller with the credential gets a license for. */
   reached: (tenant: Tenant, licenseKeys: readonly string[]) => Awaitable<readonly string[]>;
 };

@@ -1,5 +1,5 @@
 import { failWith, type Result } from '../../domain/problem/problem.ts';
-import { idleAfterMs, maxAgentsPerReach } from '../../domain/sync/push.ts';
+import { idleAfterMs, maxAgentsPerReach } from '../../domain/sync/follow.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
 /** How many idle followers make room at once: to find them takes a look at all agents. */
@@ -19,7 +19,7 @@ export async function hasRoom(
   return (await forgetIdle({ sync }, { reach, before: now - idleAfterMs, limit: forgottenAtOnce })) > 0;
 }
 
-/** Forgets up to `limit` followers that never pushed and were last seen before an instant. Returns how many. */
+/** Forgets up to `limit` followers that were last seen before an instant. Returns how many. */
 export async function forgetIdle(
   { sync }: Pick<AuthorityTransaction, 'sync'>,
   { reach, before, limit }: { reach: string | null; before: number; limit: number },

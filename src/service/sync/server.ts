@@ -1,13 +1,10 @@
 import type { Tenant } from '../../domain/access/principal.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { reachOf, seenEveryMs, syncRetentionMs, timeOfId } from '../../domain/sync/push.ts';
-import { dayMs } from '../../domain/time.ts';
+import { reachOf, seenEveryMs, syncRetentionMs } from '../../domain/sync/follow.ts';
 import type { Clock, Random, WriteOptions } from '../ports.ts';
 import type { AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
-import { prunedSetting } from './follow.ts';
-import type { ChangesRequest, FollowedChanges, KnownOperation, SyncServer, SyncStore } from './ports.ts';
-import type { AppliedPush, ApplyPush } from './push.ts';
+import type { ChangesRequest, FollowedChanges, SyncServer, SyncStore } from './ports.ts';
 import type { End, Wait, WaitingAgents } from './waiting.ts';
 
 /** The store of an authority, as agents see it. */
@@ -18,7 +15,6 @@ export function authorityStore({
 }: Pick<Parts, 'clock'> & { reader: AuthorityReader; writer: Writer }): SyncStore {
   return {
     isOffered: () => true,
-    push: (command, writeOptions) => writer.write('applyPush', command, writeOptions),
     follow: (command, writeOptions) => writer.write('followKeys', command, writeOptions),
     async followed(query) {
       const confirmedAt = clock.now();
@@ -27,28 +23,23 @@ export function authorityStore({
       const asked = new Set(query.keys);
       return { ...read, absent: read.absent.filter((key) => asked.has(key)), confirmedAt };
     },
-    isTaken: () => false,
     reached: (tenant, licenseKeys) => reader.sync.reached(tenant, licenseKeys),
   };
 }
 
 type Parts = {
-  reader: Pick<AuthorityReader, 'sync' | 'settings'>;
+  reader: Pick<AuthorityReader, 'sync' | 'idempotency'>;
   store: SyncStore;
   waiting: WaitingAgents;
   clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
   random: Pick<Random, 'fraction'>;
   /** Limits how often a credential begins another follower; returns how many ms to wait. */
   newFollowers: { take(credential: string): number };
-  /** Counts an answered push: `applied`, `repeated` or the code of a problem, and its operations by their outcome. */
-  count: (result: string, outcomes: readonly string[]) => void;
 };
 
 /** A follower that was silent for longer sends all its keys again. Its keys are kept for longer, counted from when it was noted as seen. */
 const longestSilenceMs = syncRetentionMs - 2 * seenEveryMs;
 
-/** The clock of an agent may be this much ahead, in ms. */
-const aheadMs = dayMs;
 /** How often the watched keys of a request that waits are looked up, in ms. */
 const watchEveryMs = 1_000;
 
@@ -80,42 +71,7 @@ export class StoreSyncServer implements SyncServer {
 
   async epoch(): Promise<Result<string>> {
     const { store, reader } = this.#parts;
-    if (store.isOffered()) return done(await reader.sync.epoch());
-    return failWith('not_the_authority', 'The upstream of this agent is not known to speak /sync/v1.');
-  }
-
-  async push(
-    command: ApplyPush,
-    { actor, requestId }: WriteOptions,
-  ): Promise<Result<AppliedPush & { epoch: string }>> {
-    const applied = await this.#parts.store.push(command, { actor, requestId });
-    if (!applied.ok) this.#parts.count(applied.problem.code, []);
-    else if (applied.unchanged === true) this.#parts.count('repeated', []);
-    else {
-      const { results } = applied.value;
-      this.#parts.count(
-        'applied',
-        results.map(({ outcome }) => outcome),
-      );
-    }
-    return applied.ok ? done({ ...applied.value, epoch: await this.#parts.reader.sync.epoch() }) : applied;
-  }
-
-  async known(accountId: string, ids: readonly string[]): Promise<KnownOperation[]> {
-    const { store, reader } = this.#parts;
-    const { sync, settings } = reader;
-    // An outcome that is removed between the two reads is too old.
-    const stored = await sync.outcomes(accountId, ids);
-    const pruned = await settings.get(prunedSetting);
-    const outcomes = new Map(stored.map((each) => [each.id, each]));
-    const found = ids.map(async (id): Promise<KnownOperation> => {
-      const known = outcomes.get(id);
-      if (known !== undefined) return { id, outcome: known.outcome, code: known.code };
-      if (await store.isTaken(id)) return { id, outcome: 'applied', code: null };
-      const isTooOld = pruned !== null && timeOfId(id) < Number(pruned) + aheadMs;
-      return { id, outcome: isTooOld ? 'too_old' : 'not_seen', code: null };
-    });
-    return await Promise.all(found);
+    return store.isOffered() ? done(await reader.sync.epoch()) : notOffered();
   }
 
   async changes(
@@ -124,6 +80,8 @@ export class StoreSyncServer implements SyncServer {
     signal: AbortSignal,
   ): Promise<Result<FollowedChanges>> {
     const { store } = this.#parts;
+    // The epoch of this store may change as soon as its upstream has named itself.
+    if (!store.isOffered()) return notOffered();
     const { agentId, tenant, follow, unfollow, watch } = request;
     const begun = await this.#begin(request);
     const waitMs = begun.isNew ? this.#parts.newFollowers.take(actor ?? '') : 0;
@@ -135,10 +93,17 @@ export class StoreSyncServer implements SyncServer {
     const read = await this.#read(request, { ...begun, followed }, stored.value);
     const reached = new Set(stored.value);
     const absent = [...read.absent, ...follow.filter((key) => !reached.has(key))];
-    const first = { ...read, absent, appeared: await this.#appeared(tenant, watch) };
+    const isPutBack = await this.#isPutBack(request);
+    const first = { ...read, absent, appeared: await this.#appeared(tenant, watch), isPutBack };
     // Nothing of the request is kept while it waits, but the agent, the position, the watched keys and the time.
     if (request.waitMs === 0 || isWorthTelling(first)) return done(first);
     return await this.#wait({ agentId, tenant, watch, waitMs: request.waitMs }, first, signal);
+  }
+
+  /** Whether the answer to a change that this store has carried out is missing. */
+  async #isPutBack({ carriedOut }: Pick<ChangesRequest, 'carriedOut'>): Promise<boolean> {
+    if (carriedOut === null) return false;
+    return (await this.#parts.reader.idempotency.get(carriedOut.credential, carriedOut.key)) === null;
   }
 
   /** The watched keys that have a license now. */
@@ -190,9 +155,19 @@ export class StoreSyncServer implements SyncServer {
     for (let page = 1; page < maxPages && read.hasMore && isEmpty(read); page += 1) {
       read = await store.followed({ ...query, position: read.position, keys: [] });
     }
-    const { epoch, lastSeq, confirmedAt, hasMore, absent, licenses } = read;
+    const { epoch, confirmedAt, hasMore, absent, licenses } = read;
     const cursor = writeCursor({ readAt, followed, position: read.position });
-    return { epoch, cursor, lastSeq, confirmedAt, changes: licenses, absent, appeared: [], hasMore, isReset };
+    return {
+      epoch,
+      cursor,
+      confirmedAt,
+      changes: licenses,
+      absent,
+      appeared: [],
+      hasMore,
+      isReset,
+      isPutBack: false,
+    };
   }
 
   async #wait(
@@ -257,8 +232,15 @@ function isEmpty({
   return licenses.length === 0 && absent.length === 0;
 }
 
-function isWorthTelling({ changes, absent, appeared, hasMore, isReset }: FollowedChanges): boolean {
-  return changes.length > 0 || absent.length > 0 || appeared.length > 0 || hasMore || isReset;
+function isWorthTelling({
+  changes,
+  absent,
+  appeared,
+  hasMore,
+  isReset,
+  isPutBack,
+}: FollowedChanges): boolean {
+  return changes.length > 0 || absent.length > 0 || appeared.length > 0 || hasMore || isReset || isPutBack;
 }
 
 /**
@@ -282,4 +264,8 @@ function readCursor(text: string): Cursor | null {
 function begunAt(cursor: string): Begun {
   const { position, followed } = readCursor(cursor) ?? { position: null, followed: 0 };
   return { position, followed, isReset: false };
+}
+
+function notOffered(): Result<never> {
+  return failWith('not_the_authority', 'This agent does not know yet what its upstream is.');
 }

@@ -1,7 +1,6 @@
 import type { Tenant, TenantFilter } from '../../domain/access/principal.ts';
 import type { License } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
-import type { OperationOutcome } from '../../domain/sync/push.ts';
 
 /** An agent and the reach of its credential. Times are epoch ms. */
 export type SyncAgent = {
@@ -12,10 +11,6 @@ export type SyncAgent = {
   accountId: string;
   /** Null: all products of the account. */
   productKey: string | null;
-  /** The last push (0: none yet), the digest of its body, and the reply as JSON. */
-  seq: number;
-  digest: string;
-  reply: string;
   /** How many license keys it follows. */
   followed: number;
   createdAt: number;
@@ -24,15 +19,6 @@ export type SyncAgent = {
 };
 
 export type NewSyncAgent = Omit<SyncAgent, 'number'>;
-
-/** What became of an operation of a push. */
-export type StoredOutcome = {
-  id: string;
-  outcome: OperationOutcome;
-  code: string | null;
-  /** The coupon that was created. */
-  couponId: number | null;
-};
 
 /**
  * Reads what an agent is to be told: the followed licenses that have changed after a position, and the licenses with
@@ -49,7 +35,6 @@ export type FollowedQuery = {
 /** Everything in it is from the same instant. */
 export type FollowedRead = {
   epoch: string;
-  lastSeq: number;
   /** Changes after it are not in this read. */
   position: string;
   /** There may be more changes before the end of the history. */
@@ -67,19 +52,16 @@ export interface SyncReads {
   epoch(): string;
   agent(agentId: string, reach: string): SyncAgent | null;
   byNumber(number: number): SyncAgent | null;
-  /** Without their replies. */
   list(filter: TenantFilter, page: Page): SyncAgent[];
   count(filter: TenantFilter): number;
   countOfReach(reach: string): number;
   /**
-   * The numbers of up to `limit` agents that have never pushed and were last seen before an instant, those that were silent
-   * for longest first. `reach`: null: of all reaches.
+   * The numbers of up to `limit` agents that were last seen before an instant, those that were silent for longest first.
+   * `reach`: null: of all reaches.
    */
   idle(reach: string | null, before: number, limit: number): number[];
   /** Those of the keys that have a license in the tenant. */
   reached(tenant: Tenant, licenseKeys: readonly string[]): string[];
-  /** The outcomes of those operations that are known. */
-  outcomes(accountId: string, ids: readonly string[]): StoredOutcome[];
   /** Whether a text is a position of this history, and not ahead of it. */
   isPosition(position: string): boolean;
   followed(query: FollowedQuery): FollowedRead;
@@ -89,20 +71,14 @@ export interface SyncReads {
 
 export interface SyncTable extends SyncReads {
   add(agent: NewSyncAgent): void;
-  /** Stores everything but `followed`. */
-  put(agent: SyncAgent): void;
+  /** Notes that an agent was seen. */
+  setSeen(number: number, seenAt: number): void;
   /** Also forgets what it follows. */
   remove(number: number): void;
-  /** Replaces an earlier outcome of an operation. */
-  addOutcomes(accountId: string, outcomes: readonly StoredOutcome[], at: number): void;
-  /** Tells the followers of licenses about them, although they have not changed. */
-  announce(licenseKeys: readonly string[]): void;
   /** Returns how many keys it follows now. */
   follow(number: number, licenseKeys: readonly string[]): number;
   /** `licenseKeys`: null ends all. Returns how many keys it follows now. */
   unfollow(number: number, licenseKeys: readonly string[] | null): number;
-  /** Removes up to `limit` outcomes from before an instant. */
-  pruneOutcomes(before: number, limit: number): number;
   /** Ends up to `limit` follows of agents that were last seen before an instant. */
   pruneFollows(before: number, limit: number): number;
 }

@@ -40,7 +40,7 @@ const settings = [
   'high_water_unconfirmed',
   // Agents know the store by it. PostgreSQL adds its own history to it, so agents follow their keys anew.
   'sync_epoch',
-  'sync_operations_pruned',
+  'keyed_answers_pruned',
 ];
 
 /** The tables of an authority, each after the tables that it refers to. */
@@ -53,10 +53,14 @@ export const movedTables: readonly MovedTable[] = [
   ),
   table('collection', 'collection_id account_id name'),
   table('collection_member', 'collection_id position product_key', { keyLength: 2 }),
-  table('license', 'license_key product_key buyer_email uses enabled created_at revision changes', {
-    booleans: 'enabled',
-    computed: { changes: lastChange('license.license_key') },
-  }),
+  table(
+    'license',
+    'license_key product_key buyer_email uses enabled created_at revision disabled_revision changes',
+    {
+      booleans: 'enabled',
+      computed: { changes: lastChange('license.license_key') },
+    },
+  ),
   table(
     'activation',
     'activation_id license_key product_key device device_name state seq digest answer rev expires_at seat_until uses_recorded uses_returned created_at renewed_at moved_at challenged_at copied_at',
@@ -83,7 +87,7 @@ export const movedTables: readonly MovedTable[] = [
       where: `number > ${lastChange('license_history.license_key')} - ${maxHistoryEntries}`,
     },
   ),
-  table('idempotency', 'credential key fingerprint value at unchanged', {
+  table('idempotency', 'credential key fingerprint value kept_until unchanged', {
     keyLength: 2,
     booleans: 'unchanged',
   }),
@@ -100,13 +104,9 @@ export const movedTables: readonly MovedTable[] = [
     'endpoint_id number event_id type delivered attempts status error duration_ms at',
     { keyLength: 2, booleans: 'delivered' },
   ),
-  // Without the last pushes and the operations in them, agents would send them again.
-  table(
-    'sync_agent',
-    'number agent_id reach account_id product_key seq digest reply followed created_at seen_at',
-    { computed: { followed: '0' } },
-  ),
-  table('sync_operation', 'account_id id outcome code coupon_id at', { keyLength: 2 }),
+  table('sync_agent', 'number agent_id reach account_id product_key followed created_at seen_at', {
+    computed: { followed: '0' },
+  }),
 ];
 
 /**

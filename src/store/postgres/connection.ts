@@ -87,7 +87,7 @@ export class Connection implements WritingSource {
     this.#claims = {
       lock: statementOf(`SELECT pg_advisory_xact_lock(${keyLock(names, '$1::text', '$2::text')})`),
       insert:
-        statementOf(`INSERT INTO ${idempotency} (credential, key, fingerprint, at) VALUES ($1, $2, $3, ${epochMs})
+        statementOf(`INSERT INTO ${idempotency} (credential, key, fingerprint, kept_until) VALUES ($1, $2, $3, ${epochMs})
         ON CONFLICT (credential, key) DO NOTHING`),
       select: statementOf(
         `SELECT fingerprint, value FROM ${idempotency} WHERE credential = $1 AND key = $2 FOR UPDATE`,

@@ -235,8 +235,8 @@ export async function runInGroup<Result>(
       // The change itself finds a stored response.
       get: () => null,
       unchangedCount: () => unchangedCount,
-      put: (_credential, _key, { value, unchanged }) =>
-        answer.resolve({ ...idempotency, value: JSON.stringify(value), unchanged }),
+      put: (_credential, _key, { value, until, unchanged }) =>
+        answer.resolve({ ...idempotency, value: JSON.stringify(value), until, unchanged }),
     },
   };
   let result: Result;

@@ -1,6 +1,6 @@
-import { foldCouponCode, plainCouponCode } from '../../domain/checkout/coupon.ts';
+import { foldCouponCode } from '../../domain/checkout/coupon.ts';
 import { licenseKeysIn } from '../../domain/license.ts';
-import { reachOf, type MalformedOperation, type PushedOperation } from '../../domain/sync/push.ts';
+import { reachOf } from '../../domain/sync/follow.ts';
 import { done } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../service/writer.ts';
@@ -23,9 +23,7 @@ const order = [
   'collection',
   'coupon',
   'couponCode',
-  'couponCodes',
   'order',
-  'orders',
   'licenseOfPurchase',
   'licenses',
   'tokens',
@@ -38,12 +36,6 @@ type Kind = (typeof order)[number];
 export type AuthorityUseCase = {
   [Name in UseCaseName]: [AuthorityTransaction] extends [TransactionOf<Name>] ? Name : never;
 }[UseCaseName];
-
-function couponCodesOf(operation: PushedOperation | MalformedOperation): string[] {
-  if (operation.kind !== 'redeem') return [];
-  const { code } = operation.cart;
-  return [foldCouponCode(code), foldCouponCode(plainCouponCode(code))];
-}
 
 /** The spellings under which a license key may be stored. */
 function spellingsOf(licenseKey: string): string[] {
@@ -90,12 +82,6 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   pruneHistory: nothing,
   recordSeries: nothing,
   pruneSeries: nothing,
-  applyPush: ({ agentId, tenant, operations }) => ({
-    syncAgent: [agentId, reachOf(tenant)],
-    couponCodes: [tenant.accountId, operations.flatMap(couponCodesOf)],
-    orders: [tenant.accountId, operations.flatMap((each) => (each.kind === 'void' ? each.order : []))],
-    licenses: [operations.flatMap((each) => ('licenseKey' in each ? spellingsOf(each.licenseKey) : []))],
-  }),
   // A change of a license that is being followed must see that it is followed.
   followKeys: ({ agentId, tenant, follow }) => ({
     syncAgent: [agentId, reachOf(tenant)],
@@ -168,15 +154,9 @@ function lockStatements(names: Names): Record<Kind, Statement> {
     collection: row(`${collection} WHERE collection_id = $1 FOR NO KEY UPDATE`),
     coupon: row(`${coupon} WHERE account_id = $1 AND id = $2 FOR UPDATE`),
     couponCode: row(`${coupon} WHERE account_id = $1 AND folded_code = $2 FOR NO KEY UPDATE`),
-    couponCodes: row(
-      `${coupon} WHERE account_id = $1 AND folded_code = ANY ($2::text[]) ORDER BY folded_code FOR NO KEY UPDATE`,
-    ),
     order: row(`${redemption} WHERE account_id = $1 AND order_id = $2 FOR UPDATE`),
     licenseOfPurchase: row(`${license} WHERE license_key =
       (SELECT sold.license_key FROM ${purchase} AS sold WHERE sold.purchase_id = $1) FOR NO KEY UPDATE`),
-    orders: row(
-      `${redemption} WHERE account_id = $1 AND order_id = ANY ($2::text[]) ORDER BY order_id FOR UPDATE`,
-    ),
     licenses: row(`${license} WHERE license_key = ANY ($1::text[]) ORDER BY license_key FOR NO KEY UPDATE`),
     syncAgent: statementOf(
       `SELECT pg_advisory_xact_lock(hashtextextended(${literal(`latchkey ${names.schema} agent `)} || $1 || ' ' || $2, 0))`,

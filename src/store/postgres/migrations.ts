@@ -16,8 +16,8 @@ export const newestSchema: number = 1 + migrations.length;
 
 /** The table with the number of the schema. */
 const versionTable = 'schema_version';
-/** The table that had it in previews, whose tables no version can use any more. */
-const previewVersionTable = 'latchkey_schema';
+/** Tables that only previews had. No version can use the tables of a preview any more. */
+const previewTables = ['latchkey_schema', 'sync_operation'];
 
 /** Older servers get no updates from the PostgreSQL project, and no test runs on them. */
 const oldestServer = 15;
@@ -121,14 +121,16 @@ export type Asking = Pick<Database, 'names' | 'query'>;
 /** Null: the schema does not exist, or is empty. */
 async function versionIn({ names, query }: Asking): Promise<SchemaVersion | null> {
   const [schemaState] = await query(
-    `SELECT to_regclass($1::text) IS NOT NULL AS "isOurs", to_regclass($2::text) IS NOT NULL AS "isPreview", EXISTS
+    `SELECT to_regclass($1::text) IS NOT NULL AS "isOurs",
+       EXISTS (SELECT FROM unnest($2::text[]) AS name WHERE to_regclass(name) IS NOT NULL) AS "isPreview", EXISTS
        (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace($3::text)) AS "isUsed"`,
-    [names.of(versionTable), names.of(previewVersionTable), names.schema],
+    [names.of(versionTable), previewTables.map((table) => names.of(table)), names.schema],
   );
-  if (schemaState?.['isOurs'] !== true) {
+  const isPreview = schemaState?.['isPreview'] === true;
+  if (schemaState?.['isOurs'] !== true || isPreview) {
     if (schemaState?.['isUsed'] !== true) return null;
     throw new PostgresRefused(
-      schemaState['isPreview'] === true
+      isPreview
         ? `the tables in ${names.schema} were written by a preview; this version cannot read them. Nothing was changed: choose another schema by store.postgres.schema, or go on with the preview.`
         : `the schema ${names.schema} holds something else: choose another by store.postgres.schema.`,
       { isConfigured: true },

@@ -23,7 +23,6 @@ const tables = {
   webhookEvent: 'webhook_event',
   webhookDelivery: 'webhook_delivery',
   syncAgent: 'sync_agent',
-  syncOperation: 'sync_operation',
   syncFollow: 'sync_follow',
   licenseChange: 'license_change',
 } as const;

@@ -160,6 +160,7 @@ RETURNS TABLE (
   uses bigint,
   enabled boolean,
   created_at bigint,
+  revision bigint,
   uses_before bigint,
   enabled_before boolean
 )
@@ -218,6 +219,9 @@ BEGIN
     uses := after.uses;
     enabled := after.enabled;
     created_at := after.created_at;
+    -- The trigger has the same condition.
+    revision := before.revision
+      + CASE WHEN after.uses <> before.uses OR after.enabled <> before.enabled THEN 1 ELSE 0 END;
     uses_before := before.uses;
     enabled_before := before.enabled;
     RETURN NEXT;
@@ -231,12 +235,12 @@ CREATE TABLE latchkey.idempotency (
   fingerprint text COLLATE "C" NOT NULL,
   -- Null while the request is under way.
   value text COLLATE "C",
-  at bigint NOT NULL,
+  kept_until bigint NOT NULL,
   -- The request changed nothing. The number of these responses is limited, because nothing else limits them.
   unchanged boolean NOT NULL DEFAULT false,
   PRIMARY KEY (credential, key)
 );
-CREATE INDEX idempotency_at ON latchkey.idempotency (at);
+CREATE INDEX idempotency_kept_until ON latchkey.idempotency (kept_until);
 CREATE INDEX idempotency_unchanged ON latchkey.idempotency (credential) WHERE unchanged;
 
 CREATE TABLE latchkey.setting (

@@ -59,7 +59,9 @@ const firstWaitMs = 15;
  * Whether a use case only changes the count of one license; these are group-committed. An event belongs to the
  * transaction of a license that is enabled or disabled.
  */
-function isGrouped({ name, command }: WriteRequest<AuthorityUseCase>): boolean {
+function isGrouped({ name, command, writeOptions }: WriteRequest<AuthorityUseCase>): boolean {
+  // Nothing may show any more whether a repeated change was carried out.
+  if (writeOptions.idempotency?.keyed?.isRepeat === true) return false;
   return name === 'changeLicense' && 'trigger' in command && isCount(command.trigger);
 }
 

@@ -44,6 +44,10 @@ export class DatabaseRefused extends Error {
   }
 }
 
+/** Why a database of a preview is refused. */
+export const previewReason =
+  'it was written by a preview; this version cannot read it. Nothing was changed: move it away to start with an empty store, or go on with the preview.';
+
 export const restoreAdvice = 'restore a backup: latchkey restore FILE';
 
 /** SQLite's primary result code (https://sqlite.org/rescode.html); null for other errors. */

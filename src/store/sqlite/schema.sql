@@ -180,12 +180,12 @@ CREATE TABLE idempotency (
   key TEXT NOT NULL,
   fingerprint TEXT NOT NULL,
   value TEXT NOT NULL,
-  at INTEGER NOT NULL,
+  kept_until INTEGER NOT NULL,
   -- 1: the request changed nothing. The number of these responses is limited, because nothing else limits them.
   unchanged INTEGER NOT NULL DEFAULT 0 CHECK (unchanged IN (0, 1)),
   PRIMARY KEY (credential, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX idempotency_at ON idempotency (at);
+CREATE INDEX idempotency_kept_until ON idempotency (kept_until);
 CREATE INDEX idempotency_unchanged ON idempotency (credential) WHERE unchanged = 1;
 
 CREATE TABLE audit_event (

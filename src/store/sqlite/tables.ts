@@ -12,7 +12,7 @@ import * as license from './tables/license.ts';
 import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
 import * as operation from './tables/operation.ts';
-import * as push from './tables/push.ts';
+import * as follow from './tables/follow.ts';
 import * as purchase from './tables/purchase.ts';
 import * as series from './tables/series.ts';
 import * as sync from './tables/sync.ts';
@@ -33,8 +33,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     snapshots: snapshot.snapshotReads(prepare),
     preload: snapshot.preloadReads(prepare),
     operations: operation.operationReads(prepare),
-    pushes: push.pushReads(prepare),
-    follows: push.followReads(prepare),
+    follows: follow.followReads(prepare),
     idempotency: access.idempotencyReads(prepare),
     settings: access.settingReads(prepare),
     audit: access.auditReads(prepare),
@@ -67,8 +66,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     snapshots: snapshot.snapshotTable(prepare),
     preload: snapshot.preloadTable(prepare),
     operations: operation.operationTable(prepare),
-    pushes: push.pushTable(prepare),
-    follows: push.followTable(prepare),
+    follows: follow.followTable(prepare),
     trace: collectTrace(),
     changes,
     idempotency: access.idempotencyTable(prepare),

@@ -11,37 +11,24 @@ export const upstreamObject = z
     state: z.enum(['up', 'down', 'paused', 'unknown']),
     since: instant,
     protocol: z
-      .enum(['plain', 'latchkey'])
-      .describe('`latchkey`: changes are pushed to `/sync/v1`, and nothing has to be guessed.'),
-    protocol_choice: z
-      .enum(['automatic', 'plain'])
-      .describe('`plain`: a person has decided that `/sync/v1` is not used (`latchkey sync protocol`).'),
-    pushes: z
+      .enum(['unknown', 'plain', 'latchkey'])
+      .describe(
+        '`latchkey`: changes are sent under the ids of their operations, and nothing has to be guessed. `unknown`: the upstream has not answered yet.',
+      ),
+    follows: z
       .array(
         z
           .object({
-            product_key: z.string().nullable().describe('Null: the pushes of coupons, by the API key.'),
-            seq: count.describe('The number of the last push.'),
-            answered: z.boolean(),
+            product_key: z.string(),
             followed: count.describe('License keys whose changes the upstream sends.'),
             confirmed_at: instant
               .nullable()
-              .describe('When `/sync/v1` last confirmed all of them; null: it has not answered yet.'),
-            lost: z
-              .object({ operations: count, first_at: instant, last_at: instant, found_at: instant })
-              .meta({ id: 'LostOperations' })
-              .nullable()
-              .describe(
-                'Changes that the upstream has lost, because it was restored, and that are too old to be sent again: at most so many, and the days on which they were delivered. Shown for 30 days.',
-              ),
+              .describe('When the upstream last confirmed all of them; null: it has not answered yet.'),
           })
-          .meta({ id: 'ProductPushes' }),
+          .meta({ id: 'FollowedProduct' }),
       )
       .readonly()
-      .describe('Empty unless changes are pushed.'),
-    conflict_at: instant
-      .nullable()
-      .describe('When the upstream last knew pushes of this agent that this store does not know.'),
+      .describe('Empty unless the upstream is a Latchkey.'),
     breaker: z.enum(['closed', 'open', 'half_open']),
     last_success_at: instant.nullable(),
     last_error: z.string().nullable(),
@@ -79,21 +66,11 @@ export function serializeUpstream(upstream: UpstreamStatus): UpstreamObject {
     state: upstream.state,
     since: formatDatetime(upstream.since),
     protocol: upstream.protocol,
-    protocol_choice: upstream.protocolChoice,
-    pushes: upstream.pushes.map(({ productKey, seq, isAnswered, followed, confirmedAt, lost }) => ({
+    follows: upstream.follows.map(({ productKey, followed, confirmedAt }) => ({
       product_key: productKey,
-      seq,
-      answered: isAnswered,
       followed,
       confirmed_at: confirmedAt === null ? null : formatDatetime(confirmedAt),
-      lost: lost && {
-        operations: lost.operations,
-        first_at: formatDatetime(lost.firstAt),
-        last_at: formatDatetime(lost.lastAt),
-        found_at: formatDatetime(lost.foundAt),
-      },
     })),
-    conflict_at: upstream.conflictAt === null ? null : formatDatetime(upstream.conflictAt),
     breaker: upstream.breaker,
     last_success_at: upstream.lastSuccessAt === null ? null : formatDatetime(upstream.lastSuccessAt),
     last_error: upstream.lastError,

@@ -3,6 +3,7 @@ import { agentsTheme } from './agents.ts';
 import { awayTheme } from './away.ts';
 import { boundsTheme } from './bounds.ts';
 import { commandsTheme } from './commands.ts';
+import { deliveryTheme } from './delivery.ts';
 import { drainTheme } from './drain.ts';
 import { eachOnceTheme } from './each-once.ts';
 import { importTheme } from './import.ts';
@@ -10,7 +11,6 @@ import { latencyTheme } from './latency.ts';
 import { leasesTheme } from './leases.ts';
 import { memoryTheme } from './memory.ts';
 import { millionTheme } from './million.ts';
-import { pushTheme } from './push.ts';
 import { readsTheme } from './reads.ts';
 import { slowDiskTheme } from './slow-disk.ts';
 import { postgresTheme } from './postgres.ts';
@@ -28,7 +28,7 @@ export const themes: readonly Theme[] = [
   slowDiskTheme,
   useTheme,
   drainTheme,
-  pushTheme,
+  deliveryTheme,
   millionTheme,
   eachOnceTheme,
   startTheme,

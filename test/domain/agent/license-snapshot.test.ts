@@ -35,8 +35,8 @@ function operation(kind: LicenseOperationKind, progress: OperationProgress): Ope
 
 type Provenance = OperationState | 'held';
 const standings: Record<Provenance, OperationProgress> = {
-  pending: { state: 'pending', maybeApplied: false },
-  in_flight: { state: 'in_flight', maybeApplied: false, baseUses: 3, sentAt: 1 },
+  pending: { state: 'pending', maybeApplied: false, unanswered: false },
+  in_flight: { state: 'in_flight', maybeApplied: false, unanswered: false, baseUses: 3, sentAt: 1 },
   uncertain: { state: 'uncertain', maybeApplied: false, baseUses: 3, held: false },
   held: { state: 'uncertain', maybeApplied: false, baseUses: 3, held: true },
   delivered: { state: 'delivered', finishedAt: 1 },

@@ -86,8 +86,9 @@ const table: Record<OperationKind, Record<View, Expected>> = {
     'just read at 0': { on: null },
   },
   create_coupon: always({ on: null }),
-  redeem: always('none'),
-  void: always('none'),
+  // A read shows whether the upstream counts redemptions.
+  redeem: always('read'),
+  void: always('read'),
 };
 
 const cells = Object.entries(table).flatMap(([kind, row]) =>
@@ -99,7 +100,15 @@ const cells = Object.entries(table).flatMap(([kind, row]) =>
 );
 
 function stepOf(head: Operation | null, view: View): Step {
-  return nextStep({ head, run, now: 1000, reconcileAt: null, hasUncertain: false, ...views[view] });
+  return nextStep({
+    head,
+    run,
+    now: 1000,
+    reconcileAt: null,
+    hasUncertain: false,
+    isLatchkey: false,
+    ...views[view],
+  });
 }
 
 describe('the head of a queue', () => {
@@ -112,6 +121,16 @@ describe('the head of a queue', () => {
     expect(stepOf(head, view)).toEqual(step);
   });
 
+  it.each(['create_coupon', 'redeem', 'void'] as const)('that is a %s is sent to a Latchkey', (kind) => {
+    const head = { ...operation, kind };
+    const queue = { run, now: 1000, reconcileAt: null, hasUncertain: false, snapshot: null, justRead: false };
+    expect(nextStep({ ...queue, head, isLatchkey: true })).toEqual({
+      step: 'send',
+      operation: head,
+      baseUses: null,
+    });
+  });
+
   it.each(Object.keys(views) as View[])('uncertain is read back, whatever else is known: %s', (view) => {
     const progress = { state: 'uncertain', maybeApplied: false, baseUses: 3, held: false } as const;
     expect(stepOf({ ...operation, progress }, view)).toEqual({ step: 'read' });
@@ -120,7 +139,7 @@ describe('the head of a queue', () => {
   it('waits while an earlier request may still be on its way, uncertain or not', () => {
     const doubt = { state: 'uncertain', maybeApplied: false, baseUses: 3, held: false } as const;
     for (const head of [operation, { ...operation, progress: doubt }]) {
-      const queue = { head, run, now: 1000, hasUncertain: false, ...views['seen at 3'] };
+      const queue = { head, run, now: 1000, hasUncertain: false, isLatchkey: false, ...views['seen at 3'] };
       expect(nextStep({ ...queue, reconcileAt: 1001 })).toEqual({ step: 'wait', until: 1001 });
       expect(nextStep({ ...queue, reconcileAt: 1000 }).step).not.toBe('wait');
     }
@@ -129,7 +148,14 @@ describe('the head of a queue', () => {
   it.each([{ missingSince: 1 }, { readFirst: true }])(
     'is not sent before a read when the key may be missing: %j',
     (answered) => {
-      const queue = { head: operation, run, now: 1000, reconcileAt: null, hasUncertain: false };
+      const queue = {
+        head: operation,
+        run,
+        now: 1000,
+        reconcileAt: null,
+        hasUncertain: false,
+        isLatchkey: false,
+      };
       const snapshot = { ...seen(3), ...answered };
       expect(nextStep({ ...queue, snapshot, justRead: false })).toEqual({ step: 'read' });
       expect(nextStep({ ...queue, snapshot, justRead: true }).step).toBe('send');
@@ -137,7 +163,13 @@ describe('the head of a queue', () => {
   );
 
   it('needs nothing while it is under way, nor does an empty queue', () => {
-    const progress = { state: 'in_flight', maybeApplied: false, baseUses: 3, sentAt: 1 } as const;
+    const progress = {
+      state: 'in_flight',
+      maybeApplied: false,
+      unanswered: false,
+      baseUses: 3,
+      sentAt: 1,
+    } as const;
     expect(stepOf({ ...operation, progress }, 'seen at 3')).toEqual({ step: 'none' });
     expect(stepOf(null, 'seen at 3')).toEqual({ step: 'none' });
   });

@@ -20,10 +20,10 @@ const minute = 60_000;
 /** Every state in each of its forms: one that is missing does not compile. */
 const progresses: { [State in OperationState]: (OperationProgress & { state: State })[] } = {
   pending: [
-    { state: 'pending', maybeApplied: false },
-    { state: 'pending', maybeApplied: true },
+    { state: 'pending', maybeApplied: false, unanswered: false },
+    { state: 'pending', maybeApplied: true, unanswered: false },
   ],
-  in_flight: [{ state: 'in_flight', maybeApplied: false, baseUses: 4, sentAt: 0 }],
+  in_flight: [{ state: 'in_flight', maybeApplied: false, unanswered: false, baseUses: 4, sentAt: 0 }],
   uncertain: [
     { state: 'uncertain', maybeApplied: false, baseUses: 4, held: false },
     { state: 'uncertain', maybeApplied: true, baseUses: null, held: false },
@@ -58,7 +58,7 @@ const alone: Surroundings = {
   reconcileAt: null,
   isHead: true,
   blocker: null,
-  isPushing: true,
+  isLatchkey: true,
   shown: { uses: 5, enabled: true, at: 0 },
 };
 
@@ -155,8 +155,16 @@ test.each<[OperationKind, OperationProgress, RegExp]>([
   ],
   ['enable', conflicted, /a revocation wins\. Nothing more happens until a person decides\.$/],
   ['usage', { state: 'dead', cause: 'missing' }, /It is sent if the store knows the key again\.$/],
-  ['usage', { state: 'pending', maybeApplied: false }, /^The attempt failed and the store applied nothing\./],
-  ['disable', { state: 'pending', maybeApplied: true }, /Disabling a key twice does no harm/],
+  [
+    'usage',
+    { state: 'pending', maybeApplied: false, unanswered: false },
+    /^The attempt failed and the store applied nothing\./,
+  ],
+  [
+    'disable',
+    { state: 'pending', maybeApplied: true, unanswered: false },
+    /Disabling a key twice does no harm/,
+  ],
 ])('the explanation of a %s in state %j says what the state means', (kind, progress, meaning) => {
   expect(told(kind, progress).meaning).toMatch(meaning);
 });
@@ -165,11 +173,11 @@ test('an explanation shows the expected count if the operation was sent on a kno
   expect(told('usage', held)).toMatchObject({ expectedUses: 5, shown: { uses: 5, enabled: true } });
   expect(told('decrease', held).expectedUses).toBe(3);
   expect(told('enable', held).expectedUses).toBeNull();
-  expect(told('usage', { state: 'pending', maybeApplied: false }).expectedUses).toBeNull();
+  expect(told('usage', { state: 'pending', maybeApplied: false, unanswered: false }).expectedUses).toBeNull();
 });
 
 test('the explanation of a retry says so if the operation is not sent at once', () => {
-  const waiting: OperationProgress = { state: 'pending', maybeApplied: false };
+  const waiting: OperationProgress = { state: 'pending', maybeApplied: false, unanswered: false };
   const retried = (around: Partial<Surroundings>) => told('usage', waiting, around).decisions.retry;
   expect(retried({})).toMatch(/^It is tried again at once,/);
   const pausing = explain({ ...operation('usage', waiting), nextAt: minute }, alone);
@@ -186,7 +194,7 @@ test('the explanation of a retry says so if the operation is not sent at once', 
 });
 
 describe('it waits', () => {
-  const waiting: OperationProgress = { state: 'pending', maybeApplied: false };
+  const waiting: OperationProgress = { state: 'pending', maybeApplied: false, unanswered: false };
   const causes = (around: Partial<Surroundings>): unknown =>
     told('usage', waiting, around).waits.map(({ cause, leftMs }) => [cause, leftMs]);
 

@@ -28,10 +28,10 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   needless: { type: 'needless', at },
   question: { type: 'question', baseUses: 3, lasting: false },
   resend: { type: 'resend' },
+  lose: { type: 'lose' },
   resume: { type: 'resume' },
   read_applied: { type: 'read_applied', certain: true, at },
   read_absent: { type: 'read_absent', certain: true },
-  known: { type: 'known', was: 'applied', at },
   reopen: { type: 'reopen' },
   hold: { type: 'hold' },
   conflict: { type: 'conflict' },
@@ -43,9 +43,10 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   confirm: { type: 'confirm', at },
 };
 
-const pending = { state: 'pending', maybeApplied: false } as const;
-const inDoubt = { state: 'pending', maybeApplied: true } as const;
-const inFlight = { state: 'in_flight', maybeApplied: false, baseUses: 5, sentAt: 900 } as const;
+const pending = { state: 'pending', maybeApplied: false, unanswered: false } as const;
+const inDoubt = { ...pending, maybeApplied: true } as const;
+const unanswered = { ...pending, unanswered: true } as const;
+const inFlight = { ...pending, state: 'in_flight', baseUses: 5, sentAt: 900 } as const;
 const uncertain = { state: 'uncertain', maybeApplied: false, baseUses: 5, held: false } as const;
 const held = { ...uncertain, held: true } as const;
 const delivered = { state: 'delivered', finishedAt: at } as const;
@@ -76,6 +77,7 @@ const table: Record<
     refused: [dead, 'the key is gone: it will never be taken, and was never sent'],
     needless: [delivered, 'a read shows that there is nothing left to do'],
     question: [{ ...uncertain, baseUses: 3 }, 'it may have been delivered without this store knowing'],
+    lose: [unanswered, 'an unknown history may have sent it: the upstream knows it by its id'],
     resend: [inDoubt, 'it may have been delivered before, but is sent all the same'],
     hold: [{ ...held, baseUses: null }, 'nobody but a person can say what became of it'],
     conflict: [conflicted, 'the upstream moved on'],
@@ -88,7 +90,7 @@ const table: Record<
     not_applied: [pending, 'it certainly was not applied: it is sent again later'],
     ambiguous: [uncertain, 'the answer was lost: it is read back after the reconcile delay'],
     repeat: [inDoubt, 'the answer was lost, and sending it again does no harm'],
-    resume: [pending, 'the upstream was restored and expects its push again'],
+    lose: [unanswered, 'the answer was lost: it is sent again under its id'],
     refused: [dead, 'the upstream will never take it'],
     question: [uncertain, 'the store was copied while it was in flight'],
     conflict: [conflicted, 'the upstream moved on'],
@@ -99,7 +101,6 @@ const table: Record<
     question: [uncertain, 'it was uncertain before'],
     read_applied: [delivered, 'reading it back shows that it was applied'],
     read_absent: [pending, 'reading it back shows that it was not applied: it is sent again'],
-    known: [delivered, 'the upstream knows that it was applied'],
     hold: [held, 'reading cannot decide it'],
     conflict: [conflicted, 'the upstream has something else in its place'],
     superseded: [{ state: 'inferred', finishedAt: at }, 'a later change has replaced whatever it did'],
@@ -117,6 +118,7 @@ const table: Record<
   },
   dead: {
     question: [dead, 'it was refused, which no other past changes'],
+    lose: [dead, 'it was refused, which no other past changes'],
     reopen: [dead, 'it was refused, which no key that comes back changes'],
     superseded: [cancelled, 'a later change has replaced it'],
     retry: [pending, 'a person sends it again'],
@@ -124,8 +126,13 @@ const table: Record<
     drop: [dropped, 'a person gives it up'],
     confirm: [delivered, 'a person says that it was applied'],
   },
-  delivered: { resume: [pending, 'the upstream was restored and has lost it'] },
-  inferred: { resume: [inDoubt, 'the upstream was restored and has lost it; an earlier attempt may count'] },
+  delivered: { resume: [unanswered, 'the upstream was restored and may have lost it'] },
+  inferred: {
+    resume: [
+      { ...inDoubt, unanswered: true },
+      'the upstream was restored and may have lost it; an earlier attempt may count',
+    ],
+  },
   cancelled: {},
   dropped: {},
 };
@@ -154,6 +161,7 @@ describe('an operation', () => {
     const missing = { state: 'dead', cause: 'missing' } as const;
     expect(nextProgress(missing, events.reopen)).toEqual(pending);
     expect(nextProgress(missing, events.question)).toMatchObject({ state: 'uncertain', held: false });
+    expect(nextProgress(missing, events.lose)).toEqual(unanswered);
   });
 });
 
@@ -172,12 +180,7 @@ describe('uncertainty', () => {
   });
 
   const inDoubtStates = [inDoubt, sentInDoubt, { ...uncertain, maybeApplied: true }];
-  const everyEvent = [
-    ...Object.values(events),
-    { type: 'read_absent', certain: false },
-    { type: 'known', was: 'not_seen', at },
-    { type: 'known', was: 'refused', at },
-  ] as const;
+  const everyEvent = [...Object.values(events), { type: 'read_absent', certain: false }] as const;
 
   it.each(
     inDoubtStates.flatMap((from) => everyEvent.map((event) => ({ from, event, ...from, type: event.type }))),
@@ -263,6 +266,30 @@ describe('uncertainty', () => {
     expect(nextProgress(sent, events.ambiguous)).toEqual(baseless);
     expect(nextProgress(sent, events.question)).toEqual(based);
     expect(nextProgress(baseless, events.question)).toEqual(based);
+  });
+});
+
+describe('an operation whose answer was lost, and that the upstream knows by its id', () => {
+  const sentAgain = { ...inFlight, unanswered: true, baseUses: 7, sentAt: at } as const;
+
+  it('stays unanswered through attempts that were certainly not carried out', () => {
+    expect(nextProgress(unanswered, events.send)).toEqual(sentAgain);
+    expect(nextProgress(sentAgain, events.not_applied)).toEqual(unanswered);
+    expect(nextProgress(sentAgain, events.lose)).toEqual(unanswered);
+  });
+
+  it('is delivered or dead by a clear answer, because the upstream carries it out once', () => {
+    expect(nextProgress(sentAgain, events.applied)).toEqual(delivered);
+    expect(nextProgress(sentAgain, events.refused)).toEqual(dead);
+  });
+
+  it('may have been applied as long as there is no answer', () => {
+    expect([unanswered, sentAgain].every((progress) => mayHaveBeenApplied({ progress }))).toBe(true);
+    expect(nextProgress(unanswered, events.hold)).toMatchObject({ held: true, maybeApplied: true });
+    expect(nextProgress(unanswered, events.question)).toMatchObject({
+      state: 'uncertain',
+      maybeApplied: true,
+    });
   });
 });
 

@@ -54,7 +54,7 @@ describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${
     expect(shown.errors).toEqual([]);
   }
 
-  test('an agent appears by itself, shows what it has pushed on both sides, and is forgotten by keyboard', async () => {
+  test('an agent appears by itself, shows on both sides what it follows, and is forgotten by keyboard', async () => {
     await page.open('agents', 'Agents');
     await page.shows('No agent has appeared yet.');
     await isUsable(page);
@@ -71,14 +71,14 @@ describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${
     });
     const below = opened.use(httpClient({ tcp: agent.process.tcp }));
     const byProduct = { 'product-secret-key': secret };
-    const pushes = async (): Promise<unknown> => {
+    const follows = async (): Promise<unknown> => {
       const status = await below.get('/statusz', { headers: agent.admin });
-      const { upstream } = status.body as { upstream: { pushes: { seq: number; followed: number }[] } };
-      return upstream.pushes.map(({ seq, followed }) => [seq, followed]);
+      const { upstream } = status.body as { upstream: { follows: { followed: number }[] } };
+      return upstream.follows.map(({ followed }) => followed);
     };
     await below.get(`/api/v2/license/verify?license_key=${licenseKey}`, { headers: byProduct });
     await below.put('/api/v2/license/usage', { headers: byProduct, form: { license_key: licenseKey } });
-    await expect.poll(pushes, patiently).toEqual([[expect.any(Number), 1]]);
+    await expect.poll(follows, patiently).toEqual([1]);
 
     await page.open('', 'Overview');
     await page.open('agents', 'Agents');
@@ -93,13 +93,13 @@ describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${
     });
     await ofAgent.signIn({ admin: false });
     await ofAgent.open('', 'Overview');
-    await ofAgent.shows('/sync/v1 of a Latchkey');
+    await ofAgent.shows('a Latchkey');
     await ofAgent.shows('1 followed key');
     await isUsable(ofAgent);
     await ofAgent.open('agents', 'There is no such page');
 
     await page.press(/^Forget: agent 1$/);
-    await page.shows('none of them counts twice');
+    await page.shows('begins to follow its license keys again');
     await page.press('Forget');
     const audit = async (): Promise<unknown> =>
       ((await http.get('/admin/v1/audit?act=agent.forget', { headers })).body as { data: unknown }).data;

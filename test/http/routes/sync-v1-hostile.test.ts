@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
-  byAccount,
   byOther,
   byProduct,
   newId,
   openAuthority,
-  operation,
-  usage,
   type SyncedAuthority,
 } from '../../support/harness/sync-server-harness.ts';
 
@@ -16,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => authority[Symbol.asyncDispose]());
 
-/** No push of this agent is ever carried out. */
+/** Nothing of this agent is ever stored. */
 const agent = 'c'.repeat(32);
 
 function newAgent(): string {
@@ -32,7 +29,7 @@ async function refusalOf(path: string, payload: string): Promise<string> {
   return [response.statusCode, code, ...names].join(' ');
 }
 
-/** Everything that a push could have changed. */
+/** Everything that a request could have changed. */
 async function contents(): Promise<unknown> {
   const { reader } = authority.opened.app;
   const tenant = { accountId: 'default', productKey: null };
@@ -40,35 +37,26 @@ async function contents(): Promise<unknown> {
   return [await Promise.all(licenses), await reader.sync.count({ tenant })];
 }
 
-const push = (members: object): string =>
-  JSON.stringify({ agent, seq: 1, operations: [usage()], ...members });
+const asked = (members: object): string => JSON.stringify({ agent, ...members });
 const many = (count: number): string[] => Array.from({ length: count }, () => newId());
 
-const wrongPushes: readonly [what: string, body: string, refusal: string][] = [
-  ['nothing', '', '422 parameters_invalid agent seq operations'],
+const wrongBodies: readonly [what: string, body: string, refusal: string][] = [
+  ['nothing', '', '422 parameters_invalid agent'],
   ['null', 'null', '400 malformed_body'],
   ['a list', '[]', '400 malformed_body'],
   ['half an object', '{"agent": "', '400 malformed_body'],
-  ['a member twice', `{"agent":"${agent}","seq":1,"seq":2}`, '400 duplicate_parameter'],
-  ['257 KiB', push({ more: 'x'.repeat(257 * 1024) }), '413 body_too_large'],
-  ['no operations', push({ operations: [] }), '422 parameters_invalid operations'],
-  ['501 operations', push({ operations: many(501) }), '422 parameters_invalid operations'],
-  ['operations that are no list', push({ operations: {} }), '422 parameters_invalid operations'],
-  ['a short agent id', push({ agent: 'c'.repeat(31) }), '422 parameters_invalid agent'],
-  ['an agent id in capitals', push({ agent: 'C'.repeat(32) }), '422 parameters_invalid agent'],
-  ['a list of agent ids', push({ agent: [agent] }), '422 parameters_invalid agent'],
-  ...[0, -1, 1.5, 2 ** 53, 'one', null, {}].map((seq): [string, string, string] => [
-    `the number ${JSON.stringify(seq)}`,
-    push({ seq }),
-    '422 parameters_invalid seq',
-  ]),
+  ['a member twice', `{"agent":"${agent}","wait":1,"wait":2}`, '400 duplicate_parameter'],
+  ['257 KiB', asked({ more: 'x'.repeat(257 * 1024) }), '413 body_too_large'],
+  ['a short agent id', asked({ agent: 'c'.repeat(31) }), '422 parameters_invalid agent'],
+  ['an agent id in capitals', asked({ agent: 'C'.repeat(32) }), '422 parameters_invalid agent'],
+  ['a list of agent ids', asked({ agent: [agent] }), '422 parameters_invalid agent'],
 ];
 
-test.each(wrongPushes)(
-  'a push with %s is one clear problem and changes nothing',
+test.each(wrongBodies)(
+  'a body with %s is one clear problem and changes nothing',
   async (_, body, refusal) => {
     const before = await contents();
-    expect(await refusalOf('/sync/v1/push', body)).toBe(refusal);
+    expect(await refusalOf('/sync/v1/changes', body)).toBe(refusal);
     expect(await contents()).toEqual(before);
   },
 );
@@ -88,9 +76,6 @@ const wrongQuestions: readonly [path: string, what: string, body: object, refusa
   ['changes', 'a cursor that is a number', { cursor: 7 }, `${invalid} cursor`],
   ['changes', 'a long cursor', { cursor: 'x'.repeat(16_385) }, `${invalid} cursor`],
   ['changes', 'a long epoch', { epoch: 'x'.repeat(101) }, `${invalid} epoch`],
-  ['known', '501 ids', { ids: many(501) }, `${invalid} ids`],
-  ['known', 'no ids', { ids: [] }, `${invalid} ids`],
-  ['known', 'a wrong id', { ids: ['x'] }, `${invalid} ids`],
 ];
 
 test.each(wrongQuestions)('%s with %s is one clear problem', async (path, _, body, refusal) => {
@@ -114,43 +99,11 @@ test.each([
   expect([told.reset, told.changes.length]).toEqual([true, 1]);
 });
 
-test('malformed operations are refused alone, however they are wrong', async () => {
-  const before = await authority.uses('KEY-1');
-  // The client of this test writes JSON recursively, and Windows has a smaller stack.
-  const deep = JSON.parse('{"a":'.repeat(1_000) + '1' + '}'.repeat(1_000)) as object;
-  const operations: readonly unknown[] = [
-    deep,
-    'text',
-    null,
-    [],
-    operation({ kind: 'usage', license_key: 'a\0b' }),
-    operation({ kind: 'usage', license_key: 'a\uD800' }),
-    operation({ kind: 'usage', license_key: 'x'.repeat(20_000) }),
-    operation({ kind: '__proto__', license_key: 'KEY-1' }),
-    { ...usage(), at: 5 },
-    operation({ kind: 'create_coupon', coupon: [] }),
-    operation({ kind: 'create_coupon', coupon: { code: 'a\0' } }),
-    operation({ kind: 'redeem', order: '..', cart: {} }),
-    operation({ kind: 'void', order: 'x\0' }),
-  ];
-  const { results } = await authority.pushed(1, operations, { agent: newAgent(), headers: byAccount });
-  expect(results).toEqual(operations.map(() => ({ outcome: 'refused', code: 'parameters_invalid' })));
-  expect(await authority.uses('KEY-1')).toBe(before);
-});
-
-test('an operation twice in a push counts once, and unknown members are ignored', async () => {
-  const before = (await authority.uses('KEY-1')) ?? 0;
-  const once = { ...usage(), later: { version: 2 } };
-  const { results } = await authority.pushed(1, [once, once], { agent: newAgent() });
-  expect(results).toEqual([null, null]);
-  expect(await authority.uses('KEY-1')).toBe(before + 1);
-});
-
-test('a license key in any letters of the world is followed and pushed', async () => {
+test('a license key in any letters of the world is followed and used', async () => {
   const licenseKey = 'Ключ/漢字 😀+é';
   await authority.sell(licenseKey);
   const own = newAgent();
-  await authority.pushed(1, [usage(licenseKey)], { agent: own });
+  expect(await authority.change('usage', licenseKey)).toMatchObject({ status: 200 });
   const { changes } = await authority.changes({ agent: own, follow: [licenseKey] });
   expect(changes).toMatchObject([{ license_key: licenseKey, license: { uses: 1 } }]);
 });
@@ -161,7 +114,7 @@ test('an agent is told only of keys that it follows, and of none outside its rea
   const foreign = await authority.changes({ agent: other, follow: ['KEY-1', 'KEY-2'] }, byOther);
   // A key of another product is told as a key that does not exist.
   expect(foreign).toMatchObject({ changes: [], absent: ['KEY-1', 'KEY-2'] });
-  await authority.pushed(1, [usage('KEY-1'), usage('KEY-2'), usage('KEY-3')], { agent: newAgent() });
+  for (const key of ['KEY-1', 'KEY-2', 'KEY-3']) await authority.change('usage', key);
   const told = await authority.changes({ agent: own, epoch: first.epoch, cursor: first.cursor });
   expect(told.changes.map(({ license_key: key }) => key)).toEqual(['KEY-2']);
   const { epoch, cursor } = foreign;
@@ -173,7 +126,7 @@ test('an agent is not told that a key outside its reach has changed', async () =
   const other = newAgent();
   const before = await authority.changes({ agent: other, follow: ['KEY-3'] }, byOther);
   expect(before).toMatchObject({ changes: [], absent: ['KEY-3'] });
-  await authority.pushed(1, [usage('KEY-3')], { agent: newAgent() });
+  await authority.change('usage', 'KEY-3');
   const { epoch, cursor } = before;
   expect(await authority.changes({ agent: other, epoch, cursor }, byOther)).toMatchObject({
     changes: [],
@@ -181,17 +134,13 @@ test('an agent is not told that a key outside its reach has changed', async () =
   });
 });
 
-test("another credential with an agent's id does nothing to the pushes and follows of its owner", async () => {
+test("another credential with an agent's id does nothing to the follows of its owner", async () => {
   const own = newAgent();
-  await authority.pushed(1, [usage('KEY-1')], { agent: own });
   const first = await authority.changes({ agent: own, follow: ['KEY-1'] });
-  await authority.pushed(1, [usage('KEY-1')], { agent: own, headers: byOther });
-  await authority.pushed(2, [usage('KEY-1')], { agent: own, headers: byOther });
   await authority.changes({ agent: own, unfollow: ['KEY-1'], follow: ['KEY-3'] }, byOther);
   await authority.changes({ agent: own, cursor: 'x', epoch: 'x' }, byOther);
-  expect((await authority.push(3, [usage()], { agent: own })).json()).toMatchObject({ last: 1 });
-  await authority.pushed(2, [usage('KEY-1')], { agent: own });
+  await authority.change('usage', 'KEY-1');
   const told = await authority.changes({ agent: own, epoch: first.epoch, cursor: first.cursor });
-  expect(told).toMatchObject({ last_seq: 2, changes: [{ license_key: 'KEY-1' }] });
+  expect(told).toMatchObject({ changes: [{ license_key: 'KEY-1' }] });
   expect(told.reset).toBeUndefined();
 });

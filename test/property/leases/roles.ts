@@ -46,8 +46,8 @@ export function authorityRole({ writing: { database, transaction } }: TestStore)
     },
     setTerms: (leaseTerms) => transaction.products.put({ ...product, leaseTerms }),
     license,
-    setEnabled: (enabled) => transaction.licenses.setState({ ...license(), enabled }),
-    restore: (earlier) => transaction.licenses.setState(earlier),
+    setEnabled: (enabled) => transaction.licenses.setState({ ...license(), enabled }, false),
+    restore: (earlier) => transaction.licenses.setState(earlier, false),
     answer: async (command, write) => await write('answerLeaseRequest', { ...command, accountId: null }),
     knownUntil: () => Infinity,
   };

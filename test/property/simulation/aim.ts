@@ -182,7 +182,7 @@ const aims: readonly [Aim, ...Aim[]] = [
     },
   },
   {
-    name: 'another instance and lost answer',
+    name: 'another address and lost answer',
     troubles: ['replacement'],
     async strike(target) {
       changeInDoubt(target);

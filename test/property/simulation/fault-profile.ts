@@ -30,8 +30,6 @@ export type FaultProfile = {
   datesAheadMs: number;
   /** Responses have no `Date`. */
   isUndated: boolean;
-  /** The instance that the upstream names; null: none. */
-  instance: number | null;
 };
 
 export const noFaults: FaultProfile = {
@@ -48,7 +46,6 @@ export const noFaults: FaultProfile = {
   longestWaitS: 8,
   datesAheadMs: 0,
   isUndated: false,
-  instance: null,
 };
 
 export function isTroubled(target: Target | null, { subject, what }: ParsedRequest): boolean {

@@ -92,7 +92,6 @@ export class Ledger {
   readonly creations: string[] = [];
   readonly #licenses = new Map<string, LicenseRecord>();
   readonly #removed = new Map<string, LicenseRecord>();
-  #backup = new Map<string, Pick<LicenseRecord, 'uses' | 'enabled'>>();
   #lastCouponId = 0;
 
   constructor(products: ReadonlyMap<string, string>) {
@@ -129,18 +128,6 @@ export class Ledger {
   changeElsewhere(key: string, event: LedgerEvent): void {
     const record = this.#licenses.get(this.fold(key));
     if (record !== undefined) this.#enter(record, event, unknownOrigin);
-  }
-
-  backUp(): void {
-    const all = [...this.#licenses, ...this.#removed];
-    this.#backup = new Map(all.map(([key, { uses, enabled }]) => [key, { uses, enabled }]));
-  }
-
-  /** Every license is again as the backup has it; what is in the books stays known to the simulation. */
-  restore(): void {
-    for (const [key, record] of [...this.#licenses, ...this.#removed]) {
-      Object.assign(record, this.#backup.get(key));
-    }
   }
 
   /** The seller creates a coupon, or removes one that this agent did not create. */

@@ -183,9 +183,8 @@ export class Network {
         return this.#answer(504, '<html>a gateway has lost patience</html>');
       case 'slow': {
         const reply = this.#work(trip);
-        const own = this.#ownHeaders();
         await this.#pass(this.#random.between(1, timeoutMs - travelMs - 1));
-        return this.#answer(reply.status, JSON.stringify(reply.body), own);
+        return this.#answer(reply.status, JSON.stringify(reply.body));
       }
       case 'ok':
       case 'cached':
@@ -213,7 +212,7 @@ export class Network {
         if (trip.parsed.what === 'verify' && status === 200) {
           this.#cache.set(urlOf(trip.parsed), { text, at: this.#now() });
         }
-        return this.#answer(status, text, this.#ownHeaders());
+        return this.#answer(status, text);
       }
       case 'cached':
         return this.#fromCache(trip.parsed);
@@ -299,12 +298,6 @@ export class Network {
 
   #upstreamTime(): number {
     return this.#clock.now() + this.faultProfile.datesAheadMs;
-  }
-
-  /** Headers that only the upstream itself sends. */
-  #ownHeaders(): Record<string, string> {
-    const { instance } = this.faultProfile;
-    return instance === null ? {} : { 'latchkey-instance': `instance-${instance}` };
   }
 
   #answer(status: number, text: string, headers: Record<string, string> = {}): Exchange {

@@ -47,7 +47,6 @@ export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
   'the age of an answer not looked at': { transport: (transport) => deaf(transport, 'age') },
   'stored dates that stay when the time goes back': { writer: (writer) => idle(writer, 'correctDates') },
   'Retry-After not heard': { transport: (transport) => deaf(transport, 'retry-after') },
-  'another instance not noticed': { transport: (transport) => deaf(transport, 'latchkey-instance') },
   'one secret for all products': { transport: withOneSecret },
   'an unknown history that is not waited for': {
     writer: (writer, machine) =>
@@ -78,7 +77,6 @@ export type SabotageName =
   | 'the age of an answer not looked at'
   | 'stored dates that stay when the time goes back'
   | 'Retry-After not heard'
-  | 'another instance not noticed'
   | 'one secret for all products'
   | 'an unknown history that is not waited for'
   | 'a lost disable taken for one that was never sent'
@@ -193,11 +191,11 @@ function blithely(upstream: Upstream): Upstream {
 }
 
 /** A client that never sees a header of this name. */
-function deaf(transport: Transport, name: string): Transport {
+export function deaf(transport: Transport, name: string): Transport {
   return {
     ...transport,
-    async send(request, signal) {
-      const { exchange, discard } = await transport.send(request, signal);
+    async send(...sent) {
+      const { exchange, discard } = await transport.send(...sent);
       if (exchange.type === 'failed') return { exchange, discard };
       return { exchange: { ...exchange, headers: { ...exchange.headers, [name]: undefined } }, discard };
     },

@@ -24,7 +24,6 @@ const broken: Readonly<Record<SabotageName, [TroubleName[], RegExp]>> = {
   'the age of an answer not looked at': [['cache'], /invariant/],
   'stored dates that stay when the time goes back': [['dates'], /invariant 5/],
   'Retry-After not heard': [['patience'], /Retry-After/],
-  'another instance not noticed': [['replacement'], /other writers|invariant 2/],
   'one secret for all products': [
     ['products'],
     /did not hold within|is answered 404, and the upstream knows it/,

@@ -15,11 +15,12 @@ import {
 } from '../../../src/service/writer.ts';
 import {
   StorageError,
-  type Log,
   type SyncControl,
   type SyncUpstream,
   type WriteOptions,
 } from '../../../src/service/ports.ts';
+import type { ChainParts } from '../../../src/service/sync/chain-store.ts';
+import type { Reader } from '../../../src/service/tables.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { persist } from '../../../src/sync/waiting.ts';
@@ -45,17 +46,13 @@ import { reconcileAfterMs, timeoutMs, type Network, type Sender } from './networ
 import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Sabotage } from './sabotage.ts';
 import { StepsAfterCommit } from './step-after-commit.ts';
-import { noSync } from '../../support/harness/no-sync.ts';
+import { silent, uncounted } from '../../support/silent-log.ts';
 
-const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
 const unknownMs = 10_000;
-const uncounted = { answered: noop, unexpected: noop, pushed: noop };
 
 export type AgentParts = {
   machine: Machine;
   network: Pick<Network, 'transport'>;
-  /** The upstream has `/sync/v1`. */
-  isLatchkey?: boolean;
   behaviour: UpstreamBehaviour;
   clock: VirtualClock;
   random: SeededRandom;
@@ -64,6 +61,8 @@ export type AgentParts = {
   sabotage: Sabotage | null;
   /** Where the state directory is. */
   place: string;
+  /** Called after each write. */
+  onWritten?: () => void;
   /** Called when the upstream's response about a key is stored. */
   onObserved: (seen: { licenseKey: string; enabled: boolean; buyerEmail: string }) => void;
   /** Called when the upstream has sent a date. */
@@ -71,6 +70,8 @@ export type AgentParts = {
   /** Called when the process ends by itself. */
   onFailure: (error: unknown) => void;
 };
+
+type ClientSettings = Parameters<typeof plainUpstreamOver>[1] & { timeoutMs: number };
 
 /** One process of the agent: the real service, sync, client and store code, until it dies. */
 export class SimulatedAgent implements Sender {
@@ -81,6 +82,7 @@ export class SimulatedAgent implements Sender {
   readonly sync: Sync;
   readonly writer: Writer;
   isDead = false;
+  readonly #client: ClientSettings;
   readonly #parts: AgentParts;
   readonly #steps: StepsAfterCommit;
   readonly #sabotage: Required<Sabotage>;
@@ -97,13 +99,14 @@ export class SimulatedAgent implements Sender {
       storedProducts(machine.transaction.settings),
       configuredProducts(configuration),
     );
+    this.#client = this.#clientSettings();
     this.#sabotage = { ...honest, ...parts.sabotage };
     this.writer = this.#sabotage.writer(this.#mortalWriter(), machine, clock);
     const shared = { reader: machine.transaction, writer: this.writer, clock, log: silent };
     const settings = (): SyncOptions => this.#sabotage.settings(this.#settings());
     this.sync = new Sync({
       ...shared,
-      upstream: this.#sabotage.upstream(plainUpstreamOver(this.#transport(), this.#client(), clock)),
+      upstream: this.#sabotage.upstream(plainUpstreamOver(this.#transport(), this.#client, clock)),
       syncUpstream: this.#sabotage.syncUpstream(this.#syncUpstream(), machine),
       fraction: () => 0.5,
       meter: uncounted,
@@ -135,14 +138,20 @@ export class SimulatedAgent implements Sender {
     this.checkoutService = agentCheckoutService(couponParts);
   }
 
+  /** The id of the store; empty until the start. */
+  get instance(): string {
+    return this.#client.self ?? '';
+  }
+
   /** Starts the process; resolves when its store is in use, or never if it dies on the way. */
   async start(): Promise<void> {
     this.#sabotage.beforeStart(this.#parts.machine);
-    await this.writer.write('startAgent', {
+    const started = await this.writer.write('startAgent', {
       adminTokenDigest: 'token',
       place: this.#parts.place,
       reconcileAfterMs: this.#sabotage.settings(this.#settings()).policy.reconcileAfterMs,
     });
+    if (started.ok) this.#client.self = started.value.instance;
     await this.#bind();
     // Of a dead process nothing is heard any more: what it awaits never comes.
     this.sync.run(this.#ending.signal).catch((error: unknown) => {
@@ -187,13 +196,14 @@ export class SimulatedAgent implements Sender {
     return this.#sabotage.transport(withBehaviour(network.transport(this), behaviour));
   }
 
-  #client(): Parameters<typeof plainUpstreamOver>[1] {
+  #clientSettings(): ClientSettings {
     const { configuration, clock, behaviour, onDate } = this.#parts;
     return {
       baseUrl: `${this.#baseUrl}/`,
       apiKey: () => configuration.apiKey,
       secretOf: (productId) => secretOf(configuration, this.products, productId),
       ...asSpecified,
+      timeoutMs,
       dialect: dialects[behaviour.dialect],
       onDate: (date) => {
         if (this.isDead) return;
@@ -204,15 +214,20 @@ export class SimulatedAgent implements Sender {
     };
   }
 
+  /** What answers agents below needs of this agent. */
+  get chain(): ChainParts & { reader: Reader } {
+    const { machine } = this.#parts;
+    const productIds = (): string[] => this.products.configured.map(({ id }) => id);
+    return { reader: machine.transaction, productIds, followNew: () => this.sync.follow.followNew() };
+  }
+
   #syncUpstream(): SyncUpstream {
-    if (this.#parts.isLatchkey !== true) return noSync;
-    const settings = { ...this.#client(), timeoutMs };
-    return new SyncEndpoint(this.#transport(), settings, this.#parts.clock);
+    return new SyncEndpoint(this.#transport(), this.#client, this.#parts.clock);
   }
 
   /** A writer that dies at some commits: before, or just after, and then is silent for ever. */
   #mortalWriter(): Writer {
-    const { clock, machine, random, faults, onObserved } = this.#parts;
+    const { clock, machine, random, faults, onObserved, onWritten } = this.#parts;
     const writer = localWriter(machine, {
       run: runUseCase,
       isFailure,
@@ -241,8 +256,9 @@ export class SimulatedAgent implements Sender {
         this.#steps.afterWrite(name, result);
         if ('outcome' in command && command.outcome.outcome === 'applied') {
           const { value } = command.outcome;
-          if ('licenseKey' in value && machine.holds(value)) onObserved(value);
+          if (value !== null && 'licenseKey' in value && machine.holds(value)) onObserved(value);
         }
+        onWritten?.();
         if (dies) this.die();
         return this.isDead ? await never() : result;
       },

@@ -109,8 +109,8 @@ export class Play implements Disposable {
     Object.assign(faults, { crashes: 0, isFull: false, afterCommit: null });
     // A process may still die of what it has begun to write.
     await world.pass(0);
-    const { poison, instance } = network.faultProfile;
-    network.faultProfile = { ...noFaults, poison, instance };
+    const { poison } = network.faultProfile;
+    network.faultProfile = { ...noFaults, poison };
     if (world.agent.isDead) await world.restart();
     for (const { heal } of this.#troubles) heal?.(world);
     // What was under way may yet bring a refusal of the credential; then a person resumes.

@@ -171,19 +171,12 @@ const copy: Trouble = {
   },
 };
 
-/** The upstream is a Latchkey, which names its instance, and is restored from a backup, moved, or sought elsewhere. */
+/** The upstream is configured at another address. */
 const replacement: Trouble = {
-  begin: ({ network }) => network.change({ instance: 1 }),
   async make(world) {
-    const { ledger, network, random, configuration } = world;
-    const act = random.pick(['back up', 'back up', 'restore', 'move', 'readdress'] as const);
-    if (act === 'readdress') {
-      configuration.baseUrl = random.pick(['https://upstream.example', 'https://store.example']);
-      return await world.restart();
-    }
-    if (act === 'back up') ledger.backUp();
-    if (act === 'restore') ledger.restore();
-    if (act !== 'back up') network.change({ instance: (network.faultProfile.instance ?? 0) + 1 });
+    const { random, configuration } = world;
+    configuration.baseUrl = random.pick(['https://upstream.example', 'https://store.example']);
+    await world.restart();
   },
 };
 

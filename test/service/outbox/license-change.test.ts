@@ -11,7 +11,7 @@ describe('an enable after a disable of this agent', () => {
     await agent.read(agent.says(5));
     expect(agent.operation(disable)).toMatchObject({
       attempts: 0,
-      progress: { state: 'pending', maybeApplied: true },
+      progress: { state: 'pending', maybeApplied: true, unanswered: false },
     });
     agent.pass(minute);
     const enable = await agent.record('enable');

@@ -10,10 +10,10 @@ const maximum = 3;
 async function add(
   { sync }: AuthorityTransaction,
   agentId: string,
-  { reach = 'default/PRESS', seq = 0, seenAt = now } = {},
+  { reach = 'default/PRESS', seenAt = now } = {},
 ): Promise<void> {
-  const row = { agentId, reach, accountId: 'default', productKey: 'PRESS', seq, seenAt };
-  await sync.add({ ...row, digest: '', reply: '', followed: 0, createdAt: 0 });
+  const row = { agentId, reach, accountId: 'default', productKey: 'PRESS', seenAt };
+  await sync.add({ ...row, followed: 0, createdAt: 0 });
 }
 
 test('the agents of one product leave room for those of another', async () => {
@@ -25,18 +25,18 @@ test('the agents of one product leave room for those of another', async () => {
   });
 });
 
-test('in a full product a follower that was silent for two hours makes room, and an agent that has pushed does not', async () => {
+test('in a full product a follower that was silent for two hours makes room, and one that was not silent does not', async () => {
   await using opened = await openApp();
   await opened.write(async (transaction) => {
     const { sync } = transaction;
-    await add(transaction, 'pusher', { seq: 1, seenAt: 0 });
+    await add(transaction, 'fresh');
     await add(transaction, 'live', { seenAt: now - 1.9 * hour });
     await add(transaction, 'other', { reach: 'default/OTHER', seenAt: 0 });
     await add(transaction, 'silent', { seenAt: now - 2.1 * hour });
     await sync.follow((await sync.agent('silent', 'default/PRESS'))?.number ?? 0, ['KEY-1']);
     expect(await hasRoom(transaction, 'default/PRESS', now, maximum)).toBe(true);
-    const left = ['pusher', 'live', 'silent'].map(async (id) => await sync.agent(id, 'default/PRESS'));
-    expect((await Promise.all(left)).map((agent) => agent?.agentId)).toEqual(['pusher', 'live', undefined]);
+    const left = ['fresh', 'live', 'silent'].map(async (id) => await sync.agent(id, 'default/PRESS'));
+    expect((await Promise.all(left)).map((agent) => agent?.agentId)).toEqual(['fresh', 'live', undefined]);
     expect(await sync.countOfReach('default/OTHER')).toBe(1);
     await add(transaction, 'next');
     expect(await hasRoom(transaction, 'default/PRESS', now, maximum)).toBe(false);

@@ -179,7 +179,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
       if (!takesLock) {
         const { idempotency: table } = connection.names;
         await connection.query(
-          `INSERT INTO ${table} (credential, key, fingerprint, at) VALUES ('account:default', 'taken', 'f', 0)`,
+          `INSERT INTO ${table} (credential, key, fingerprint, kept_until) VALUES ('account:default', 'taken', 'f', 0)`,
         );
       }
       const first = use(writer, { under: 'first' });

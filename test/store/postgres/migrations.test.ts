@@ -81,15 +81,20 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
     expect(await database.reader.activations.count({})).toBe(0);
   });
 
-  test('is refused, and left as it is, if a preview wrote it', async () => {
-    await using database = new Database(server.settings({ schema: 'preview' }));
-    await database.query('CREATE SCHEMA preview');
-    await database.query('CREATE TABLE preview.latchkey_schema (applied integer, minimum integer)');
-    await expect(migrate(database)).rejects.toThrow('the tables in "preview" were written by a preview');
-    expect(
-      await database.query(`SELECT relname FROM pg_class WHERE relnamespace = 'preview'::regnamespace`),
-    ).toEqual([{ relname: 'latchkey_schema' }]);
-  });
+  test.each(['latchkey_schema', 'sync_operation'])(
+    'is refused, and left as it is, if a preview wrote it: it has %s',
+    async (table) => {
+      await using database = new Database(server.settings({ schema: `preview_${table}` }));
+      await database.query(`CREATE SCHEMA preview_${table}`);
+      await database.query(`CREATE TABLE preview_${table}.${table} (id integer)`);
+      await expect(migrate(database)).rejects.toThrow('were written by a preview');
+      expect(
+        await database.query(
+          `SELECT relname FROM pg_class WHERE relnamespace = 'preview_${table}'::regnamespace`,
+        ),
+      ).toEqual([{ relname: table }]);
+    },
+  );
 
   test('is not put where something else is', async () => {
     const settings = server.settings({ schema: 'shop' });

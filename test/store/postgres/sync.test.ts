@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
 import { systemRandom } from '../../../src/daemon/system/machine.ts';
-import type { ChangesObject, PushReplyObject } from '../../../src/wire/sync.ts';
+import type { ChangesObject } from '../../../src/wire/sync.ts';
 import { startNode, type AuthorityNode } from '../../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 
@@ -10,20 +10,33 @@ const secret = 'secret-of-press-1';
 const headers = { 'product-secret-key': secret };
 const keys = ['A', 'B', 'C'];
 
-type Answer<Data> = { status: number; body: { data: Data; code?: string; last?: number } };
+type Answer<Data> = { status: number; body: { data: Data; code?: string } };
 
 async function post<Data>(node: AuthorityNode, path: string, body: object): Promise<Answer<Data>> {
   const response = await node.call(path, { body, headers });
   return { status: response.status, body: (await response.json()) as Answer<Data>['body'] };
 }
 
-function newAgent(): string {
-  return systemRandom.uuid(Date.now()).replaceAll('-', '');
+function newId(): string {
+  return systemRandom.uuid(Date.now());
 }
 
-function usage(licenseKey: string): object {
-  const at = '2026-02-22T11:24:00Z';
-  return { id: systemRandom.uuid(Date.now()), kind: 'usage', license_key: licenseKey, at };
+function newAgent(): string {
+  return newId().replaceAll('-', '');
+}
+
+/** Counts a use as an agent that delivers an operation does. */
+async function use(node: AuthorityNode, licenseKey: string, { id = newId(), isRepeat = false } = {}) {
+  const operation = `created=${Date.now()}${isRepeat ? ', repeat' : ''}`;
+  const response = await node.call('/api/v2/license/usage', {
+    method: 'PUT',
+    body: { license_key: licenseKey },
+    key: id,
+    headers: { ...headers, 'latchkey-operation': operation, 'latchkey-instance': 'agent' },
+  });
+  await response.arrayBuffer();
+  const [, applied = null] = /applied=(\d+)/.exec(response.headers.get('latchkey-revision') ?? '') ?? [];
+  return { status: response.status, applied: applied === null ? null : Number(applied) };
 }
 
 describe.skipIf(!hasPostgres)('/sync/v1 of an authority with two nodes on PostgreSQL', () => {
@@ -48,9 +61,6 @@ describe.skipIf(!hasPostgres)('/sync/v1 of an authority with two nodes on Postgr
   afterAll(() => opened.disposeAsync());
   beforeEach(async () => void (await database.query(`UPDATE sync.license SET uses = 0`)));
 
-  const push = (node: AuthorityNode, agent: string, seq: number, operations: object[]) =>
-    post<PushReplyObject>(node, '/sync/v1/push', { agent, seq, operations });
-
   async function changes(node: AuthorityNode, body: object): Promise<ChangesObject> {
     return (await post<ChangesObject>(node, '/sync/v1/changes', body)).body.data;
   }
@@ -60,25 +70,31 @@ describe.skipIf(!hasPostgres)('/sync/v1 of an authority with two nodes on Postgr
     return rows.map((row) => Number(row['uses']));
   }
 
-  test('the pushes of an agent may go to either node, and each is carried out once', async () => {
-    const agent = newAgent();
-    const bodies = Array.from({ length: 10 }, () => [usage('A'), usage('B')]);
-    const replies = [];
-    for (const [index, operations] of bodies.entries()) {
-      const [one, other] = index % 2 === 0 ? nodes : nodes.toReversed();
-      if (one === undefined || other === undefined) throw new Error('there is no node');
-      const both = [push(one, agent, index + 1, operations), push(other, agent, index + 1, operations)];
-      const [sent, repeated] = await Promise.all(both);
-      expect(repeated).toEqual(sent);
-      replies.push(sent?.status);
+  test('the changes of an agent may go to either node, and each is carried out once', async () => {
+    const ids = Array.from({ length: 20 }, newId);
+    // Uses that come together are committed in groups.
+    const sent = await Promise.all(ids.map(async (id) => await use(nodes[0], 'A', { id })));
+    expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
+    const applied = sent.map((answer) => answer.applied);
+    expect(new Set(applied).size).toBe(20);
+    for (const isRepeat of [true, false]) {
+      const again = await Promise.all(
+        ids.map(async (id, index) => await use(nodes[index % 2] ?? nodes[0], 'A', { id, isRepeat })),
+      );
+      expect(again.map((answer) => answer.applied)).toEqual(applied);
     }
-    expect(replies).toEqual(bodies.map(() => 200));
-    expect(await uses()).toEqual([10, 10, 0]);
-    expect((await push(nodes[1], agent, 10, [usage('A')])).body.code).toBe('sequence_reused');
-    expect((await push(nodes[0], agent, 12, [usage('A')])).body).toMatchObject({
-      code: 'out_of_sequence',
-      last: 10,
-    });
+    expect(await uses()).toEqual([20, 0, 0]);
+  });
+
+  test('a change that comes to both nodes at once is carried out once', async () => {
+    for (let count = 0; count < 20; count += 1) {
+      const id = newId();
+      const both = await Promise.all(nodes.map(async (node) => await use(node, 'A', { id })));
+      // The second may come while the first is being carried out.
+      for (const { status } of both) expect([200, 409]).toContain(status);
+      expect(both.map(({ status }) => status)).toContain(200);
+    }
+    expect(await uses()).toEqual([20, 0, 0]);
   });
 
   test('an agent that waits at one node is woken up by a change at the other', async () => {
@@ -86,7 +102,7 @@ describe.skipIf(!hasPostgres)('/sync/v1 of an authority with two nodes on Postgr
     const { epoch, cursor } = await changes(nodes[0], { agent, follow: ['A', 'B'] });
     const began = performance.now();
     const waiting = changes(nodes[0], { agent, epoch, cursor, wait: 25 });
-    await push(nodes[1], newAgent(), 1, [usage('A')]);
+    await use(nodes[1], 'A');
     const told = await waiting;
     expect(told.changes).toMatchObject([{ license_key: 'A', license: { uses: 1 } }]);
     expect(told.epoch).toBe(epoch);
@@ -105,10 +121,10 @@ describe.skipIf(!hasPostgres)('/sync/v1 of an authority with two nodes on Postgr
     await client.connect();
     await client.query('BEGIN');
     await client.query(`UPDATE sync.license SET uses = uses + 5 WHERE license_key = 'A'`);
-    await push(nodes[1], newAgent(), 1, [usage('B')]);
+    await use(nodes[1], 'B');
     const early = await changes(nodes[0], { agent, epoch, cursor });
     expect(early.changes.map(({ license_key: key }) => key)).toEqual(['B']);
-    await push(nodes[0], newAgent(), 1, [usage('C')]);
+    await use(nodes[0], 'C');
     await client.query('COMMIT');
     await client.end();
     const late = await changes(nodes[1], { agent, epoch, cursor: early.cursor });
@@ -119,14 +135,13 @@ describe.skipIf(!hasPostgres)('/sync/v1 of an authority with two nodes on Postgr
 
   test('20 agents and plain uses on the same keys at both nodes are counted exactly, without a deadlock', async () => {
     const agents = Array.from({ length: 20 }, newAgent);
-    const sent = agents.map(async (agent, index) => {
-      const statuses = [];
-      for (let seq = 1; seq <= 5; seq += 1) {
-        const order = index % 2 === 0 ? keys : keys.toReversed();
-        const node = nodes[(index + seq) % 2] ?? nodes[0];
-        statuses.push((await push(node, agent, seq, [...order, ...order].map(usage))).status);
-      }
-      return statuses;
+    const sent = agents.map(async (_, index) => {
+      const order = index % 2 === 0 ? keys : keys.toReversed();
+      const answers = Array.from({ length: 10 }, async (__, round) => {
+        const each = order.map(async (key) => await use(nodes[(index + round) % 2] ?? nodes[0], key));
+        return (await Promise.all(each)).map(({ status }) => status);
+      });
+      return (await Promise.all(answers)).flat();
     });
     const plain = Array.from({ length: 60 }, async (_, index) => {
       const body = { license_key: keys[index % 3] };
@@ -141,17 +156,5 @@ describe.skipIf(!hasPostgres)('/sync/v1 of an authority with two nodes on Postgr
     const statuses = (await Promise.all([...sent, ...plain, ...followed])).flat();
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(await uses()).toEqual(keys.map(() => 20 * 5 * 2 + 20));
-  });
-
-  test('two copies of an agent that send the same operations at once count them once', async () => {
-    const operations = Array.from({ length: 30 }, (_, index) => usage(keys[index % 3] ?? 'A'));
-    const copies = Array.from({ length: 6 }, newAgent);
-    const answers = await Promise.all(
-      copies.map((agent, index) =>
-        push(nodes[index % 2] ?? nodes[0], agent, 1, index % 3 === 0 ? operations : operations.toReversed()),
-      ),
-    );
-    expect(answers.map(({ status }) => status)).toEqual(copies.map(() => 200));
-    expect(await uses()).toEqual([10, 10, 10]);
   });
 });

@@ -263,7 +263,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
         await connection.transaction.idempotency.put('account:default', `key-${index}`, {
           fingerprint: 'f',
           value: null,
-          at: 0,
+          until: 0,
           unchanged: false,
         });
       }
@@ -287,7 +287,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await first?.lend(async (connection) => {
       await connection.begin(null, []);
       for (let index = 0; index < 3; index += 1) {
-        const answer = { fingerprint: 'f', value: null, at: index, unchanged: false };
+        const answer = { fingerprint: 'f', value: null, until: index, unchanged: false };
         await connection.transaction.idempotency.put('account:default', `old-${index}`, answer);
       }
       await connection.commit();

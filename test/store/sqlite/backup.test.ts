@@ -169,6 +169,17 @@ test('a backup that a preview wrote is refused by its own name, and is unchanged
   expect(readFileSync(backup).equals(before)).toBe(true);
 });
 
+test('a backup of a preview that sent numbered pushes is refused by its own name', async () => {
+  await using store = createTestStore();
+  await using elsewhere = temporaryDirectory();
+  const backup = join(elsewhere.path, 'preview.db');
+  backUp(store.databasePath, backup);
+  execute(backup, 'CREATE TABLE sync_operation (id)');
+  expect(() => draftFrom(backup, elsewhere.path)).toThrow(
+    `The database ${backup} is refused: it was written by a preview; this version cannot read it.`,
+  );
+});
+
 test('a backup of a newer schema is refused by its own name', async () => {
   await using store = createTestStore();
   await using elsewhere = temporaryDirectory();

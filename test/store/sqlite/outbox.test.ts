@@ -17,10 +17,15 @@ const instant = fc.maxSafeNat();
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null });
 
 const progressOf: { [State in OperationProgress['state']]: fc.Arbitrary<OperationProgress> } = {
-  pending: fc.record({ state: fc.constant('pending'), maybeApplied: fc.boolean() }),
+  pending: fc.record({
+    state: fc.constant('pending'),
+    maybeApplied: fc.boolean(),
+    unanswered: fc.boolean(),
+  }),
   in_flight: fc.record({
     state: fc.constant('in_flight'),
     maybeApplied: fc.boolean(),
+    unanswered: fc.boolean(),
     baseUses: maybe(count),
     sentAt: instant,
   }),
@@ -67,6 +72,7 @@ const identity = fc
     subject: fc.string({ minLength: 1 }),
     productId: maybe(fc.string()),
     createdAt: instant,
+    seenRevision: maybe(instant),
     credential: fc.option(fc.string()),
     requestId: fc.option(fc.string()),
   })

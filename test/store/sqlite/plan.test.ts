@@ -65,10 +65,10 @@ const walks: readonly RegExp[] = [
   // Once, when the time goes back after a wrong clock.
   /^UPDATE (license_snapshot|mirrored_coupon|follow) SET (confirmed|requested)_at = .*_at - :byMs/,
   // Once, when the upstream has another history.
+  /^UPDATE outbox SET seen_revision = 0/,
+  // Once, after a restore.
+  /^UPDATE license(_snapshot)? SET (shown_)?disabled_revision = 0/,
   /^UPDATE license_snapshot SET confirmed_at = CASE followed .* followed = 0\s+WHERE followed = 1 AND \(/s,
-  /^UPDATE outbox SET push_seq = NULL WHERE push_seq IS NOT NULL$/,
-  // A row a product.
-  /^UPDATE push SET seq = 0, /,
   // At the first request of an agent.
   /^SELECT count\(\*\) AS count FROM sync_agent WHERE/,
   /FROM redemption_count WHERE coupon_id > 0 AND count > 0$/,
@@ -100,8 +100,6 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN webhook_endpoint EXISTS',
   'SCAN listed',
   // One for each product, and one for each of its last 400 days.
-  'SCAN lost_push',
-  'SCAN pruned_push',
   'SCAN json_each VIRTUAL TABLE INDEX 1:',
   // Those that change every waiting queue, or every queue that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',
@@ -203,7 +201,7 @@ test('what is open of a key that has a million changes is walked in their order,
   );
 });
 
-test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold and exported of few products, the devices of one key, what a search finds, what a restored upstream has lost, what followers get, and what is in doubt elsewhere, is sorted after it was read', async () => {
+test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold and exported of few products, the devices of one key, what a search finds, what followers get, and what is in doubt elsewhere, is sorted after it was read', async () => {
   await using store = createTestStore();
   const sorting = statementsOf(store).filter((sql) =>
     planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
@@ -211,7 +209,6 @@ test('only what one key shows, the coupons with one code, what one buyer or key 
   expect(sorting.toSorted((one, other) => one.length - other.length)).toEqual([
     expect.stringContaining('DELETE FROM activation'),
     expect.stringContaining('FROM mirrored_coupon WHERE folded_code = ?'),
-    expect.stringContaining('push_seq > ? ORDER BY seq'),
     expect.stringContaining('FROM license WHERE license_key > ?4 AND product_key IN'),
     expect.stringContaining('FROM activation WHERE license_key = ? ORDER BY renewed_at'),
     expect.stringContaining('upstream <> ?'),
@@ -221,10 +218,17 @@ test('only what one key shows, the coupons with one code, what one buyer or key 
     expect.stringContaining('WHERE purchase.license_key = ?1'),
     expect.stringContaining('FROM activation WHERE license_key = ?1'),
     expect.stringContaining('FROM license CROSS JOIN purchase'),
-    expect.stringContaining('UNION ALL'),
     expect.stringContaining('FROM found CROSS JOIN license '),
+    expect.stringContaining('UNION ALL'),
+    expect.stringContaining('AS wantedKey'),
     expect.stringContaining('FROM found CROSS JOIN license_snapshot'),
     expect.stringContaining('AS wantedKey'),
-    expect.stringContaining('AS wantedKey'),
   ]);
+});
+
+test('the operations that return to the outbox after a restore of the upstream are walked in their order', async () => {
+  await using store = createTestStore();
+  expect(stepsOf(store, "+state IN ('delivered', 'inferred')")).toEqual(
+    new Set(['SEARCH outbox USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)']),
+  );
 });

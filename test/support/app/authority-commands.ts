@@ -121,24 +121,9 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     cart: buildCart({ productKey: 'press' }),
   },
   voidRedemption: { accountId: 'default', order: 'A-1' },
-  applyPush: {
-    agentId,
-    tenant,
-    seq: 1,
-    digest: digest('push'),
-    operations: [
-      {
-        id: '0197a000-0000-7000-8000-000000000001',
-        kind: 'usage',
-        at,
-        licenseKey: 'KEY',
-        seenEnabled: false,
-      },
-      { id: '0197a000-0000-7000-8000-000000000002', kind: 'void', at, order: 'A-2' },
-    ],
-  },
   followKeys: { agentId, tenant, startsAnew: true, follow: ['KEY', 'NO-KEY'], unfollow: ['NO-KEY'] },
-  pruneSync: { before: at + 1, limit: 10 },
+  // The agent stays for the next request.
+  pruneSync: { before: at, limit: 10 },
   forgetAgent: { number: 1 },
   updateCoupon: {
     accountId: 'default',

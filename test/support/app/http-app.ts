@@ -65,6 +65,7 @@ export async function openApp(
     role,
     version: '0.0.0',
     instance: authorityStatus.instance,
+    epoch: () => (role === 'authority' ? reader.sync.epoch() : null),
     dialect: dialects.specification,
     licenseService: authorityLicenseService(reader, writer),
     couponService: authorityCouponService(reader, writer),

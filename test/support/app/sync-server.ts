@@ -16,5 +16,5 @@ export function quickSyncServer(parts: {
     monotonic: () => performance.now() * 10_000,
     sleep: () => new Promise<void>((resolve) => void setImmediate(resolve)),
   };
-  return lazySyncServer({ ...parts, clock, random: systemRandom, log: silent, count: () => undefined });
+  return lazySyncServer({ ...parts, clock, random: systemRandom, log: silent });
 }

@@ -22,8 +22,9 @@ export function buildOperation(with_: Partial<Operation> = {}): Operation {
     reconcileAt: null,
     upstream: null,
     seenEnabled: null,
+    seenRevision: null,
     payload: null,
-    progress: { state: 'pending', maybeApplied: false },
+    progress: { state: 'pending', maybeApplied: false, unanswered: false },
     ...with_,
   };
 }

@@ -1,4 +1,4 @@
-import { reachOf } from '../../../src/domain/sync/push.ts';
+import { reachOf } from '../../../src/domain/sync/follow.ts';
 import type { NewSyncAgent } from '../../../src/service/sync/tables.ts';
 import type { WebhookEndpoint } from '../../../src/domain/webhook.ts';
 import { defaultLeaseTerms, noUses, type Activation, type HeldLease } from '../../../src/domain/lease.ts';
@@ -151,9 +151,6 @@ export function buildSyncAgent(changes: Partial<NewSyncAgent> = {}): NewSyncAgen
     agentId: 'a'.repeat(32),
     accountId: 'default',
     productKey: null,
-    seq: 1,
-    digest: '',
-    reply: '',
     followed: 0,
     createdAt: at,
     seenAt: at,

@@ -156,8 +156,8 @@ export class AgentProcess implements AsyncDisposable {
   }
 }
 
-/** Waits until the agent pushes its changes to `/sync/v1`. */
-export async function untilPushing(agent: Agent): Promise<void> {
+/** Waits until the agent knows that its upstream is a Latchkey. */
+export async function untilLatchkeyKnown(agent: Agent): Promise<void> {
   await eventually(async () => {
     const { upstream } = (await agent.status()) as unknown as { upstream: Upstream };
     return upstream.state === 'up' && upstream.protocol === 'latchkey';
@@ -191,7 +191,7 @@ export function agentConfiguration(baseUrl: string, sync: object = {}, apiKey: o
   };
 }
 
-/** Starts an authority and agents that know all its licenses and push their changes to it. */
+/** Starts an authority and agents that know all its licenses and deliver their changes to it. */
 export async function startAuthorityAndAgents({
   agents: count = 1,
   licenseKeys,
@@ -217,7 +217,7 @@ export async function startAuthorityAndAgents({
     await agent.start();
     await agent.agent.learn(licenseKeys);
   }
-  for (const { agent } of agents) await untilPushing(agent);
+  for (const { agent } of agents) await untilLatchkeyKnown(agent);
   const started = starting.move();
   return { authority, agents, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }

@@ -2,30 +2,36 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts';
 import type { Redemption } from '../../../src/domain/checkout/quote.ts';
 import { isFailure } from '../../../src/service/access/records.ts';
-import type { KnownAnswer, PushAnswer } from '../../../src/service/ports.ts';
+import { done, failWith, type Result } from '../../../src/domain/problem/problem.ts';
+import { problems } from '../../../src/domain/problem/problem-table.ts';
+import type { Outcome } from '../../../src/domain/outbox/outcome.ts';
+import type { Idempotency, Keyed, StoredRedemption, UpstreamRedemption } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { readPushReply } from '../../../src/upstream/sync-wire.ts';
-import { readOperation, serializePush } from '../../../src/wire/sync.ts';
+import { readRedemption } from '../../../src/upstream/checkout-wire.ts';
+import { classify, voidedBody, type ResponseContext } from '../../../src/upstream/classification.ts';
+import { dialects, readCoupon, type JsonObject, type Parsed } from '../../../src/upstream/wire.ts';
+import { serializeRedemption } from '../../../src/wire/checkout.ts';
+import { serializeCoupon } from '../../../src/wire/coupon.ts';
+import { serializeProblem } from '../../../src/wire/response.ts';
 import { buildCart, buildTerms } from '../builders/coupon-builders.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 const accountId = 'default';
-const tenant = { accountId, productKey: null };
 
-type Sent = { agent: string; seq: number; operations: readonly { id: string }[] };
-
-/** The coupons of an authority in memory: what it does with pushes is what a real one does. It sells `press`. */
+/** The coupons of an authority in memory: what it does with keyed requests is what a real one does. It sells `press`. */
 export class CouponAuthority implements Disposable {
   readonly store: Transaction;
   readonly writer: Writer;
   readonly #database = new DatabaseSync(':memory:');
+  readonly #clock: VirtualClock;
 
   constructor(clock: VirtualClock) {
+    this.#clock = clock;
     createTables(this.#database);
     this.store = prepareTransaction(this.#database);
     let bytes = 0;
@@ -77,43 +83,78 @@ export class CouponAuthority implements Disposable {
     return this.store.coupons.list(accountId, { limit: 100, offset: 0 });
   }
 
-  /** A restore from a backup of before all pushes, without these coupons, whose ids are given again. */
+  /** A restore from a backup without these coupons, whose ids are given again, these orders, and all stored answers. */
   lose(codes: readonly string[], orders: readonly string[]): void {
-    const { coupons, redemptions, sync } = this.store;
+    const { coupons, redemptions, idempotency } = this.store;
     for (const order of orders) redemptions.remove(accountId, order);
     for (const { id, code } of this.list()) if (codes.includes(code)) coupons.remove(id);
     this.#database.exec(
       "UPDATE sqlite_sequence SET seq = (SELECT coalesce(max(id), 0) FROM coupon) WHERE name = 'coupon'",
     );
-    for (const { number } of sync.list({ tenant }, { limit: 10, offset: 0 })) sync.remove(number);
-    sync.pruneOutcomes(Number.MAX_SAFE_INTEGER, 100);
+    idempotency.prune(Number.MAX_SAFE_INTEGER, 100);
   }
 
-  async push(body: string): Promise<PushAnswer> {
-    const { agent: agentId, seq, operations } = JSON.parse(body) as Sent;
-    const command = { agentId, tenant, seq, digest: body, operations: operations.map(readOperation) };
-    const applied = await this.writer.write('applyPush', command);
-    if (!applied.ok) {
-      const { code, sequence } = applied.problem;
-      if (code === 'sequence_reused') return { kind: 'reused' };
-      return { kind: 'out_of_sequence', last: sequence?.last ?? 0, epoch: sequence?.epoch ?? '' };
-    }
-    const data = serializePush({ ...applied.value, epoch: this.store.sync.epoch() });
-    const ids = operations.map(({ id }) => id);
-    const read = readPushReply(JSON.parse(JSON.stringify({ data })) as Record<string, unknown>, { seq, ids });
-    if ('fault' in read) throw new Error(read.fault);
-    return read.value;
-  }
-
-  known(ids: readonly string[]): KnownAnswer {
-    const outcomes = new Map(this.store.sync.outcomes(accountId, ids).map((each) => [each.id, each]));
-    return ids.map((id) => {
-      const { outcome, code } = outcomes.get(id) ?? { outcome: 'not_seen' as const, code: null };
-      return { id, outcome, code };
+  /** Answers a keyed request as the routes of an authority do: it is carried out once. */
+  async createKeyed(terms: CouponTerms, keyed: Keyed, epoch: string): Promise<Outcome<Coupon>> {
+    const read = (body: JsonObject): Parsed<Coupon> => readCoupon(body, () => true);
+    return await this.#answer({ request: 'createCoupon', read, keyed, epoch }, async () => {
+      const created = await this.writer.write('createCoupon', { accountId, terms }, onceOf(keyed, 'coupon'));
+      return created.ok ? done(serializeCoupon(created.value)) : created;
     });
+  }
+
+  async redeemKeyed(
+    { order, cart, answeredAt: takenAt }: UpstreamRedemption,
+    keyed: Keyed,
+    epoch: string,
+  ): Promise<Outcome<StoredRedemption>> {
+    const read = (body: JsonObject): Parsed<StoredRedemption> => readRedemption(body, order);
+    return await this.#answer({ request: 'redeem', read, keyed, epoch }, async () => {
+      const command = { accountId, order, cart, takenAt };
+      const redeemed = await this.writer.write('redeemCoupon', command, onceOf(keyed, `redeem ${order}`));
+      return redeemed.ok ? done(serializeRedemption(redeemed.value.redemption, 'authority')) : redeemed;
+    });
+  }
+
+  async voidKeyed(order: string, keyed: Keyed, epoch: string): Promise<Outcome<null>> {
+    const read = (body: JsonObject): Parsed<null> =>
+      body === voidedBody ? { value: null } : { fault: 'it has a body' };
+    return await this.#answer({ request: 'voidRedemption', read, keyed, epoch }, async () => {
+      const once = onceOf(keyed, `void ${order}`);
+      const voided = await this.writer.write('voidRedemption', { accountId, order, isDelivered: true }, once);
+      return voided.ok ? done(null) : voided;
+    });
+  }
+
+  async #answer<Value>(
+    { request, read, keyed, epoch }: Asked<Value>,
+    work: () => Promise<Result<object | null>>,
+  ): Promise<Outcome<Value>> {
+    const isElsewhere = keyed.epoch !== null && keyed.epoch.slice(0, 16) !== epoch.slice(0, 16);
+    const result = isElsewhere ? failWith('other_store', 'This is another store.') : await work();
+    const status = result.ok ? (result.value === null ? 204 : 201) : problems[result.problem.code].status;
+    const body = result.ok ? { data: result.value } : serializeProblem(result.problem, 'request');
+    const text = status === 204 ? '' : JSON.stringify(body);
+    const now = this.#clock.now();
+    const context = {
+      read,
+      request,
+      dialect: dialects.specification,
+      self: null,
+      hidden: [],
+      now,
+      confirmed: now,
+    };
+    return classify({ type: 'answered', status, headers: { 'latchkey-epoch': epoch }, text }, context);
   }
 
   [Symbol.dispose](): void {
     this.#database.close();
   }
+}
+
+type Asked<Value> = Pick<ResponseContext<Value>, 'request' | 'read'> & { keyed: Keyed; epoch: string };
+
+function onceOf({ id: key }: Keyed, fingerprint: string): { idempotency: Idempotency } {
+  return { idempotency: { credential: 'the tenant', key, fingerprint } };
 }

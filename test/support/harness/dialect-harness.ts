@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import { epochHeader, instanceHeader } from '../../../src/domain/header-names.ts';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
@@ -58,7 +60,8 @@ export async function startDialectHarness(
       ...tree,
       listen: { ...given, ...listenOf(name) },
     });
-    return await startDaemon(configuration, { log: silent });
+    const prepare = role === 'agent' && name === 'authority' ? { prepare: hideLatchkey } : {};
+    return await startDaemon(configuration, { log: silent, ...prepare });
   };
   const listenOf = (name: string): object => (name === role ? listen : {});
   const stops: (() => Promise<void>)[] = [];
@@ -85,7 +88,6 @@ export async function startDialectHarness(
   if (asked !== authority) stops.push(() => asked.stop());
   const token = read(role, 'admin.token');
   const verifyToken = await issueToken(asked, token);
-  if (role === 'agent') await choosePlain(asked, token);
   const { tcp, socket } = asked.addresses;
   const where = listener === 'tcp' ? { port: Number(new URL(tcp ?? '').port) } : { socketPath: socket ?? '' };
   const connections = setting.adopt(new Agent({ keepAlive: true, maxSockets: 1 }), (agent) => {
@@ -138,13 +140,11 @@ async function fillCatalogue({ addresses }: Daemon, token: string): Promise<void
   });
 }
 
-/** An agent passes the refusals of a plain upstream on word for word, as stores see them. */
-async function choosePlain({ addresses }: Daemon, token: string): Promise<void> {
-  await using http = httpClient({ tcp: addresses.tcp ?? '' });
-  const headers = { authorization: `Bearer ${token}` };
-  const { status } = await http.post('/admin/v1/sync/protocol', { headers, json: { protocol: 'plain' } });
-  // A test with a low `limits.rate` changes nothing at the upstream.
-  if (status !== 200 && status !== 429) throw new Error(`the protocol was not chosen: ${status}`);
+/** An agent passes the refusals of a store that is no Latchkey on word for word. */
+function hideLatchkey(server: FastifyInstance): void {
+  server.addHook('onSend', async (_, reply) => {
+    reply.removeHeader(epochHeader).removeHeader(instanceHeader);
+  });
 }
 
 async function issueToken({ addresses }: Daemon, token: string): Promise<string> {

@@ -183,7 +183,7 @@ export class FakeIssuer implements AsyncDisposable {
     const activation = this.activation(device);
     const { store, license } = this.authority;
     const { recorded, returned } = activation.uses;
-    store.licenses.setState({ ...license, uses: license.uses - recorded + returned });
+    store.licenses.setState({ ...license, uses: license.uses - recorded + returned }, false);
     store.activations.put({ ...activation, seq: 0, digest: '', uses: { recorded: 0, returned: 0 }, rev: 1 });
   }
 

@@ -1,25 +1,18 @@
-import type { Quote } from '../../../src/domain/checkout/quote.ts';
-import type { LicenseOperationKind, Operation } from '../../../src/domain/outbox/operation.ts';
-import type { Ambiguous, NotApplied, Outcome } from '../../../src/domain/outbox/outcome.ts';
-import { licenseAfter, type License } from '../../../src/domain/license.ts';
+import { licenseAfter, type License, type LicenseTrigger } from '../../../src/domain/license.ts';
+import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
+import type { Ambiguous, Applied, NotApplied, Outcome } from '../../../src/domain/outbox/outcome.ts';
 import type {
   ChangesAnswer,
   FollowRequest,
-  KnownAnswer,
-  PushAnswer,
+  Keyed,
   SyncInfo,
   SyncUpstream,
+  UpstreamChange,
 } from '../../../src/service/ports.ts';
-import { writePush } from '../../../src/upstream/sync-wire.ts';
-import type { CouponAuthority } from './coupon-authority.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
-/** The licenses and coupons of the plain upstream. */
-type Vendor = { readonly licenses: Map<string, License>; readonly coupons: CouponAuthority };
-
-type Row = { seq: number; body: string; reply: PushAnswer };
-type Sent = { agent: string; seq: number; operations: readonly SentOperation[] };
-type SentOperation = { id: string; kind: LicenseOperationKind; license_key: string };
+/** The licenses of the upstream. */
+type Vendor = { readonly licenses: Map<string, License> };
 
 export const lostAnswer: Ambiguous = {
   outcome: 'ambiguous',
@@ -36,76 +29,103 @@ export const hidden: NotApplied = {
   retryAfterMs: null,
 };
 
-/** `/sync/v1` of a vendor in memory, which answers after 20 ms. */
+export function refusedWith(code: string): NotApplied {
+  return { outcome: 'not_applied', reason: 'rejected', status: 409, detail: code, code, retryAfterMs: null };
+}
+
+type Provenance = Pick<Applied<License>, 'epoch' | 'revision' | 'appliedRevision'>;
+
+/** What makes a vendor in memory a Latchkey: keys, revisions, an epoch, and `/sync/v1`, which answers after 20 ms. */
 export class LatchkeyVendor implements SyncUpstream {
-  /** The first 16 characters name the store. */
-  epoch = '0123456789abcdef-1';
-  /** The requests, in order. */
+  /** The first 16 digits name the store. */
+  epoch: string = '0123456789abcdef'.repeat(2);
+  /** The requests to `/sync/v1`, in order. */
   readonly asked: string[] = [];
-  /** The bodies of pushes, in order. */
-  readonly pushes: string[] = [];
-  /** Replaces a request, which is not carried out. */
+  /** The keyed requests that arrived, in order. */
+  readonly keyed: (Keyed & { kind: LicenseOperationKind; licenseKey: string })[] = [];
+  /** Replaces a request to `/sync/v1`, which is not carried out. */
   instead: (what: string) => Outcome<never> | null = () => null;
-  /** Replaces an answer; the request was carried out. */
-  loses: (what: string) => Outcome<never> | null = () => null;
-  /** What becomes of an operation that is not applied. */
-  refuses: (operation: SentOperation) => { outcome: 'refused' | 'conflicted'; code: string } | null = () =>
-    null;
-  readonly rows: Map<string, Row> = new Map<string, Row>();
-  readonly seen: Map<string, 'applied' | 'refused' | 'conflicted'> = new Map();
-  readonly #vendor: Vendor;
-  readonly #clock: VirtualClock;
+  /** The revisions at which operations were carried out, by their ids; 0: without effect. */
+  readonly answers: Map<string, number> = new Map<string, number>();
+  /** A gateway before the upstream removes the ids: no answer is stored. */
+  hidesIds = false;
+  /** The last removal of answers: nothing is known about older operations (epoch ms). */
+  prunedBefore = 0;
   /** By agent: what it follows. */
   readonly #followed = new Map<string, Set<string>>();
-  #number = 0;
+  readonly #revisions = new Map<string, { revision: number; disabled: number }>();
   readonly #changedAt = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
+  readonly #vendor: Vendor;
+  readonly #clock: VirtualClock;
+  #number = 0;
 
   constructor(vendor: Vendor, clock: VirtualClock) {
     this.#vendor = vendor;
     this.#clock = clock;
   }
 
-  /** How often the vendor was asked for changes. */
-  questions = 0;
-  /** The most bytes that the keys of such a request had. */
-  mostBytes = 0;
   /** The license keys that each request for changes watched, in order. */
   readonly watched: (readonly string[])[] = [];
 
   /** Sells a license. */
   sell(licenseKey: string): void {
     const rest = { productKey: 'link', buyerEmail: 'b@example.com', uses: 0, enabled: true, createdAt: 0 };
-    this.#put({ licenseKey, ...rest });
+    this.#put({ licenseKey, ...rest }, 'enable');
   }
 
   /** Changes a license as a seller does. */
-  set(licenseKey: string, change: Partial<License>): void {
-    const license = this.#vendor.licenses.get(licenseKey);
-    if (license === undefined) throw new Error(`there is no ${licenseKey}`);
-    this.#put({ ...license, ...change });
+  set(licenseKey: string, trigger: LicenseTrigger): void {
+    this.#put(licenseAfter(this.#license(licenseKey), trigger), trigger);
+  }
+
+  /** Another history of the same store: it was restored. */
+  restore(): void {
+    this.epoch =
+      this.epoch.slice(0, 16) +
+      String(Number(this.epoch.slice(16).replaceAll(/\D/g, '')) + 1)
+        .padStart(16, '0')
+        .slice(-16);
+  }
+
+  /** A restore of an authority forgets when licenses were disabled. */
+  forgetDisables(): void {
+    for (const revisions of this.#revisions.values()) revisions.disabled = 0;
+  }
+
+  provenanceOf(licenseKey: string): Provenance {
+    return { epoch: this.epoch, revision: this.#revisions.get(licenseKey)?.revision ?? 0 };
+  }
+
+  /** Carries a keyed change out, once. */
+  carryOut({ licenseKey, kind, keyed }: UpstreamChange): NotApplied | Provenance {
+    if (keyed === undefined) throw new Error('an agent sends no change to a Latchkey without its id');
+    this.keyed.push({ ...keyed, kind, licenseKey });
+    if (keyed.epoch !== null && keyed.epoch.slice(0, 16) !== this.epoch.slice(0, 16))
+      return refusedWith('other_store');
+    const before = this.answers.get(keyed.id);
+    if (before === undefined) {
+      if (keyed.isRepeat && keyed.createdAt < this.prunedBefore) return refusedWith('too_old_to_know');
+      const license = this.#license(licenseKey);
+      const { disabled } = this.#revisions.get(licenseKey) ?? { disabled: 0 };
+      if (
+        kind === 'enable' &&
+        !license.enabled &&
+        keyed.seenRevision !== null &&
+        disabled > keyed.seenRevision
+      )
+        return refusedWith('license_revoked');
+      const after = licenseAfter(license, kind);
+      const isSame = after.uses === license.uses && after.enabled === license.enabled;
+      this.answers.set(keyed.id, isSame ? 0 : this.#put(after, kind));
+    }
+    const applied = this.hidesIds ? 0 : (this.answers.get(keyed.id) ?? 0);
+    if (this.hidesIds) this.answers.delete(keyed.id);
+    return { ...this.provenanceOf(licenseKey), ...(applied > 0 && { appliedRevision: applied }) };
   }
 
   info(_: string | null, signal: AbortSignal): Promise<Outcome<SyncInfo>> {
-    const limits = { operations: 500, bytes: 256 * 1024 };
-    return this.#answer('info', signal, () => ({
-      instance: 'vendor',
-      epoch: this.epoch,
-      limits,
-      maxWaitS: 25,
-    }));
-  }
-
-  push(
-    reach: string | null,
-    { body }: { seq: number; body: string },
-    signal: AbortSignal,
-  ): Promise<Outcome<PushAnswer>> {
-    return this.#answer('push', signal, () => {
-      this.pushes.push(body);
-      if (reach === null) return this.#vendor.coupons.push(body);
-      return this.#carryOut(JSON.parse(body) as Sent, body);
-    });
+    return this.#answer('info', signal, () => ({ instance: 'vendor', epoch: this.epoch }));
   }
 
   async changes(
@@ -114,9 +134,6 @@ export class LatchkeyVendor implements SyncUpstream {
     request: FollowRequest,
     signal: AbortSignal,
   ): Promise<Outcome<ChangesAnswer>> {
-    this.questions += 1;
-    const bytes = Buffer.byteLength(JSON.stringify([request.follow, request.unfollow]));
-    this.mostBytes = Math.max(this.mostBytes, bytes);
     this.watched.push(request.watch);
     // A real upstream was restarted with another epoch, which ended its requests.
     const { epoch } = this;
@@ -130,7 +147,8 @@ export class LatchkeyVendor implements SyncUpstream {
     const appeared = (): string[] => request.watch.filter((key) => this.#vendor.licenses.has(key));
     const isNews = (): boolean =>
       appeared().length > 0 || [...followed].some((key) => (this.#changedAt.get(key) ?? 0) > since);
-    if (request.waitS > 0 && !isNews()) await this.#waitForChange(request.waitS * 1000, signal);
+    const isPutBack = request.carriedOut !== null && !this.answers.has(request.carriedOut);
+    if (request.waitS > 0 && !isPutBack && !isNews()) await this.#waitForChange(request.waitS * 1000, signal);
     if (epoch !== this.epoch) return lostAnswer;
     return await this.#answer('changes', signal, () => {
       const keys = [...followed].filter(
@@ -140,74 +158,38 @@ export class LatchkeyVendor implements SyncUpstream {
       return {
         epoch: this.epoch,
         cursor: String(this.#number),
-        lastSeq: this.rows.get(agent)?.seq ?? 0,
         confirmedAt: this.#clock.now(),
-        licenses: licenses.map((license) => ({ license, revision: 1 })),
+        licenses: licenses.map((license) => ({
+          license,
+          revision: this.#revisions.get(license.licenseKey)?.revision ?? 0,
+        })),
         absent: keys.filter((key) => !this.#vendor.licenses.has(key)),
         appeared: appeared(),
         hasMore: false,
         isReset,
+        isPutBack,
       };
     });
   }
 
-  known(
-    reach: string | null,
-    _agent: string,
-    ids: readonly string[],
-    signal: AbortSignal,
-  ): Promise<Outcome<KnownAnswer>> {
-    return this.#answer('known', signal, () => {
-      if (reach === null) return this.#vendor.coupons.known(ids);
-      return ids.map((id) => ({ id, outcome: this.seen.get(id) ?? 'not_seen', code: null }));
-    });
+  #license(licenseKey: string): License {
+    const license = this.#vendor.licenses.get(licenseKey);
+    if (license === undefined) throw new Error(`there is no ${licenseKey}`);
+    return license;
   }
 
-  quoteOf(order: string, signal: AbortSignal): Promise<Outcome<Quote>> {
-    return this.#answer('quote', signal, () => {
-      const redemption = this.#vendor.coupons.redemption(order);
-      if (redemption === null) throw new Error('no test asks for a voided redemption');
-      return redemption.quote;
-    });
-  }
-
-  writePush(agent: string, seq: number, operations: readonly Operation[]): string {
-    return writePush(agent, seq, operations);
-  }
-
-  #carryOut({ agent, seq, operations }: Sent, body: string): PushAnswer {
-    const row = this.rows.get(agent);
-    if (row?.seq === seq) return row.body === body ? row.reply : { kind: 'reused' };
-    if (seq !== (row?.seq ?? 0) + 1)
-      return { kind: 'out_of_sequence', last: row?.seq ?? 0, epoch: this.epoch };
-    const results: Record<string, { outcome: 'refused' | 'conflicted'; code: string }> = {};
-    for (const operation of operations) {
-      const result = this.#apply(operation);
-      if (result !== null) results[operation.id] = result;
-    }
-    const reply: PushAnswer = { kind: 'results', epoch: this.epoch, results };
-    this.rows.set(agent, { seq, body, reply });
-    return reply;
-  }
-
-  #apply(operation: SentOperation): { outcome: 'refused' | 'conflicted'; code: string } | null {
-    if (this.seen.has(operation.id)) return null;
-    const license = this.#vendor.licenses.get(operation.license_key);
-    const refused =
-      license === undefined
-        ? ({ outcome: 'refused', code: 'license_not_found' } as const)
-        : this.refuses(operation);
-    this.seen.set(operation.id, refused?.outcome ?? 'applied');
-    if (refused !== null || license === undefined) return refused;
-    this.#put(licenseAfter(license, operation.kind));
-    return null;
-  }
-
-  #put(license: License): void {
-    this.#vendor.licenses.set(license.licenseKey, license);
+  /** Returns the new revision. */
+  #put(license: License, trigger: LicenseTrigger): number {
+    const { licenseKey } = license;
+    this.#vendor.licenses.set(licenseKey, license);
     this.#number += 1;
-    this.#changedAt.set(license.licenseKey, this.#number);
+    this.#changedAt.set(licenseKey, this.#number);
+    const before = this.#revisions.get(licenseKey) ?? { revision: 0, disabled: 0 };
+    const revision = before.revision + 1;
+    const isDisable = trigger === 'disable' || trigger === 'refund';
+    this.#revisions.set(licenseKey, { revision, disabled: isDisable ? revision : before.disabled });
     for (const wake of this.#waiting) wake();
+    return revision;
   }
 
   async #waitForChange(ms: number, signal: AbortSignal): Promise<void> {
@@ -219,20 +201,14 @@ export class LatchkeyVendor implements SyncUpstream {
     this.#waiting.delete(end);
   }
 
-  async #answer<Value>(
-    what: string,
-    signal: AbortSignal,
-    work: () => Value | Promise<Value>,
-  ): Promise<Outcome<Value>> {
+  async #answer<Value>(what: string, signal: AbortSignal, work: () => Value): Promise<Outcome<Value>> {
     this.asked.push(what);
     await this.#clock.sleep(20, signal).catch(() => undefined);
     if (signal.aborted) return lostAnswer;
     const early = this.instead(what);
     if (early !== null) return early;
-    const value = await work();
+    const value = work();
     const confirmedAt = this.#clock.now();
-    return (
-      this.loses(what) ?? { outcome: 'applied', value, confirmedAt, isCached: false, instance: 'vendor' }
-    );
+    return { outcome: 'applied', value, confirmedAt, isCached: false, epoch: this.epoch };
   }
 }

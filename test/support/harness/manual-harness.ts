@@ -62,7 +62,8 @@ export class ManualHarness extends AgentHarness {
     super();
     this.clock = this.time.clock({ wall: this.now });
     this.sync = new Sync({
-      reader: this.store,
+      // A restart opens the store again.
+      reader: new Proxy(this.store, { get: (_, table) => Reflect.get(this.store, table) as unknown }),
       writer: {
         write: (name, command, options) =>
           this.fault === null ? this.writer.write(name, command, options) : Promise.reject(this.fault),
@@ -152,8 +153,14 @@ export class ManualHarness extends AgentHarness {
         this.lists.answer(page, () =>
           held((answer) => this.arrivedCoupons.push({ kind: 'list', offset: page.offset, answer })),
         ),
+      redeem: notLatchkey,
+      voidRedemption: notLatchkey,
     };
   }
+}
+
+function notLatchkey(): never {
+  throw new Error('this upstream is no Latchkey');
 }
 
 /** A harness whose agent has read the key with this number of uses. */

@@ -12,9 +12,5 @@ const missing: Outcome<never> = {
 /** A plain upstream: it has no `/sync/v1`. */
 export const noSync: SyncUpstream = {
   info: () => Promise.resolve(missing),
-  push: () => Promise.resolve(missing),
   changes: () => Promise.resolve(missing),
-  known: () => Promise.resolve(missing),
-  quoteOf: () => Promise.resolve(missing),
-  writePush: () => '',
 };

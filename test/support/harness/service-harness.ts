@@ -10,7 +10,7 @@ import {
   type FreshnessPolicy,
 } from '../../../src/domain/agent/license-snapshot.ts';
 import type { QueueName, Operation } from '../../../src/domain/outbox/operation.ts';
-import type { Step } from '../../../src/domain/outbox/delivery.ts';
+import type { PlannedStep } from '../../../src/service/outbox/queue.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';
@@ -170,7 +170,7 @@ export class AgentHarness extends Harness {
     return operationId;
   }
 
-  async plan(queue: QueueName, { justRead = false }: { justRead?: boolean } = {}): Promise<Step> {
+  async plan(queue: QueueName, { justRead = false }: { justRead?: boolean } = {}): Promise<PlannedStep> {
     const step = valueOf(await this.writer.write('planStep', { subject: key, queue, justRead }));
     this.check();
     return step;

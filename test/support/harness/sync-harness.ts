@@ -20,7 +20,17 @@ import type {
   RedemptionResponse,
 } from '../../../src/service/services.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
-import type { CouponPage, Upstream, UpstreamChange, UpstreamPage } from '../../../src/service/ports.ts';
+import type {
+  ChangeRequest,
+  CouponPage,
+  Keyed,
+  StoredRedemption,
+  Upstream,
+  UpstreamChange,
+  UpstreamPage,
+  UpstreamRedemption,
+  WriteOptions,
+} from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import { runUseCase } from '../../../src/service/run.ts';
@@ -32,10 +42,10 @@ import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 import { retryAfterUntil } from '../../../src/service/outbox/queue.ts';
-import { protocolOf } from '../../../src/service/outbox/protocol.ts';
+import { isLatchkey } from '../../../src/service/outbox/upstream-epoch.ts';
 import { buildCart, buildTerms } from '../builders/coupon-builders.ts';
 import { CouponAuthority } from './coupon-authority.ts';
-import { LatchkeyVendor } from './latchkey-vendor.ts';
+import { LatchkeyVendor, lostAnswer } from './latchkey-vendor.ts';
 import { noSync } from './no-sync.ts';
 
 export const second = 1000;
@@ -60,12 +70,16 @@ export class Vendor implements Upstream, Disposable {
   loses: Corrupt<License> = () => null;
   /** How long a cache on the way has held the responses to reads, in ms. */
   cachedForMs = 0;
-  /** The instance that the upstream names; null: it is no Latchkey. */
-  instance: string | null = null;
+  /** Null: the upstream is no Latchkey. */
+  latchkey: LatchkeyVendor | null = null;
   /** The upstream's own spelling of a requested key. */
   spells: (key: string) => string = (key) => key;
   /** Lists of coupons are not answered. */
   hidesCoupons = false;
+  /** Keyed requests about coupons do not arrive, or their answers are lost. */
+  couponTrouble: 'cut' | 'lost' | null = null;
+  /** The keyed requests about coupons, in order. */
+  readonly keyedCoupons: Keyed[] = [];
   readonly #clock: VirtualClock;
   #coupons: CouponAuthority | null = null;
 
@@ -81,8 +95,27 @@ export class Vendor implements Upstream, Disposable {
     return this.#answer('verify', key, (license) => license);
   }
 
-  change({ licenseKey, kind }: UpstreamChange): Promise<Outcome<License>> {
-    return this.#answer(kind, licenseKey, (license) => licenseAfter(license, kind));
+  change(change: UpstreamChange): Promise<Outcome<License>> {
+    const { licenseKey, kind } = change;
+    if (this.latchkey === null)
+      return this.#answer(kind, licenseKey, (license) => licenseAfter(license, kind));
+    return this.#answerKeyed(this.latchkey, change);
+  }
+
+  async #answerKeyed(latchkey: LatchkeyVendor, change: UpstreamChange): Promise<Outcome<License>> {
+    const { licenseKey, kind } = change;
+    this.asked.push(`${kind} ${licenseKey}`);
+    await this.#clock.sleep(this.latencyMs, never);
+    const early = this.instead(kind, licenseKey);
+    if (early !== null) return early;
+    const result = latchkey.carryOut(change);
+    if ('outcome' in result) return result;
+    const value = this.licenses.get(licenseKey);
+    if (value === undefined) return missing;
+    const confirmedAt = this.#clock.now();
+    return (
+      this.loses(kind, licenseKey) ?? { outcome: 'applied', value, confirmedAt, isCached: false, ...result }
+    );
   }
 
   get coupons(): CouponAuthority {
@@ -93,8 +126,39 @@ export class Vendor implements Upstream, Disposable {
     this.#coupons?.[Symbol.dispose]();
   }
 
-  async createCoupon(terms: CouponTerms): Promise<Outcome<Coupon>> {
+  async createCoupon(terms: CouponTerms, { keyed }: ChangeRequest): Promise<Outcome<Coupon>> {
+    if (keyed !== undefined)
+      return await this.#answerKeyedCoupons('create coupon', keyed, (epoch) =>
+        this.coupons.createKeyed(terms, keyed, epoch),
+      );
     return await this.#answerCoupons('create coupon', async () => await this.coupons.createCoupon(terms));
+  }
+
+  async redeem(redemption: UpstreamRedemption): Promise<Outcome<StoredRedemption>> {
+    const { order, keyed } = redemption;
+    return await this.#answerKeyedCoupons(`redeem ${order}`, keyed, (epoch) =>
+      this.coupons.redeemKeyed(redemption, required(keyed), epoch),
+    );
+  }
+
+  async voidRedemption({ order, keyed }: ChangeRequest & { order: string }): Promise<Outcome<null>> {
+    return await this.#answerKeyedCoupons(`void ${order}`, keyed, (epoch) =>
+      this.coupons.voidKeyed(order, required(keyed), epoch),
+    );
+  }
+
+  async #answerKeyedCoupons<Value>(
+    what: string,
+    keyed: Keyed | undefined,
+    work: (epoch: string) => Promise<Outcome<Value>>,
+  ): Promise<Outcome<Value>> {
+    if (this.latchkey === null) throw new Error('an agent sends this only to a Latchkey');
+    this.asked.push(what);
+    this.keyedCoupons.push(required(keyed));
+    await this.#clock.sleep(this.latencyMs, never);
+    if (this.couponTrouble === 'cut') return lostAnswer;
+    const outcome = await work(this.latchkey.epoch);
+    return this.couponTrouble === 'lost' ? lostAnswer : outcome;
   }
 
   async listCoupons({ offset }: UpstreamPage): Promise<Outcome<CouponPage>> {
@@ -114,7 +178,7 @@ export class Vendor implements Upstream, Disposable {
     if (this.hidesCoupons) return unreachable;
     const value = await work();
     const confirmedAt = this.#clock.now();
-    const named = this.instance === null ? {} : { instance: this.instance };
+    const named = this.latchkey === null ? {} : { epoch: this.latchkey.epoch };
     return { outcome: 'applied', value, confirmedAt, isCached: false, ...named };
   }
 
@@ -134,7 +198,7 @@ export class Vendor implements Upstream, Disposable {
     this.licenses.set(key, value);
     const ageMs = what === 'verify' ? this.cachedForMs : 0;
     const confirmedAt = this.#clock.now() - ageMs;
-    const named = this.instance === null ? {} : { instance: this.instance };
+    const named = this.latchkey?.provenanceOf(key) ?? {};
     const applied: Applied<License> = {
       outcome: 'applied',
       value,
@@ -144,6 +208,11 @@ export class Vendor implements Upstream, Disposable {
     };
     return this.loses(what, key) ?? applied;
   }
+}
+
+function required(keyed: Keyed | undefined): Keyed {
+  if (keyed === undefined) throw new Error('an agent sends this to a Latchkey under an id');
+  return keyed;
 }
 
 const unreachable: Outcome<never> = {
@@ -184,14 +253,19 @@ export class SyncHarness implements Disposable {
   readonly latchkey: LatchkeyVendor | null;
 
   /** Use `startSyncHarness`. */
-  constructor(keys: readonly string[], options: Partial<SyncOptions>, isLatchkey = false) {
+  constructor(keys: readonly string[], options: Partial<SyncOptions>, isOfLatchkey = false) {
     createTables(this.#database);
     this.store = prepareTransaction(this.#database);
     this.vendor = new Vendor(this.time.clock(), keys);
-    this.latchkey = isLatchkey ? new LatchkeyVendor(this.vendor, this.time.clock()) : null;
-    if (isLatchkey) this.vendor.instance = 'vendor';
+    this.latchkey = isOfLatchkey ? new LatchkeyVendor(this.vendor, this.time.clock()) : null;
+    this.vendor.latchkey = this.latchkey;
     this.#options = { ...defaults, ...options };
     this.#process = this.#made();
+  }
+
+  /** The time of the agent, in epoch ms. */
+  get wall(): number {
+    return this.#clock.now();
   }
 
   get sync(): Sync {
@@ -277,6 +351,26 @@ export class SyncHarness implements Disposable {
     idempotencyKey: string | null = null,
   ): Promise<Result<RedemptionResponse>> {
     return await this.within(this.beginRedeem(order, cart, idempotencyKey));
+  }
+
+  /** An agent below sends a redemption; `answeredAt`: when it answered its caller. */
+  async redeemFromBelow(
+    order: string,
+    { id, answeredAt = null, cart = buildCart({}) }: { id: string; answeredAt?: number | null; cart?: Cart },
+  ): Promise<Result<RedemptionResponse>> {
+    const command = { accountId: 'default', order, cart, takenAt: answeredAt };
+    return await this.within(this.checkout.redeem(command, fromBelow(id, `redeem ${order}`), never));
+  }
+
+  async voidFromBelow(order: string, id: string): Promise<Result<unknown>> {
+    const caller = fromBelow(id, `void ${order}`);
+    return await this.within(this.checkout.void({ accountId: 'default', order }, caller, never));
+  }
+
+  async createCouponFromBelow(changes: Partial<CouponTerms>, id: string): Promise<Result<CouponResponse>> {
+    const terms = buildTerms(changes);
+    const caller = fromBelow(id, `coupon ${terms.code}`);
+    return await this.within(this.couponService.create('default', terms, caller, never));
   }
 
   /** Redeems without letting time pass. */
@@ -376,6 +470,15 @@ export class SyncHarness implements Disposable {
   }
 }
 
+function fromBelow(id: string, fingerprint: string): WriteOptions {
+  const keyed = { id, createdAt: 0, epoch: null, isRepeat: false, seenRevision: null };
+  return {
+    actor: 'agent',
+    requestId: null,
+    idempotency: { credential: 'tenant', key: id, fingerprint, keyed },
+  };
+}
+
 const allProducts = { accountId: 'default', productKey: null };
 const tenant = { accountId: 'default', productKey: product };
 
@@ -412,15 +515,14 @@ export async function startSyncHarness(
   return harness;
 }
 
-/** Starts an agent over a Latchkey that knows these keys, and waits until changes are pushed to `/sync/v1`. */
-export async function startPushingHarness(
+/** Starts an agent over a Latchkey that knows these keys. The agent has verified all of them. */
+export async function startLatchkeyHarness(
   keys: readonly string[],
   options: Partial<SyncOptions> = {},
 ): Promise<SyncHarness & { latchkey: LatchkeyVendor }> {
   const harness = new SyncHarness(keys, options, true);
-  await harness.vendor.coupons.start();
   await harness.start();
   for (const licenseKey of keys) await harness.verify(licenseKey);
-  await harness.time.runUntil(() => protocolOf(harness.store) === 'latchkey', 5 * minute);
+  await harness.time.runUntil(() => isLatchkey(harness.store), 5 * minute);
   return harness as SyncHarness & { latchkey: LatchkeyVendor };
 }

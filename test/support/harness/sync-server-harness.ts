@@ -1,7 +1,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { lazySyncServer } from '../../../src/daemon/sync-server.ts';
 import { systemRandom } from '../../../src/daemon/system/machine.ts';
-import type { ChangesObject, KnownObject, PushReplyObject } from '../../../src/wire/sync.ts';
+import type { ChangesObject } from '../../../src/wire/sync.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../app/http-app.ts';
 import { silent } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
@@ -18,7 +18,18 @@ export const byOther = { 'product-secret-key': otherSecret };
 export const byAccount = { 'service-api-key': apiKey };
 export const byOperator = { authorization: `Bearer ${adminToken}` };
 
-type Sent = { id?: string; kind: string; at?: string } & Record<string, unknown>;
+/** What an agent says about an operation that it delivers. `created`: epoch ms. */
+type Keyed = {
+  id?: string;
+  created?: number;
+  epoch?: string;
+  repeat?: boolean;
+  seen?: number;
+  headers?: Headers;
+};
+
+/** The answer to a change. `revision`: the header `Latchkey-Revision`. */
+export type Changed = { status: number; code: string | null; uses: number | null; revision: string | null };
 
 /** The agents' side of /sync/v1 against an authority with the products PRESS and OTHER, and the keys KEY-1 to KEY-3. */
 export interface SyncedAuthority extends AsyncDisposable {
@@ -26,13 +37,10 @@ export interface SyncedAuthority extends AsyncDisposable {
   readonly server: FastifyInstance;
   readonly time: VirtualTime;
   readonly clock: VirtualClock;
-  readonly counted: string[];
   post(path: string, body: unknown, headers?: Headers): Promise<LightMyRequestResponse>;
-  push(seq: number, operations: readonly unknown[], more?: PushOptions): Promise<LightMyRequestResponse>;
-  /** A push that is applied. */
-  pushed(seq: number, operations: readonly unknown[], more?: PushOptions): Promise<PushReplyObject>;
+  /** Changes a license as an agent that delivers an operation does. */
+  change(kind: string, licenseKey: string, keyed?: Keyed): Promise<Changed>;
   changes(body: object, headers?: Headers): Promise<ChangesObject>;
-  known(ids: readonly string[], headers?: Headers): Promise<KnownObject['results']>;
   uses(licenseKey: string): Promise<number | undefined>;
   /** Sells a license of PRESS. */
   sell(licenseKey: string): Promise<void>;
@@ -40,26 +48,35 @@ export interface SyncedAuthority extends AsyncDisposable {
 
 type Headers = Readonly<Record<string, string>>;
 
-type PushOptions = { agent?: string; headers?: Headers };
-
 /** A UUIDv7 of now, or of an instant (epoch ms). */
 export function newId(at: number = Date.now()): string {
   return systemRandom.uuid(at);
 }
 
-/** An operation as an agent sends it. */
-export function operation({ id = newId(), at = '2026-02-22T11:24:00Z', ...rest }: Sent): object {
-  return { id, at, ...rest };
-}
-
-export function usage(licenseKey = 'KEY-1', id = newId()): object {
-  return operation({ id, kind: 'usage', license_key: licenseKey });
+/** The headers of an agent that delivers an operation. */
+export function keyedHeaders({
+  id = newId(),
+  created = Date.now(),
+  epoch,
+  repeat,
+  seen,
+}: Keyed = {}): Headers {
+  const operation = [
+    `created=${created}`,
+    ...(epoch === undefined ? [] : [`epoch=${epoch}`]),
+    ...(repeat === true ? ['repeat'] : []),
+    ...(seen === undefined ? [] : [`seen=${seen}`]),
+  ];
+  return {
+    'idempotency-key': id,
+    'latchkey-operation': operation.join(', '),
+    'latchkey-instance': 'instance-of-the-agent',
+  };
 }
 
 export async function openAuthority(): Promise<SyncedAuthority> {
   const time = new VirtualTime();
   const clock = time.clock();
-  const counted: string[] = [];
   const opened = await openApp();
   const { reader, writer, changes } = opened.app;
   const syncServer = lazySyncServer({
@@ -69,7 +86,6 @@ export async function openAuthority(): Promise<SyncedAuthority> {
     clock,
     random: { ...systemRandom, fraction: () => 0 },
     log: silent,
-    count: (result, outcomes) => counted.push([result, ...outcomes].join(' ')),
   });
   await opened.write(({ settings }) => settings.set('sync_epoch', '0123456789abcdef'.repeat(2)));
   const server = serverOf({ ...opened.app, syncServer });
@@ -86,25 +102,30 @@ export async function openAuthority(): Promise<SyncedAuthority> {
     await post('/admin/v1/purchases', sale, byOperator);
   };
   for (const licenseKey of ['KEY-1', 'KEY-2', 'KEY-3']) await sell(licenseKey);
-  const push: SyncedAuthority['push'] = (seq, operations, { agent = agentA, headers = byProduct } = {}) =>
-    post('/sync/v1/push', { agent, seq, operations }, headers);
   return {
     opened,
     server,
     time,
     clock,
-    counted,
     post,
-    push,
-    async pushed(...args) {
-      return dataOf(await push(...args)) as PushReplyObject;
+    async change(kind, licenseKey, { headers = byProduct, ...keyed } = {}) {
+      const response = await server.inject({
+        method: 'PUT',
+        url: `/api/v2/license/${kind}`,
+        headers: { ...headers, ...keyedHeaders(keyed) },
+        payload: { license_key: licenseKey },
+      });
+      const { data, code = null } = response.json<{ data?: { uses: number }; code?: string }>();
+      const revision = response.headers['latchkey-revision'];
+      return {
+        status: response.statusCode,
+        code,
+        uses: data?.uses ?? null,
+        revision: revision === undefined ? null : String(revision),
+      };
     },
     async changes(body, headers = byProduct) {
       return dataOf(await post('/sync/v1/changes', { agent: agentA, ...body }, headers)) as ChangesObject;
-    },
-    async known(ids, headers = byProduct) {
-      const known = dataOf(await post('/sync/v1/known', { agent: agentA, ids }, headers));
-      return (known as KnownObject).results;
     },
     sell,
     uses: async (licenseKey) => (await reader.licenses.get(licenseKey))?.uses,

@@ -22,6 +22,14 @@ export class VirtualTime {
   /** The sleepers with a time, as a binary heap, so that a fleet of agents does not slow each instant. */
   readonly #queue: Sleeper[] = [];
 
+  /** How many turns of the event loop the code under test takes between two instants. */
+  readonly #turns: number;
+
+  /** `turns`: more than one if the code under test also waits for `setImmediate`, as injected requests do. */
+  constructor(turns = 1) {
+    this.#turns = turns;
+  }
+
   /** Ms that have passed since the beginning. */
   get monotonic(): number {
     return this.#monotonic;
@@ -45,9 +53,11 @@ export class VirtualTime {
   /** Runs everything that can run without time passing. */
   async settle(): Promise<void> {
     // A turn of the event loop comes only after every promise that can settle has settled.
-    await new Promise<void>((resolve) => {
-      setImmediate(resolve);
-    });
+    for (let turn = 0; turn < this.#turns; turn += 1) {
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+    }
   }
 
   /** Advances time by `ms`: wakes sleepers one by one in the order of their time, then of their calls. */

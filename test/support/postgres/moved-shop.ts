@@ -23,8 +23,8 @@ type Answered = { status: number; body: unknown };
 
 /** The objects of a shop, and the responses to the writes that can be repeated. */
 export interface Shop {
-  /** The results of the push 1 of an agent. */
-  readonly pushed: unknown;
+  /** The answers to the changes of an agent. */
+  readonly delivered: readonly unknown[];
   readonly writes: readonly (Write & { answered: Answered })[];
   readonly licenseKeys: readonly string[];
   readonly lastCouponId: number;
@@ -138,12 +138,12 @@ export async function createShop(call: Caller): Promise<Shop> {
     const { text } = await call('GET', deliveries, {});
     expect((JSON.parse(text) as { data: { deliveries: unknown[] } }).data.deliveries).not.toEqual([]);
   }, patience);
-  const pushed = await push(call, 1, licenseKeys);
+  const delivered = await deliver(call, licenseKeys);
   const token = await write('POST', '/admin/v1/tokens', { scopes: ['verify', 'use'], label: odd });
   await write('POST', '/admin/v1/accounts', { name: 'Third' });
   return {
     writes,
-    pushed,
+    delivered,
     licenseKeys,
     lastCouponId,
     callers: [
@@ -156,19 +156,23 @@ export async function createShop(call: Caller): Promise<Shop> {
   };
 }
 
-/** Pushes a use of each license as an agent of the product `press` does; returns the results, or the problem. */
-export async function push(call: Caller, seq: number, licenseKeys: readonly string[]): Promise<unknown> {
-  const operations = licenseKeys.map((license_key, index) => ({
-    id: `019c8443-0000-7000-8000-${String(index).padStart(12, '0')}`,
-    kind: 'usage',
-    license_key,
-    at: '2026-02-22T11:24:00Z',
-  }));
-  const body = { agent: 'a'.repeat(32), seq, operations };
-  const headers = { 'product-secret-key': 'the-secret-of-press' };
-  const { text } = await call('POST', '/sync/v1/push', { body, headers });
-  const answered = JSON.parse(text) as { data?: { results: unknown }; code?: string };
-  return answered.data?.results ?? answered.code;
+/** Delivers a use of each license as an agent of the product `press` does, which follows the keys; returns the answers. */
+export async function deliver(call: Caller, licenseKeys: readonly string[]): Promise<readonly unknown[]> {
+  const secret = { 'product-secret-key': 'the-secret-of-press' };
+  const follows = { agent: 'a'.repeat(32), follow: licenseKeys };
+  await call('POST', '/sync/v1/changes', { body: follows, headers: secret });
+  const answers = [];
+  for (const [index, license_key] of licenseKeys.entries()) {
+    const operation = { 'latchkey-operation': 'created=1771759440000, repeat', 'latchkey-instance': 'agent' };
+    const { headers, text } = await call('PUT', '/api/v2/license/usage', {
+      body: { license_key },
+      key: `019c8443-0000-7000-8000-${String(index).padStart(12, '0')}`,
+      headers: { ...secret, ...operation },
+    });
+    const { data, code } = JSON.parse(text) as { data?: object; code?: string };
+    answers.push([headers.get('latchkey-revision'), data ?? code]);
+  }
+  return answers;
 }
 
 /** The responses of an authority to every read of a shop, by request. */

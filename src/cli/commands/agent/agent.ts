@@ -10,7 +10,6 @@ export function agentRow(agent: AgentObject): Readonly<Record<string, Cell>> {
     agent: whole(agent.fingerprint),
     account: agent.account_id,
     product: agent.product_key ?? 'all (API key)',
-    'last push': agent.seq,
     followed: agent.followed,
     state: agent.waiting ? [toned('connected', 'good')] : 'away',
     seen: instant(agent.seen_at),

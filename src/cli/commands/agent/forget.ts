@@ -9,8 +9,7 @@ export const command = defineRequest({
   describe: 'Forget an agent that is gone',
   builder: { number: positional('Number of the agent, as in agent list', 'agent') },
   examples: [['latchkey agent forget 17', 'its machine is gone for good']],
-  epilogue:
-    'Changes that it has pushed stay. If it is not gone, it sends its last changes again, and none of them counts twice.',
+  epilogue: 'Its changes stay. If it is not gone, it begins to follow its license keys again.',
   request: ({ number }) => ({ method: 'DELETE', path: `${agentsPath}/${encodeURIComponent(number)}` }),
   view: { schema: agentObject, show: (agent) => ['forgotten', formatFields(agentRow(agent))] },
 });

@@ -42,7 +42,7 @@ const reasons: Readonly<Record<Wait['cause'], string>> = {
   retry_after: 'a pause that the store asked for',
   reconcile_delay: 'the reconcile delay',
   behind: 'an earlier change',
-  protocol: '/sync/v1',
+  not_a_latchkey: 'a Latchkey',
   backoff: 'the next attempt',
   turn: 'its turn (sync.rate)',
 };

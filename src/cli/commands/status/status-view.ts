@@ -117,11 +117,7 @@ function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<s
   const { state, next_attempt_at, proxy, retry_after } = upstream;
   return {
     upstream: formatUpstream(upstream),
-    'plain by choice':
-      upstream.protocol_choice === 'plain'
-        ? `/sync/v1 is not used until: ${hint('sync protocol automatic')}`
-        : null,
-    ...pushFields(upstream),
+    ...followFields(upstream),
     ...formatError(upstream),
     'next attempt': instant(next_attempt_at),
     proxy,
@@ -135,29 +131,13 @@ function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<s
   };
 }
 
-/** What was pushed to `/sync/v1`, and which license keys are followed there. */
-function pushFields({ pushes }: UpstreamObject): Readonly<Record<string, Cell>> {
-  const entries = pushes.flatMap(
-    ({ product_key: product, seq, answered, followed, confirmed_at: at, lost }) => {
-      const pushed = seq === 0 ? 'no push yet' : `push ${seq}${answered ? '' : ' (not answered yet)'}`;
-      const name = product ?? 'coupons';
-      const confirmed = at === null ? [', not confirmed yet'] : [', confirmed ', brief(at)];
-      const keys = [`, ${counted(followed, 'followed key')}`, ...confirmed];
-      const shown: [string, Cell] = [`pushes of ${name}`, [pushed, ...(product === null ? [] : keys)]];
-      return lost === null ? [shown] : [shown, [`lost of ${name}`, formatLost(lost)] as [string, Cell]];
-    },
-  );
+/** Which license keys are followed at a Latchkey. */
+function followFields({ follows }: UpstreamObject): Readonly<Record<string, Cell>> {
+  const entries = follows.map(({ product_key: product, followed, confirmed_at: at }): [string, Cell] => [
+    `follows of ${product}`,
+    [counted(followed, 'key'), ...(at === null ? [', not confirmed yet'] : [', confirmed ', brief(at)])],
+  ]);
   return Object.fromEntries(entries);
-}
-
-type Lost = NonNullable<UpstreamObject['pushes'][number]['lost']>;
-
-function formatLost({ operations, first_at: first, last_at: last }: Lost): Cell {
-  const days = [first, last].map((at) => at.slice(0, 10)).join(' to ');
-  return [
-    toned(`up to ${counted(operations, 'change')}`, 'bad'),
-    ` of ${days}: the upstream was restored without them, and they are too old to be sent again`,
-  ];
 }
 
 function outboxFields(
@@ -234,16 +214,14 @@ function formatStorage(storage: string, hint: Hint): Cell {
 const unavailable = { unavailable: 'cannot be reached', slow: 'does not answer in time' } as const;
 
 export function formatUpstream(upstream: UpstreamObject): Cell {
-  const { state, since, protocol, protocol_choice: choice, breaker } = upstream;
+  const { state, since, protocol, breaker } = upstream;
   const { last_success_at: success, last_error_at: failedAt } = upstream;
   const breakerNote = breaker === 'closed' ? '' : `, breaker ${breaker}`;
-  // `plain` is where every agent begins: the first response shows whether the upstream has /sync/v1.
-  const isUnknown = success === null && protocol === 'plain' && choice === 'automatic';
   return [
     ...(isFailing(upstream)
       ? [toned('failing', 'warning')]
       : [toned(state, tones[state] ?? 'warning'), ' since ', instant(since)]),
-    `, ${isUnknown ? 'protocol not known yet' : protocolTexts[protocol]}${breakerNote}, `,
+    `, ${protocolTexts[protocol]}${breakerNote}, `,
     ...(success === null
       ? [failedAt === null ? 'not contacted yet' : 'no success yet']
       : ['last success ', brief(success)]),
@@ -258,7 +236,11 @@ function isFailing(upstream: UpstreamObject): boolean {
   return isUp && !isRefusing && at !== null && (success === null || Date.parse(at) > Date.parse(success));
 }
 
-const protocolTexts = { plain: 'plain protocol', latchkey: '/sync/v1' } as const;
+const protocolTexts = {
+  unknown: 'not known yet whether it is a Latchkey',
+  plain: 'no Latchkey',
+  latchkey: 'a Latchkey',
+} as const;
 
 const tones: Readonly<Record<string, Tone>> = { up: 'good', down: 'bad' };
 

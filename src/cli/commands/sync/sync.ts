@@ -17,9 +17,8 @@ export const syncView: View<z.infer<typeof syncObject>> = {
     }),
 };
 
-function noteOn({ state, protocol_choice: choice }: UpstreamObject, hint: Hint): string | null {
-  if (state === 'paused') return `nothing is sent to the store until: ${hint('sync resume')}`;
-  return choice === 'plain' ? `/sync/v1 is not used until: ${hint('sync protocol automatic')}` : null;
+function noteOn({ state }: UpstreamObject, hint: Hint): string | null {
+  return state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null;
 }
 
 /** Declares a command that changes the sending to the upstream, and shows its state. */

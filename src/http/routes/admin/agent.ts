@@ -8,7 +8,7 @@ import type { App } from '../../app.ts';
 import { ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 
-/* The agents that push changes to this authority or follow its license keys. They belong to all accounts. */
+/* The agents that follow license keys of this authority. They belong to all accounts. */
 const shared = {
   tag: 'Sync',
   access: { credential: 'any', scope: 'admin' },

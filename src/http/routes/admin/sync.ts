@@ -5,7 +5,7 @@ import type { App } from '../../app.ts';
 import { ok, responseUnreadable, type RouteResponse } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
-import { protocolParameters, serializeSync, syncObject } from '../../../wire/status.ts';
+import { serializeSync, syncObject } from '../../../wire/status.ts';
 import { preloadParameters, queuedObject } from '../../../wire/license.ts';
 
 const shared = {
@@ -27,17 +27,6 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
       await actAndShow(app, writeOptions, (sync) => sync[act](writeOptions)),
   });
 }
-
-const protocol = route({
-  ...shared,
-  method: 'POST',
-  path: '/admin/v1/sync/protocol',
-  operationId: 'chooseProtocol',
-  summary: 'Send changes by the plain API, or let the agent choose `/sync/v1` of a Latchkey',
-  body: protocolParameters,
-  handle: async ({ app, body, writeOptions }) =>
-    await actAndShow(app, writeOptions, (sync) => sync.chooseProtocol(body.protocol, writeOptions)),
-});
 
 async function actAndShow(
   app: App,
@@ -86,6 +75,5 @@ export const syncRoutes: readonly Route[] = [
   preload,
   syncRoute('now', 'syncNow', 'Send what waits at once: no backoff, no breaker'),
   syncRoute('pause', 'pauseSync', 'Send nothing more, across restarts too, until resumed'),
-  protocol,
   syncRoute('resume', 'resumeSync', 'Resume after a pause, and try refused credentials again'),
 ];

@@ -63,14 +63,17 @@ const redeem = route({
   tag: 'Checkout',
   summary: 'Redeem a coupon for an order',
   headers: ['location', 'provenance'],
+  isDelivered: true,
   refusals: ['coupon_not_redeemable', 'order_reused', 'product_archived'],
   access: writing,
   body: redemptionParameters,
   bodyBytes: cartBytes,
   answers: { 200: enveloped(redemptionObject), 201: enveloped(redemptionObject) },
   faults: catalogueFaults,
-  async handle({ app, principal, body, writeOptions, signal }) {
-    const command = { accountId: principal.tenant.accountId, ...body };
+  // An agent sends the redemption again with the time at which it has answered its caller meanwhile.
+  identityOf: ({ order, cart }) => ({ order, cart }),
+  async handle({ app, principal, body: { answeredAt = null, ...body }, writeOptions, signal }) {
+    const command = { accountId: principal.tenant.accountId, ...body, takenAt: answeredAt };
     const redeemed = await app.checkout.redeem(command, writeOptions, signal);
     if (!redeemed.ok) return redeemed;
     const { redemption, isNew, provenance } = redeemed.value;
@@ -121,6 +124,7 @@ const remove = route({
   operationId: 'voidRedemption',
   tag: 'Checkout',
   summary: 'Void the redemption of an order, which gives the use of the coupon back',
+  isDelivered: true,
   refusals: ['redemption_not_found'],
   access: writing,
   answers: { 204: null },

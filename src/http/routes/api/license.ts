@@ -1,6 +1,7 @@
 import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
 import { type LicenseTrigger, mistakenFor, parseLicenseKey } from '../../../domain/license.ts';
 import { notFound, done, failWith, type Result } from '../../../domain/problem/problem.ts';
+import { revisionHeader } from '../../../domain/header-names.ts';
 import type { LicenseResponse } from '../../../service/services.ts';
 import { afterCommit } from '../../../service/writer.ts';
 import type { Awaitable } from '../../../service/tables.ts';
@@ -35,7 +36,7 @@ export const licenseChanges: readonly {
 
 /** Verifies a license key. */
 export async function verifyLicense(
-  { app, principal, connection, signal }: FromCaller,
+  { app, principal, connection, isAgent, signal }: FromCaller,
   { tenant, licenseKey }: LicenseTarget,
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
@@ -45,7 +46,11 @@ export async function verifyLicense(
     credential: principal.credential,
     connection,
   });
-  return await present(app, explained(verified, licenseKey), form);
+  return await present(
+    { role: app.role, productName: app.productName, isAgent },
+    explained(verified, licenseKey),
+    form,
+  );
 }
 
 /** Changes a license. */
@@ -57,17 +62,22 @@ export async function changeLicense(
   if (licenseKey === null) return notFound('license');
   if (principal.isOperator) app.licenseService.askAgain?.(licenseKey);
   const requester = { credential: principal.credential, connection };
-  const request = { tenant, licenseKey, trigger, waitMs, isAgent, requester, ...writeOptions };
+  const keyed = writeOptions.idempotency?.keyed ?? null;
+  const request = { tenant, licenseKey, trigger, waitMs, isAgent, requester, keyed, ...writeOptions };
   const result = await app.licenseService.change(request, signal);
   // After a wait for the upstream, the result is in the store before the writer announces it.
   if (result.ok) app.changes.announce([{ licenseKey: result.value.license.licenseKey }]);
   const productName: ProductName = (productKey) =>
     afterCommit(app.log, () => app.productName(productKey), null);
-  return await present({ role: app.role, productName }, explained(result, licenseKey), form);
+  const presenting = { role: app.role, productName, isAgent, isKeyed: keyed !== null };
+  return await present(presenting, explained(result, licenseKey), form);
 }
 
+/** `isAgent`: the caller is an agent. `isKeyed`: the request has the id of an operation. */
+type Presenting = Pick<App, 'role' | 'productName'> & { isAgent: boolean; isKeyed?: boolean };
+
 async function present(
-  app: Pick<App, 'role' | 'productName'>,
+  app: Presenting,
   result: Result<LicenseResponse>,
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
@@ -84,11 +94,7 @@ function explained<Value>(result: Result<Value>, licenseKey: string): Result<Val
 }
 
 /** The response in the form of a dialect; synchronous if the form does not wait for the name of the product. */
-function responseOf(
-  app: Pick<App, 'role' | 'productName'>,
-  answer: LicenseResponse,
-  form: LicenseForm,
-): Awaitable<RouteResponse> {
+function responseOf(app: Presenting, answer: LicenseResponse, form: LicenseForm): Awaitable<RouteResponse> {
   const { provenance, license, cacheable } = answer;
   let readsName = false;
   const presented = form.present(answer, (productKey) => {
@@ -96,13 +102,25 @@ function responseOf(
     return app.productName(productKey);
   });
   const finish = (body: object): RouteResponse => {
-    const { value } = ok(body, provenanceHeaders(provenance));
+    const revision = app.isAgent ? revisionHeaders(answer, app.isKeyed === true) : {};
+    const { value } = ok(body, { ...provenanceHeaders(provenance), ...revision });
     // On an agent, a report about another license key may change the name of the product.
     if (cacheable === undefined || (readsName && app.role === 'agent')) return value;
     const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
     return { ...value, cacheable: { ...cacheable, licenseKey: license.licenseKey, confirmedAt } };
   };
   return presented instanceof Promise ? presented.then(finish) : finish(presented);
+}
+
+/** An agent orders the answers about a license by its revision. */
+function revisionHeaders(
+  { license, appliedRevision }: LicenseResponse,
+  isKeyed: boolean,
+): Record<string, string> {
+  const { revision } = license;
+  if (revision === undefined) return {};
+  const applied = appliedRevision === undefined || !isKeyed ? '' : `; applied=${appliedRevision}`;
+  return { [revisionHeader]: `${revision}${applied}` };
 }
 
 /** The target of a caller that sends only a license key, or at a holder also its product. */
@@ -121,7 +139,8 @@ const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
 function verifyNow(app: App, tenant: Tenant, target: string, form: LicenseForm): RouteResponse | null {
   const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
   const verified = licenseKey === null ? null : app.licenseService.verifyNow?.(tenant, licenseKey);
-  const response = verified && responseOf(app, verified, form);
+  const { role, productName } = app;
+  const response = verified && responseOf({ role, productName, isAgent: false }, verified, form);
   return response instanceof Promise ? null : (response ?? null);
 }
 
@@ -150,6 +169,8 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
       tag: 'Licenses',
       summary,
       headers: ['provenance'],
+      isDelivered: true,
+      refusals: trigger === 'enable' ? ['license_revoked'] : [],
       access: { credential: 'product_secret', scope },
       isVerdict: true,
       body: licenseParameters,

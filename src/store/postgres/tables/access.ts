@@ -20,7 +20,6 @@ import type {
 import {
   type Prepare,
   type WritingPrepare,
-  epochMs,
   statementOf,
   type Statement,
   type Condition,
@@ -97,14 +96,14 @@ export function storedResponseOf({ fingerprint, value }: StoredRow): StoredRespo
 }
 
 /** A response to store under its key. */
-export type ResponseToStore = Idempotency & { value: string; unchanged: boolean };
+export type ResponseToStore = Idempotency & { value: string; until: number; unchanged: boolean };
 
 /** The statement that stores many responses. It fails if one of the keys has a response already. */
 export function storeResponsesStatement({ idempotency }: Names): Statement {
   return statementOf(
-    `INSERT INTO ${idempotency} (credential, key, fingerprint, value, at, unchanged)
-     SELECT credential, key, fingerprint, value, ${epochMs}, unchanged FROM json_to_recordset($1)
-       AS answer (credential text, key text, fingerprint text, value text, unchanged boolean)`,
+    `INSERT INTO ${idempotency} (credential, key, fingerprint, value, kept_until, unchanged)
+     SELECT credential, key, fingerprint, value, until, unchanged FROM json_to_recordset($1)
+       AS answer (credential text, key text, fingerprint text, value text, until bigint, unchanged boolean)`,
   );
 }
 
@@ -125,25 +124,29 @@ export function idempotencyReads(prepare: Prepare): AwaitableTable<IdempotencyRe
 
 export function idempotencyTable(prepare: WritingPrepare): AuthorityTable<IdempotencyTable> {
   const { idempotency } = prepare.names;
-  const put = prepare.write(`INSERT INTO ${idempotency} (credential, key, fingerprint, value, at, unchanged)
+  const put =
+    prepare.write(`INSERT INTO ${idempotency} (credential, key, fingerprint, value, kept_until, unchanged)
      VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (credential, key) DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value,
-       at = excluded.at, unchanged = excluded.unchanged`);
+       kept_until = excluded.kept_until, unchanged = excluded.unchanged`);
   const replace =
-    prepare.write(`INSERT INTO ${idempotency} (credential, key, fingerprint, value, at) VALUES ($1, $2, $3, $4, $5)
+    prepare.write(`INSERT INTO ${idempotency} (credential, key, fingerprint, value, kept_until) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (credential, key) DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value,
-       at = excluded.at`);
+       kept_until = excluded.kept_until`);
+  const renew = prepare.write(`UPDATE ${idempotency} SET kept_until = $3
+     WHERE credential = $1 AND key = $2 AND kept_until <= $3::bigint - $4::bigint`);
   return {
     ...idempotencyReads(prepare),
-    put: (credential, key, { fingerprint, value, at, unchanged }) =>
-      put(credential, key, fingerprint, JSON.stringify(value), at, unchanged),
-    replace: (credential, key, { fingerprint, value, at }) =>
-      replace(credential, key, fingerprint, JSON.stringify(value), at),
+    put: (credential, key, { fingerprint, value, until, unchanged }) =>
+      put(credential, key, fingerprint, JSON.stringify(value), until, unchanged),
+    replace: (credential, key, { fingerprint, value, until }) =>
+      replace(credential, key, fingerprint, JSON.stringify(value), until),
+    renew,
     remove: prepare.write(`DELETE FROM ${idempotency} WHERE credential = $1 AND key = $2`),
-    clampToNow: prepare.changeCount(`UPDATE ${idempotency} SET at = $1 WHERE (credential, key) IN
-         (SELECT credential, key FROM ${idempotency} WHERE at > $1 LIMIT $2::bigint)`),
+    keepUntilAtMost: prepare.changeCount(`UPDATE ${idempotency} SET kept_until = $1 WHERE (credential, key) IN
+         (SELECT credential, key FROM ${idempotency} WHERE kept_until > $1 LIMIT $2::bigint)`),
     prune: prepare.changeCount(`DELETE FROM ${idempotency} WHERE (credential, key) IN
-         (SELECT credential, key FROM ${idempotency} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`),
+         (SELECT credential, key FROM ${idempotency} WHERE kept_until < $1 ORDER BY kept_until LIMIT $2::bigint)`),
   };
 }
 

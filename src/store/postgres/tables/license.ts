@@ -36,7 +36,7 @@ import { keyLock } from '../locks.ts';
 export function licenseColumns({ license }: Pick<Names, 'license'>): string {
   return `${license}.license_key AS "licenseKey", ${license}.product_key AS "productKey",
     ${license}.buyer_email AS "buyerEmail", ${license}.uses, ${license}.enabled,
-    ${license}.created_at AS "createdAt"`;
+    ${license}.created_at AS "createdAt", ${license}.revision`;
 }
 
 /** The licenses of a buyer, without regard to letter case. */
@@ -110,12 +110,22 @@ export function licenseTable(prepare: WritingPrepare): AwaitableTable<LicenseTab
     () => true,
   );
   const setState = prepare.write(`UPDATE ${license} SET uses = $2, enabled = $3 WHERE license_key = $1`);
+  const refund = prepare.write(`UPDATE ${license} SET uses = $2, enabled = $3, revision = revision + 1,
+     disabled_revision = revision + 1 WHERE license_key = $1`);
+  const revoked = prepare.column<boolean>(`SELECT NOT enabled AND disabled_revision > $2 FROM ${license}
+     WHERE license_key = $1 FOR NO KEY UPDATE`);
+  const clearDisabledRevisions = prepare.write(
+    `UPDATE ${license} SET disabled_revision = 0 WHERE disabled_revision > 0`,
+  );
   const statement = changeStatement(names);
   return {
     ...licenseReads(prepare),
     add: async ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
       (await add.first(licenseKey, productKey, buyerEmail, uses, enabled, createdAt)) !== null,
-    setState: ({ licenseKey, uses, enabled }) => setState(licenseKey, uses, enabled),
+    setState: ({ licenseKey, uses, enabled }, isRefund) =>
+      (isRefund ? refund : setState)(licenseKey, uses, enabled),
+    clearDisabledRevisions,
+    isRevokedSince: async (licenseKey, revision) => (await revoked.first(licenseKey, revision)) === true,
     async change(change: LicenseChange) {
       const [changed = null] = changesFrom(1, await prepare.rows(statement, changeValues([change], false)));
       return changed;
@@ -126,7 +136,7 @@ export function licenseTable(prepare: WritingPrepare): AwaitableTable<LicenseTab
 export type ChangedLicense = { before: License; after: License };
 
 const columns = `ordinal, license_key AS "licenseKey", product_key AS "productKey", buyer_email AS "buyerEmail", uses,
-  enabled, created_at AS "createdAt", uses_before AS "usesBefore", enabled_before AS "enabledBefore"`;
+  enabled, created_at AS "createdAt", revision, uses_before AS "usesBefore", enabled_before AS "enabledBefore"`;
 
 /** A change, and the idempotency key of its request, if any. */
 type KeyedChange = { change: LicenseChange; idempotency: Idempotency | null };
@@ -148,7 +158,7 @@ export function keyedChangeStatement(names: Names): Statement {
        FROM ROWS FROM (json_array_elements($1), unnest($2::text[]), unnest($3::text[]))
          AS requested (change, by_credential, under_key)
        WHERE under_key IS NULL OR pg_try_advisory_xact_lock(${keyLock(names, 'by_credential', 'under_key')})
-         AND (SELECT at FROM ${idempotency} WHERE credential = by_credential AND key = under_key) IS NULL
+         AND (SELECT kept_until FROM ${idempotency} WHERE credential = by_credential AND key = under_key) IS NULL
      ), true, ${maxHistoryEntries})`,
   );
 }

@@ -2,23 +2,19 @@ import type { License } from '../../../domain/license.ts';
 import type {
   FollowedQuery,
   FollowedRead,
-  StoredOutcome,
   SyncAgent,
   SyncReads,
   SyncTable,
 } from '../../../service/sync/tables.ts';
 import type { AwaitableTable } from '../../../service/tables.ts';
-import { changesPerRead } from '../../../domain/sync/push.ts';
+import { changesPerRead } from '../../../domain/sync/follow.ts';
 import { formatPosition, parsePosition, type Position } from '../history-position.ts';
 import { licenseColumns } from './license.ts';
 import type { Names } from '../names.ts';
 import { ofAccount, type Prepare, type SqlValue, type WritingPrepare } from '../statements.ts';
 
-const agentColumns = (
-  reply: string,
-): string => `number, agent_id AS "agentId", reach, account_id AS "accountId",
-  product_key AS "productKey", seq, digest, ${reply} AS reply, followed, created_at AS "createdAt",
-  seen_at AS "seenAt"`;
+const agentColumns = `number, agent_id AS "agentId", reach, account_id AS "accountId", product_key AS "productKey",
+  followed, created_at AS "createdAt", seen_at AS "seenAt"`;
 
 /**
  * The changes after a position, up to a limit: `$1` is the snapshot before them, `$2` the snapshot that they must be in
@@ -60,7 +56,6 @@ function nextPosition(
 
 type FollowedRow = Progress & {
   epoch: string;
-  lastSeq: number;
   wantedKey: string | null;
   revision: number;
 } & Omit<License, 'licenseKey'> & { licenseKey: string | null };
@@ -77,15 +72,14 @@ function selectFollowed(names: Names): string {
   const { syncAgent, syncFollow, license, product } = names;
   return `WITH
     state AS MATERIALIZED (SELECT ${epochOf(names)} AS epoch,
-      (SELECT number FROM ${syncAgent} WHERE agent_id = $5 AND reach = $6) AS agent,
-      coalesce((SELECT seq FROM ${syncAgent} WHERE agent_id = $5 AND reach = $6), 0) AS last_seq),
+      (SELECT number FROM ${syncAgent} WHERE agent_id = $5 AND reach = $6) AS agent),
     scanned AS MATERIALIZED (${changesAfter(names)}),
     wanted AS (
       SELECT scanned.license_key FROM scanned, state WHERE EXISTS (SELECT FROM ${syncFollow} AS follow
         WHERE follow.agent = state.agent AND follow.license_key = scanned.license_key)
       UNION SELECT key COLLATE "C" FROM unnest($7::text[]) AS named (key))
-    SELECT state.epoch, state.last_seq AS "lastSeq", ${progress}, wanted.license_key AS "wantedKey",
-      ${licenseColumns(names)}, ${license}.revision
+    SELECT state.epoch, ${progress}, wanted.license_key AS "wantedKey",
+      ${licenseColumns(names)}
     FROM state LEFT JOIN wanted ON true LEFT JOIN ${license} ON ${license}.license_key = wanted.license_key
       AND ($9::text IS NULL OR ${license}.product_key = $9::text) AND EXISTS (SELECT FROM ${product} AS reached
         WHERE reached.product_key = ${license}.product_key AND reached.account_id = $8::text)`;
@@ -93,15 +87,11 @@ function selectFollowed(names: Names): string {
 
 export function syncReads(prepare: Prepare): AwaitableTable<SyncReads> {
   const { names } = prepare;
-  const { syncAgent, syncFollow, syncOperation } = names;
+  const { syncAgent, syncFollow } = names;
   const one = (condition: string) =>
-    prepare.query<SyncAgent>(`SELECT ${agentColumns('reply')} FROM ${syncAgent} WHERE ${condition}`);
+    prepare.query<SyncAgent>(`SELECT ${agentColumns} FROM ${syncAgent} WHERE ${condition}`);
   const agent = one('agent_id = $1 AND reach = $2');
-  const listed = prepare.list<SyncAgent>({ select: agentColumns("''"), from: syncAgent, key: ['number'] });
-  const outcomes = prepare.query<StoredOutcome>(
-    `SELECT id, outcome, code, coupon_id AS "couponId" FROM ${syncOperation}
-     WHERE account_id = $1 AND id = ANY ($2::text[])`,
-  );
+  const listed = prepare.list<SyncAgent>({ select: agentColumns, from: syncAgent, key: ['number'] });
   const epoch = prepare.column<string>(`SELECT ${epochOf(names)}`);
   const isPast = prepare.column<boolean>(
     'SELECT pg_snapshot_xmax($1::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())',
@@ -120,7 +110,6 @@ export function syncReads(prepare: Prepare): AwaitableTable<SyncReads> {
     list: (filter, page) => listed.list([ofAccount(filter.tenant)], page),
     count: ({ tenant }) => listed.count([ofAccount(tenant)]),
     ...reachReads(prepare),
-    outcomes: (accountId, ids) => outcomes.all(accountId, ids),
     async isPosition(text) {
       const position = parsePosition(text);
       if (position === null) return false;
@@ -147,7 +136,7 @@ function reachReads(prepare: Prepare): Pick<AwaitableTable<SyncReads>, 'countOfR
   const { syncAgent, license, product } = prepare.names;
   const countOfReach = prepare.column<number>(`SELECT count(*) FROM ${syncAgent} WHERE reach = $1`);
   const idle = prepare.column<number>(
-    `SELECT number FROM ${syncAgent} WHERE seq = 0 AND seen_at < $2 AND ($1::text IS NULL OR reach = $1)
+    `SELECT number FROM ${syncAgent} WHERE seen_at < $2 AND ($1::text IS NULL OR reach = $1)
      ORDER BY seen_at LIMIT $3::bigint`,
   );
   const reached = prepare.column<string>(
@@ -173,7 +162,6 @@ function followedFrom(position: Position | null, rows: readonly FollowedRow[]): 
   );
   return {
     epoch: state.epoch,
-    lastSeq: state.lastSeq,
     ...nextPosition(position, state),
     licenses,
     absent: rows.flatMap(({ wantedKey, licenseKey }) => (licenseKey === null ? (wantedKey ?? []) : [])),
@@ -181,58 +169,30 @@ function followedFrom(position: Position | null, rows: readonly FollowedRow[]): 
 }
 
 export function syncTable(prepare: WritingPrepare): AwaitableTable<SyncTable> {
-  const { syncAgent, syncOperation } = prepare.names;
+  const { syncAgent } = prepare.names;
   const add =
-    prepare.write(`INSERT INTO ${syncAgent} (agent_id, reach, account_id, product_key, seq, digest, reply,
-       followed, created_at, seen_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`);
-  const put = prepare.write(
-    `UPDATE ${syncAgent} SET seq = $2, digest = $3, reply = $4, seen_at = $5 WHERE number = $1`,
-  );
+    prepare.write(`INSERT INTO ${syncAgent} (agent_id, reach, account_id, product_key, followed, created_at, seen_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`);
+  const setSeen = prepare.write(`UPDATE ${syncAgent} SET seen_at = $2 WHERE number = $1`);
   const remove = prepare.write(`DELETE FROM ${syncAgent} WHERE number = $1`);
-  const addOutcomes =
-    prepare.write(`INSERT INTO ${syncOperation} (account_id, id, outcome, code, coupon_id, at)
-     SELECT $1, id, outcome, code, "couponId", $3
-     FROM json_to_recordset($2::json) AS listed (id text, outcome text, code text, "couponId" bigint)
-     ON CONFLICT (account_id, id) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
-       coupon_id = excluded.coupon_id, at = excluded.at`);
-  const pruneOutcomes = prepare.changeCount(`DELETE FROM ${syncOperation} WHERE (account_id, id) IN
-       (SELECT account_id, id FROM ${syncOperation} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`);
   const follows = followTable(prepare);
   return {
     ...syncReads(prepare),
     ...follows,
-    add: (agent) =>
-      add(
-        agent.agentId,
-        agent.reach,
-        agent.accountId,
-        agent.productKey,
-        agent.seq,
-        agent.digest,
-        agent.reply,
-        agent.followed,
-        agent.createdAt,
-        agent.seenAt,
-      ),
-    put: ({ number, seq, digest, reply, seenAt }) => put(number, seq, digest, reply, seenAt),
+    add: ({ agentId, reach, accountId, productKey, followed, createdAt, seenAt }) =>
+      add(agentId, reach, accountId, productKey, followed, createdAt, seenAt),
+    setSeen,
     async remove(number) {
       await follows.unfollow(number, null);
       remove(number);
     },
-    addOutcomes: (accountId, outcomes, at) => addOutcomes(accountId, JSON.stringify(outcomes), at),
-    pruneOutcomes,
   };
 }
 
-type FollowMethod = 'announce' | 'follow' | 'unfollow' | 'pruneFollows';
+type FollowMethod = 'follow' | 'unfollow' | 'pruneFollows';
 
 function followTable(prepare: WritingPrepare): Pick<AwaitableTable<SyncTable>, FollowMethod> {
-  const { syncAgent, syncFollow, licenseChange } = prepare.names;
-  const announce = prepare.write(`INSERT INTO ${licenseChange} (license_key, xid)
-     SELECT DISTINCT key COLLATE "C", pg_current_xact_id() FROM unnest($1::text[]) AS named (key)
-     WHERE EXISTS (SELECT FROM ${syncFollow} WHERE license_key = key) ORDER BY 1
-     ON CONFLICT (license_key) DO UPDATE SET xid = excluded.xid`);
+  const { syncAgent, syncFollow } = prepare.names;
   const follow = prepare.changeCount(`INSERT INTO ${syncFollow} (agent, license_key)
      SELECT $1::bigint, key FROM unnest($2::text[]) AS named (key) ON CONFLICT DO NOTHING`);
   const unfollow = prepare.changeCount(
@@ -250,7 +210,6 @@ function followTable(prepare: WritingPrepare): Pick<AwaitableTable<SyncTable>, F
   const changeFollowed = async (number: number, by: number): Promise<number> =>
     (await setFollowed.first(number, by)) ?? 0;
   return {
-    announce: (licenseKeys) => announce(licenseKeys),
     follow: async (number, licenseKeys) => await changeFollowed(number, await follow(number, licenseKeys)),
     unfollow: async (number, licenseKeys) =>
       await changeFollowed(number, -(await unfollow(number, licenseKeys))),

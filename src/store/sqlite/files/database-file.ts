@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'nod
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { syncFully } from '../connection.ts';
-import { DatabaseRefused, restoreAdvice } from '../faults.ts';
+import { DatabaseRefused, previewReason, restoreAdvice } from '../faults.ts';
 import { createTables } from './migrations.ts';
 import { createFile, renameOver, syncDirectory } from './private-file.ts';
 
@@ -10,8 +10,6 @@ import { createFile, renameOver, syncDirectory } from './private-file.ts';
 const applicationId = 0x4c_54_43_48;
 /** "LKEY": the databases of previews, which this version cannot read. */
 const previewApplicationId = 0x4c_4b_45_59;
-const previewReason =
-  'it was written by a preview; this version cannot read it. Nothing was changed: move it away to start with an empty store, or go on with the preview.';
 const headerBytes = 100;
 const applicationIdOffset = 68;
 

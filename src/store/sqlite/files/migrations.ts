@@ -1,7 +1,7 @@
 import { closeSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { readSchema } from '../../schema-file.ts';
-import { DatabaseRefused } from '../faults.ts';
+import { DatabaseRefused, previewReason } from '../faults.ts';
 import { openReadOnly, storeTemporaryFilesNextTo, syncFully } from '../connection.ts';
 import { outboxOf5 } from './outbox-migration.ts';
 import { createFile } from './private-file.ts';
@@ -131,41 +131,27 @@ const migrations: readonly string[] = [
   CREATE INDEX webhook_delivery_number ON webhook_delivery (number);
   CREATE INDEX activation_expiry ON activation (expires_at) WHERE state = 'active';`,
   // 5: /sync/v1.
-  `-- Grows by 1 with each change of the count or of the state.
+  `-- Grows by 1 with each change of the count or of the state, and with each refund.
   ALTER TABLE license ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+  -- The revision at which the license was last disabled or refunded.
+  ALTER TABLE license ADD COLUMN disabled_revision INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE redemption ADD COLUMN over_limit INTEGER NOT NULL DEFAULT 0 CHECK (over_limit IN (0, 1));
 
-  -- Agents that push changes or follow license keys: a row for each reach (account/product) of their credentials.
+  -- Agents that follow license keys: a row for each reach (account/product) of their credentials.
   CREATE TABLE sync_agent (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     agent_id TEXT NOT NULL,
     reach TEXT NOT NULL,
     account_id TEXT NOT NULL,
     product_key TEXT,
-    -- The last push that was carried out, and its reply as JSON.
-    seq INTEGER NOT NULL,
-    digest TEXT NOT NULL,
-    reply TEXT NOT NULL,
-    followed INTEGER NOT NULL CHECK (followed >= 0),
+        followed INTEGER NOT NULL CHECK (followed >= 0),
     created_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
     UNIQUE (agent_id, reach)
   ) STRICT;
   CREATE INDEX sync_agent_account ON sync_agent (account_id);
   CREATE INDEX sync_agent_seen ON sync_agent (seen_at) WHERE followed > 0;
-  CREATE INDEX sync_agent_idle ON sync_agent (seen_at) WHERE seq = 0;
-
-  -- What became of each operation of a push.
-  CREATE TABLE sync_operation (
-    account_id TEXT NOT NULL,
-    id TEXT NOT NULL,
-    outcome TEXT NOT NULL CHECK (outcome = 'applied' OR outcome = 'refused' OR outcome = 'conflicted'),
-    code TEXT,
-    coupon_id INTEGER,
-    at INTEGER NOT NULL,
-    PRIMARY KEY (account_id, id)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sync_operation_at ON sync_operation (at);
+  CREATE INDEX sync_agent_idle ON sync_agent (seen_at);
 
   CREATE TABLE sync_follow (
     agent INTEGER NOT NULL,
@@ -213,36 +199,13 @@ const migrations: readonly string[] = [
 
   ${outboxOf5}
 
-  -- The last push of each product. '': of the API key.
-  CREATE TABLE push (
-    product_key TEXT PRIMARY KEY NOT NULL,
-    seq INTEGER NOT NULL,
-    answered INTEGER NOT NULL CHECK (answered = 0 OR answered = 1),
-    -- As it was sent.
-    body TEXT CHECK (body IS NULL OR answered = 0),
-    -- Of the last answer; empty: there was none.
-    epoch TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-
-  -- Removed operations of pushes, by the day (epoch ms) on which they finished: they cannot be sent again.
-  CREATE TABLE pruned_push (
-    product_key TEXT NOT NULL,
-    day INTEGER NOT NULL,
-    last_seq INTEGER NOT NULL,
-    operations INTEGER NOT NULL,
-    PRIMARY KEY (product_key, day)
-  ) STRICT, WITHOUT ROWID;
-
-  -- Delivered operations that the upstream has lost, and that were not sent again.
-  CREATE TABLE lost_push (
-    product_key TEXT PRIMARY KEY NOT NULL,
-    operations INTEGER NOT NULL,
-    first_at INTEGER NOT NULL,
-    last_at INTEGER NOT NULL,
-    found_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-
   -- 1: the upstream says what changes about the key.
+  -- The revision of the license at the upstream, and the number of the history of the upstream that it belongs to.
+  ALTER TABLE license_snapshot ADD COLUMN revision INTEGER;
+  ALTER TABLE license_snapshot ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+  -- Grows with each change of what callers see; and the number when the key was last turned off.
+  ALTER TABLE license_snapshot ADD COLUMN shown_revision INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE license_snapshot ADD COLUMN shown_disabled_revision INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE license_snapshot ADD COLUMN followed INTEGER NOT NULL DEFAULT 0 CHECK (followed = 0 OR followed = 1);
   CREATE INDEX license_snapshot_to_follow ON license_snapshot (product_key)
     WHERE followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0 AND missing_since IS NULL;
@@ -337,7 +300,13 @@ function knownSchemaOf(database: DatabaseSync, path: string, newest: number): nu
   const schema = schemaOf(database);
   const newer = describeNewer(schema, newest);
   if (newer !== null) throw new DatabaseRefused(path, newer);
+  if (isOfPreview(database)) throw new DatabaseRefused(path, previewReason);
   return schema;
+}
+
+/** Previews had this table in their schema 5. */
+function isOfPreview(database: DatabaseSync): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sync_operation'").get() !== undefined;
 }
 
 function describeNewer(schema: number, newest: number): string | null {

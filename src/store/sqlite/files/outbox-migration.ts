@@ -24,6 +24,10 @@ export const outboxOf5: string = `CREATE TABLE new_outbox (
     maybe_applied = 0
     OR (maybe_applied = 1 AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain'))
   ),
+  -- 1: it was sent under its id, and the upstream has not answered: it may have applied it.
+  unanswered INTEGER NOT NULL DEFAULT 0 CHECK (
+    unanswered = 0 OR (unanswered = 1 AND (state = 'pending' OR state = 'in_flight'))
+  ),
   held INTEGER NOT NULL CHECK (held = 0 OR (held = 1 AND state = 'uncertain')),
   cause TEXT CHECK ((cause IS NOT NULL) = (state = 'dead') AND cause IN ('refused', 'missing')),
   base_uses INTEGER CHECK (base_uses IS NULL OR state IN ('in_flight', 'uncertain')),
@@ -46,8 +50,8 @@ export const outboxOf5: string = `CREATE TABLE new_outbox (
   ),
   request_id TEXT,
   credential TEXT,
-  -- The number of the push that has the operation.
-  push_seq INTEGER,
+  -- Of an enable: the revision at which its caller saw the license.
+  seen_revision INTEGER,
   unfinished INTEGER NOT NULL AS (
     (queue = 'counter' OR queue = 'state') AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain')
   ),
@@ -79,8 +83,6 @@ CREATE INDEX outbox_reconcile ON outbox (subject, queue, reconcile_at) WHERE rec
 CREATE INDEX outbox_due ON outbox (product_key, next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX outbox_outage ON outbox (next_at) WHERE outage = 1;
 CREATE INDEX outbox_finished ON outbox (finished_at) WHERE finished_at IS NOT NULL;
-CREATE INDEX outbox_push ON outbox (product_key, push_seq) WHERE push_seq IS NOT NULL;
-CREATE INDEX outbox_coupons ON outbox (seq) WHERE product_key IS NULL AND state = 'pending';
 CREATE TRIGGER outbox_count_insert AFTER INSERT ON outbox BEGIN
   UPDATE outbox_count SET count = count + 1 WHERE state = new.state;
 END;

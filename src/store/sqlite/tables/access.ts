@@ -94,24 +94,29 @@ export function idempotencyReads(prepare: Prepare): IdempotencyReads {
 
 export function idempotencyTable(prepare: Prepare): IdempotencyTable {
   const put =
-    prepare.change(`INSERT OR REPLACE INTO idempotency (credential, key, fingerprint, value, at, unchanged)
-     VALUES (:credential, :key, :fingerprint, :value, :at, :unchanged)`);
-  const replace = prepare.change(`INSERT INTO idempotency (credential, key, fingerprint, value, at)
-     VALUES (:credential, :key, :fingerprint, :value, :at)
-     ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value, at = excluded.at`);
+    prepare.change(`INSERT OR REPLACE INTO idempotency (credential, key, fingerprint, value, kept_until, unchanged)
+     VALUES (:credential, :key, :fingerprint, :value, :until, :unchanged)`);
+  const replace = prepare.change(`INSERT INTO idempotency (credential, key, fingerprint, value, kept_until)
+     VALUES (:credential, :key, :fingerprint, :value, :until)
+     ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value,
+       kept_until = excluded.kept_until`);
+  const renew = prepare.change(`UPDATE idempotency SET kept_until = :until
+     WHERE credential = :credential AND key = :key AND kept_until <= :until - :byMs`);
   const remove = prepare.change('DELETE FROM idempotency WHERE credential = :credential AND key = :key');
-  const clampToNow = prepare.change(`UPDATE idempotency SET at = :now WHERE (credential, key) IN
-       (SELECT credential, key FROM idempotency WHERE at > :now LIMIT :limit)`);
+  const keepUntilAtMost =
+    prepare.change(`UPDATE idempotency SET kept_until = :until WHERE (credential, key) IN
+       (SELECT credential, key FROM idempotency WHERE kept_until > :until LIMIT :limit)`);
   const prune = prepare.change(`DELETE FROM idempotency WHERE (credential, key) IN
-       (SELECT credential, key FROM idempotency WHERE at < :before ORDER BY at LIMIT :limit)`);
+       (SELECT credential, key FROM idempotency WHERE kept_until < :before ORDER BY kept_until LIMIT :limit)`);
   return {
     ...idempotencyReads(prepare),
-    put: (credential, key, { fingerprint, value, at, unchanged }) =>
-      put({ credential, key, fingerprint, value: JSON.stringify(value), at, unchanged }),
-    replace: (credential, key, { fingerprint, value, at }) =>
-      replace({ credential, key, fingerprint, value: JSON.stringify(value), at }),
+    put: (credential, key, { fingerprint, value, until, unchanged }) =>
+      put({ credential, key, fingerprint, value: JSON.stringify(value), until, unchanged }),
+    replace: (credential, key, { fingerprint, value, until }) =>
+      replace({ credential, key, fingerprint, value: JSON.stringify(value), until }),
+    renew: (credential, key, until, byMs) => void renew({ credential, key, until, byMs }),
     remove: (credential, key) => remove({ credential, key }),
-    clampToNow: (now, limit) => clampToNow({ now, limit }).changes,
+    keepUntilAtMost: (until, limit) => keepUntilAtMost({ until, limit }).changes,
     prune: (before, limit) => prune({ before, limit }).changes,
   };
 }

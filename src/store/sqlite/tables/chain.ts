@@ -23,7 +23,7 @@ const selectFollowed = `WITH ${followedParts},
   SELECT ${followedState}, confirmed.at AS confirmedAt,
     snapshot.license_key AS licenseKey, snapshot.product_link AS productKey, snapshot.buyer_email AS buyerEmail,
     snapshot.local_uses AS uses, snapshot.local_enabled AS enabled, snapshot.created_at AS createdAt,
-    coalesce((SELECT number FROM license_change WHERE license_key = snapshot.license_key), 0) AS revision
+    snapshot.shown_revision AS revision
   FROM state JOIN confirmed LEFT JOIN wanted ON true
     LEFT JOIN license_snapshot AS snapshot
       ON snapshot.license_key = wanted.license_key AND snapshot.gone = 0 AND ${isVisible}`;

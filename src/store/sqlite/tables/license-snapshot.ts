@@ -33,6 +33,10 @@ type Row = {
   readFirst: Bit;
   askedAt: number;
   refreshAt: number | null;
+  revision: number | null;
+  epoch: number;
+  shownRevision: number;
+  shownDisabledRevision: number;
 };
 
 /** The upstream confirms followed keys together. */
@@ -43,7 +47,8 @@ const select = `SELECT license_key AS licenseKey, product_link AS productLink, b
   enabled, created_at AS createdAt, extra, local_uses AS localUses, local_enabled AS localEnabled,
   local_pending AS localPending, product_key AS productId, ${confirmedAt} AS confirmedAt, run,
   many_writers AS manyWriters, missing_since AS missingSince, gone,
-  read_first AS readFirst, requested_at AS askedAt, refresh_at AS refreshAt FROM license_snapshot`;
+  read_first AS readFirst, requested_at AS askedAt, refresh_at AS refreshAt, revision, epoch,
+  shown_revision AS shownRevision, shown_disabled_revision AS shownDisabledRevision FROM license_snapshot`;
 
 export function snapshotReads(prepare: Prepare): SnapshotReads {
   const get = prepare.query(`${select} WHERE license_key = ?`, fromRow);
@@ -203,6 +208,9 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
   const removeOldAliases = prepare.change(`DELETE FROM license_alias WHERE alias IN
        (SELECT alias FROM license_alias WHERE license_key = :licenseKey
         ORDER BY added_at DESC, alias DESC LIMIT -1 OFFSET :max)`);
+  const clearDisabledRevisions = prepare.change(
+    'UPDATE license_snapshot SET shown_disabled_revision = 0 WHERE shown_disabled_revision > 0',
+  );
   const moveAliases = prepare.change('UPDATE license_alias SET license_key = :to WHERE license_key = :from');
   const remove = prepare.change('DELETE FROM license_snapshot WHERE license_key = :licenseKey');
   const restartWaits =
@@ -238,6 +246,7 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
       addAlias({ alias, licenseKey, at });
       removeOldAliases({ licenseKey, max });
     },
+    clearDisabledRevisions: () => void clearDisabledRevisions({}),
     moveAliases: (from, to) => moveAliases({ from, to }),
     remove: (licenseKey) => remove({ licenseKey }),
     restartWaits: (at) => restartWaits({ at }),
@@ -249,12 +258,19 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
   };
 }
 
+/** The columns on the right have their values from before the statement. */
+function shownAfter(uses: string, enabled: string): string {
+  return `shown_revision = shown_revision + (local_uses <> ${uses} OR local_enabled <> ${enabled}),
+    shown_disabled_revision = CASE WHEN local_enabled = 1 AND ${enabled} = 0 THEN shown_revision + 1
+      ELSE shown_disabled_revision END`;
+}
+
 function snapshotPut(prepare: Prepare): SnapshotTable['put'] {
   const assignments = `product_link = :productLink, uses = :uses, enabled = :enabled,
     created_at = :createdAt, extra = :extra, local_uses = :localUses, local_enabled = :localEnabled,
     local_pending = :localPending, product_key = :productId, confirmed_at = :confirmedAt, run = :run,
     many_writers = :manyWriters, missing_since = :missingSince, gone = :gone, read_first = :readFirst,
-    requested_at = :askedAt`;
+    requested_at = :askedAt, revision = :revision, epoch = :epoch, ${shownAfter(':localUses', ':localEnabled')}`;
   // Most responses do not change `refresh_at` and the buyer. Setting them would rewrite their indexes.
   const confirm = prepare.change(
     `UPDATE license_snapshot SET ${assignments}
@@ -263,10 +279,10 @@ function snapshotPut(prepare: Prepare): SnapshotTable['put'] {
   const put =
     prepare.change(`INSERT INTO license_snapshot (license_key, product_link, buyer_email, uses, enabled, created_at,
        extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, run, many_writers,
-       missing_since, gone, read_first, requested_at, refresh_at)
+       missing_since, gone, read_first, requested_at, refresh_at, revision, epoch)
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
        :extra, :localUses, :localEnabled, :localPending, :productId, :confirmedAt, :run, :manyWriters,
-       :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
+       :missingSince, :gone, :readFirst, :askedAt, :refreshAt, :revision, :epoch)
      ON CONFLICT (license_key) DO UPDATE SET ${assignments}, buyer_email = :buyerEmail,
        refresh_at = :refreshAt`);
   return (snapshot) => {
@@ -277,10 +293,12 @@ function snapshotPut(prepare: Prepare): SnapshotTable['put'] {
 
 function localChange(prepare: Prepare): SnapshotTable['setLocal'] {
   // Most changes do not change `local_enabled`. Setting it would rewrite its index.
-  const setCount = prepare.change(`UPDATE license_snapshot SET local_uses = :uses, local_pending = :pending
+  const setCount = prepare.change(`UPDATE license_snapshot SET local_uses = :uses, local_pending = :pending,
+     shown_revision = shown_revision + (local_uses <> :uses)
      WHERE license_key = :licenseKey AND local_enabled = :enabled`);
   const setAll =
-    prepare.change(`UPDATE license_snapshot SET local_uses = :uses, local_enabled = :enabled, local_pending = :pending
+    prepare.change(`UPDATE license_snapshot SET local_uses = :uses, local_enabled = :enabled, local_pending = :pending,
+     ${shownAfter(':uses', ':enabled')}
      WHERE license_key = :licenseKey`);
   return (licenseKey, { uses, enabled, pending }) => {
     const row = { licenseKey, uses, enabled, pending };
@@ -297,6 +315,7 @@ function fromRow(row: Row): LicenseSnapshot {
       uses: row.uses,
       enabled: row.enabled === 1,
       createdAt: row.createdAt,
+      ...(row.revision !== null && { revision: row.revision }),
       ...(row.extra !== null && { extra: JSON.parse(row.extra) as LicenseExtra }),
     },
     local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
@@ -309,13 +328,27 @@ function fromRow(row: Row): LicenseSnapshot {
     readFirst: row.readFirst === 1,
     askedAt: row.askedAt,
     refreshAt: row.refreshAt,
+    epoch: row.epoch,
+    shown: { revision: row.shownRevision, disabledRevision: row.shownDisabledRevision },
   };
 }
 
-function columnsOf({ license, local, ...columns }: LicenseSnapshot) {
-  const { licenseKey, productKey: productLink, buyerEmail, uses, enabled, createdAt, extra } = license;
+function columnsOf(snapshot: LicenseSnapshot) {
+  const { license, local, epoch = 0, shown: _, ...columns } = snapshot;
+  const {
+    licenseKey,
+    productKey: productLink,
+    buyerEmail,
+    uses,
+    enabled,
+    createdAt,
+    extra,
+    revision,
+  } = license;
   return {
     ...columns,
+    epoch,
+    revision: revision ?? null,
     licenseKey,
     productLink,
     buyerEmail,

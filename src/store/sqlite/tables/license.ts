@@ -21,7 +21,7 @@ import { bit, type Bit, type Prepare, afterText, ofTenant, soldBy } from '../sta
 type LicenseRow = Omit<License, 'enabled'> & { enabled: Bit };
 
 const selectLicense = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
-  enabled, created_at AS createdAt FROM license`;
+  enabled, created_at AS createdAt, revision FROM license`;
 const licenseFrom = (row: LicenseRow): License => ({ ...row, enabled: row.enabled === 1 });
 
 // A key is sold once.
@@ -190,20 +190,30 @@ export function licenseTable(prepare: Prepare, history: Pick<HistoryTable, 'add'
     licenseFrom,
   );
   const setState = prepare.change(
-    `UPDATE license SET uses = :uses, enabled = :enabled, revision = revision + 1
-     WHERE license_key = :licenseKey AND (uses <> :uses OR enabled <> :enabled)`,
+    `UPDATE license SET uses = :uses, enabled = :enabled, revision = revision + 1,
+       disabled_revision = CASE WHEN :isRefund OR enabled > :enabled THEN revision + 1 ELSE disabled_revision END
+     WHERE license_key = :licenseKey AND (uses <> :uses OR enabled <> :enabled OR :isRefund)`,
+  );
+  const revoked = prepare.count(
+    'SELECT count(*) AS count FROM license WHERE license_key = ? AND enabled = 0 AND disabled_revision > ?',
+  );
+  const clearDisabledRevisions = prepare.change(
+    'UPDATE license SET disabled_revision = 0 WHERE disabled_revision > 0',
   );
   return {
     ...licenseReads(prepare),
     add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
       add(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt),
-    setState: ({ licenseKey, uses, enabled }) => setState({ licenseKey, uses, enabled }),
+    setState: ({ licenseKey, uses, enabled }, isRefund) => setState({ licenseKey, uses, enabled, isRefund }),
+    clearDisabledRevisions: () => void clearDisabledRevisions({}),
+    isRevokedSince: (licenseKey, revision) => revoked(licenseKey, revision) > 0,
     change({ tenant, licenseKey, trigger, historyEntry }) {
       const before = visible.first(licenseKey, tenant.accountId, tenant.productKey);
       if (before === null) return null;
-      const after = licenseAfter(before, trigger);
-      if (isSameState(before, after)) return { before, after };
-      setState({ licenseKey, uses: after.uses, enabled: after.enabled });
+      const changed = licenseAfter(before, trigger);
+      if (isSameState(before, changed)) return { before, after: changed };
+      const after = { ...changed, revision: (before.revision ?? 0) + 1 };
+      setState({ licenseKey, uses: after.uses, enabled: after.enabled, isRefund: false });
       if (historyEntry !== null) history.add({ licenseKey, change: trigger, before, after, ...historyEntry });
       return { before, after };
     },

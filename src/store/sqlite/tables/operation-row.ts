@@ -8,8 +8,8 @@ import type { Bit } from '../statements.ts';
 
 /** The columns that each state sets. The schema checks this. */
 type ProgressRow =
-  | { state: 'pending'; maybeApplied: Bit }
-  | { state: 'in_flight'; maybeApplied: Bit; baseUses: number | null; sentAt: number }
+  | { state: 'pending'; maybeApplied: Bit; unanswered: Bit }
+  | { state: 'in_flight'; maybeApplied: Bit; unanswered: Bit; baseUses: number | null; sentAt: number }
   | { state: 'uncertain'; maybeApplied: Bit; baseUses: number | null; held: Bit }
   | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
   | { state: 'dead'; cause: DeathCause }
@@ -38,6 +38,7 @@ export function operationFrom(row: OperationRow): Operation {
     upstream: row.upstream,
     lastError: row.lastError,
     seenEnabled: row.seenEnabled === null ? null : row.seenEnabled === 1,
+    seenRevision: row.seenRevision,
     payload: row.payload,
     progress: progressFrom(row),
   };
@@ -46,10 +47,10 @@ export function operationFrom(row: OperationRow): Operation {
 function progressFrom(row: ProgressRow): OperationProgress {
   switch (row.state) {
     case 'pending':
-      return { state: row.state, maybeApplied: row.maybeApplied === 1 };
+      return { state: row.state, ...doubtOf(row) };
     case 'in_flight': {
       const { state, baseUses, sentAt } = row;
-      return { state, maybeApplied: row.maybeApplied === 1, baseUses, sentAt };
+      return { state, ...doubtOf(row), baseUses, sentAt };
     }
     case 'uncertain': {
       const { state, baseUses, held } = row;
@@ -69,9 +70,14 @@ function progressFrom(row: ProgressRow): OperationProgress {
   }
 }
 
+function doubtOf({ maybeApplied, unanswered }: { maybeApplied: Bit; unanswered: Bit }) {
+  return { maybeApplied: maybeApplied === 1, unanswered: unanswered === 1 };
+}
+
 /** The columns of the progress that a state does not set. */
 const unset = {
   maybeApplied: 0,
+  unanswered: 0,
   held: 0,
   cause: null,
   baseUses: null,
@@ -85,6 +91,6 @@ export function columnsOf<Given extends Omit<Operation, 'seq'>>({ progress, ...c
 
 /** Selects operations, for `operationFrom`. */
 export const select: string = `SELECT seq, id, kind, subject, product_key AS productId, state, maybe_applied AS maybeApplied,
-  held, cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage, credential,
+  unanswered, held, cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage, credential,
   request_id AS requestId, reconcile_at AS reconcileAt, upstream, last_error AS lastError,
-  seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt FROM outbox`;
+  seen_enabled AS seenEnabled, seen_revision AS seenRevision, payload, created_at AS createdAt, finished_at AS finishedAt FROM outbox`;

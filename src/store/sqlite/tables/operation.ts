@@ -2,13 +2,7 @@ import type { Operation, OperationState, UnfinishedState } from '../../../domain
 import { bit, type Prepare, afterNumber } from '../statements.ts';
 import { columnsOf, operationFrom, select } from './operation-row.ts';
 import type { Backlog } from '../../../domain/agent/license-snapshot.ts';
-import type {
-  PrunedOperation,
-  QueueReads,
-  OperationReads,
-  OperationTable,
-  QueueKey,
-} from '../../../service/outbox/tables.ts';
+import type { QueueReads, OperationReads, OperationTable, QueueKey } from '../../../service/outbox/tables.ts';
 
 /** Exactly the condition of the index `outbox_queue`; otherwise SQLite could not use the index. */
 const isUnfinished: string = "(state = 'pending' OR state = 'in_flight' OR state = 'uncertain')";
@@ -34,7 +28,6 @@ function queueReads(prepare: Prepare): QueueReads {
     operationFrom,
   );
   const held = prepare.query(`${inQueue} AND held = 1 ORDER BY seq`, operationFrom);
-  const front = prepare.query(`${inQueue} AND held = 0 ORDER BY seq LIMIT ?`, operationFrom);
   return {
     head: prepare.query(`${inQueue} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom).first,
     isIdle: (subject, queue) => isBusy(subject, queue) === 0,
@@ -53,11 +46,6 @@ function queueReads(prepare: Prepare): QueueReads {
       operationFrom,
     ).all,
     held: (subject, queue) => held.all(subject, queue),
-    firstPending(subject, queue, limit) {
-      const first = front.all(subject, queue, limit);
-      const end = first.findIndex(({ progress }) => progress.state !== 'pending');
-      return first.slice(0, end === -1 ? undefined : end);
-    },
     dead: (subject) => dead.all(subject),
   };
 }
@@ -94,30 +82,6 @@ function openReads(prepare: Prepare): Pick<OperationReads, 'openOf' | 'countOpen
 const unfinishedStates: readonly UnfinishedState[] = ['pending', 'in_flight', 'uncertain'];
 const openStates: readonly OperationState[] = [...unfinishedStates, 'conflicted', 'dead'];
 
-type PushRead = 'uncertainOf' | 'pendingCoupons' | 'pushedAfter' | 'ofPush';
-
-/** What pushes to `/sync/v1` read. */
-function pushReads(prepare: Prepare): Pick<OperationReads, PushRead> {
-  return {
-    uncertainOf: prepare.query(
-      `${select} WHERE state = 'uncertain' AND held = 0 AND product_key IS ? ORDER BY seq LIMIT ?`,
-      operationFrom,
-    ).all,
-    pendingCoupons: prepare.query(
-      `${select} WHERE product_key IS NULL AND state = 'pending' ORDER BY seq LIMIT ?`,
-      operationFrom,
-    ).all,
-    pushedAfter: prepare.query(
-      `${select} WHERE product_key IS ? AND push_seq > ? ORDER BY seq`,
-      operationFrom,
-    ).all,
-    ofPush: prepare.query(
-      `${select} WHERE product_key IS ? AND push_seq = ? AND state = 'in_flight' ORDER BY seq`,
-      operationFrom,
-    ).all,
-  };
-}
-
 /** Every read uses an index, because the outbox may be long. */
 export function operationReads(prepare: Prepare): OperationReads {
   const open = prepare.query(
@@ -137,6 +101,12 @@ export function operationReads(prepare: Prepare): OperationReads {
     'SELECT state, count FROM outbox_count',
     (row: { state: OperationState; count: number }) => [row.state, row.count] as const,
   );
+  // A bounded read: a million operations of other products may have finished since.
+  const lastCarriedOut = prepare.column<string>(
+    `SELECT id FROM (SELECT * FROM outbox WHERE finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 100)
+     WHERE state = 'delivered' AND queue = 'counter' AND product_key = ? AND upstream = ? AND finished_at >= ?
+     ORDER BY finished_at DESC LIMIT 1`,
+  );
   const firstIn = prepare.column<number>(
     'SELECT created_at FROM outbox WHERE state = ? ORDER BY seq LIMIT 1',
   );
@@ -150,17 +120,14 @@ export function operationReads(prepare: Prepare): OperationReads {
     depth: () => Object.fromEntries(depth.all()) as Record<OperationState, number>,
     lastSeq: () => lastSeq.first() ?? 0,
     unfinished: () => unfinished(),
-    inDoubt: prepare.count(`SELECT count(*) AS count FROM outbox
-     WHERE state IN ('in_flight', 'uncertain') AND held = 0
-       AND (state = 'in_flight' OR queue IN ('counter', 'state'))`),
     heldCount: prepare.count('SELECT count(*) AS count FROM outbox WHERE held = 1'),
     unfinishedOf: prepare.count(`SELECT count(*) AS count FROM outbox
      WHERE product_key = ? AND ${isUnfinished}`),
+    lastCarriedOut: (...query) => lastCarriedOut.first(...query),
     oldestAt() {
       const firsts = unfinishedStates.flatMap((state) => firstIn.first(state) ?? []);
       return firsts.length === 0 ? null : Math.min(...firsts);
     },
-    ...pushReads(prepare),
     ...queueReads(prepare),
     ...openReads(prepare),
     ...waitReads(prepare),
@@ -172,6 +139,9 @@ export function operationTable(prepare: Prepare): OperationTable {
     `${select} WHERE state = ? AND seq > ? ORDER BY seq LIMIT ${pageSize}`,
     operationFrom,
   );
+  const clearSeenRevisions = prepare.change(
+    'UPDATE outbox SET seen_revision = 0 WHERE seen_revision IS NOT NULL',
+  );
   return {
     ...operationReads(prepare),
     ...singleChanges(prepare),
@@ -180,10 +150,17 @@ export function operationTable(prepare: Prepare): OperationTable {
     queue: prepare.query(`${inQueue} AND held = 0 ORDER BY seq`, operationFrom).all,
     withState: (state) => inPages((seq) => withState.all(state, seq)),
     uncertainElsewhere: prepare.query(
-      `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND maybe_applied = 1))
+      `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND (maybe_applied = 1 OR unanswered = 1)))
        AND held = 0 AND upstream <> ? ORDER BY seq`,
       operationFrom,
     ).all,
+    // Without the index of states, which would find and sort all operations again for each batch.
+    deliveredAfter: prepare.query(
+      `${select} WHERE seq > ? AND seq <= ? AND +state IN ('delivered', 'inferred') AND upstream = ?
+       ORDER BY seq LIMIT ?`,
+      operationFrom,
+    ).all,
+    clearSeenRevisions: () => void clearSeenRevisions({}),
   };
 }
 
@@ -198,23 +175,19 @@ function* inPages(after: (seq: number) => Operation[]): Iterable<Operation> {
   }
 }
 
-function singleChanges(
-  prepare: Prepare,
-): Pick<OperationTable, 'add' | 'addToPush' | 'forgetPushes' | 'put' | 'schedule'> {
-  const forgetPushes = prepare.change('UPDATE outbox SET push_seq = NULL WHERE push_seq IS NOT NULL');
-  const addToPush = prepare.change('UPDATE outbox SET push_seq = :pushSeq WHERE seq = :seq');
+function singleChanges(prepare: Prepare): Pick<OperationTable, 'add' | 'put' | 'schedule'> {
   const add =
-    prepare.change(`INSERT INTO outbox (id, kind, subject, queue, product_key, state, maybe_applied, held, base_uses, sent_at,
-       attempts, failures, next_at, outage, reconcile_at, upstream, last_error, seen_enabled, payload,
+    prepare.change(`INSERT INTO outbox (id, kind, subject, queue, product_key, state, maybe_applied, unanswered, held, base_uses, sent_at,
+       attempts, failures, next_at, outage, reconcile_at, upstream, last_error, seen_enabled, seen_revision, payload,
        created_at, credential, request_id, finished_at, cause)
-     VALUES (:id, :kind, :subject, :queue, :productId, :state, :maybeApplied, :held, :baseUses, :sentAt,
-       :attempts, :failures, :nextAt, :outage, :reconcileAt, :upstream, :lastError, :seenEnabled, :payload,
+     VALUES (:id, :kind, :subject, :queue, :productId, :state, :maybeApplied, :unanswered, :held, :baseUses, :sentAt,
+       :attempts, :failures, :nextAt, :outage, :reconcileAt, :upstream, :lastError, :seenEnabled, :seenRevision, :payload,
        :createdAt, :credential, :requestId, :finishedAt, :cause)`);
   const put =
-    prepare.change(`UPDATE outbox SET state = :state, maybe_applied = :maybeApplied, held = :held, base_uses = :baseUses,
+    prepare.change(`UPDATE outbox SET state = :state, maybe_applied = :maybeApplied, unanswered = :unanswered, held = :held, base_uses = :baseUses,
        cause = :cause, sent_at = :sentAt, attempts = :attempts, failures = :failures, next_at = :nextAt,
        outage = :outage, reconcile_at = :reconcileAt, upstream = :upstream, last_error = :lastError,
-       seen_enabled = :seenEnabled, payload = :payload, finished_at = :finishedAt
+       seen_enabled = :seenEnabled, seen_revision = :seenRevision, payload = :payload, finished_at = :finishedAt
      WHERE seq = :seq AND id = :id`);
   // SQLite rewrites the index of each column that is set, even to the same value, so this statement sets few columns.
   const schedule =
@@ -222,10 +195,6 @@ function singleChanges(
      WHERE seq = :seq`);
   return {
     add: (operation) => ({ ...operation, seq: add(columnsOf(operation)).rowId }),
-    addToPush(operations, pushSeq) {
-      for (const { seq } of operations) addToPush({ seq, pushSeq });
-    },
-    forgetPushes: () => void forgetPushes({}),
     put(operation) {
       if (put(columnsOf(operation)).changes !== 1) throw new Error(`there is no operation ${operation.id}`);
     },
@@ -246,16 +215,15 @@ function sweepingChanges(prepare: Prepare): Pick<OperationTable, 'moveToSubject'
      WHERE subject = :to AND queue IN ('counter', 'state') AND ${isUnfinished}`);
   const clampToNow = prepare.change(`UPDATE outbox SET finished_at = :now WHERE seq IN
        (SELECT seq FROM outbox WHERE finished_at > :now LIMIT :limit)`);
-  const prune = prepare.query<PrunedOperation>(`DELETE FROM outbox WHERE seq IN
-       (SELECT seq FROM outbox WHERE finished_at < ? ORDER BY finished_at LIMIT ?)
-     RETURNING product_key AS productId, push_seq AS pushSeq, finished_at AS finishedAt`);
+  const prune = prepare.change(`DELETE FROM outbox WHERE seq IN
+       (SELECT seq FROM outbox WHERE finished_at < :finishedBefore ORDER BY finished_at LIMIT :limit)`);
   return {
     moveToSubject(from, to) {
       for (const move of moves) move({ from, to });
       stopWaiting({ to });
     },
     clampToNow: (now, limit) => clampToNow({ now, limit }).changes,
-    prune: (finishedBefore, limit) => prune.all(finishedBefore, limit),
+    prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
   };
 }
 

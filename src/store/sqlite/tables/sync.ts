@@ -1,20 +1,10 @@
 import type { License } from '../../../domain/license.ts';
-import type {
-  FollowedRead,
-  StoredOutcome,
-  SyncAgent,
-  SyncReads,
-  SyncTable,
-} from '../../../service/sync/tables.ts';
-import { changesPerRead } from '../../../domain/sync/push.ts';
+import type { FollowedRead, SyncAgent, SyncReads, SyncTable } from '../../../service/sync/tables.ts';
+import { changesPerRead } from '../../../domain/sync/follow.ts';
 import { afterNumber, ofAccount, ofTenant, type Bit, type Prepare } from '../statements.ts';
 
-const agentColumns = (
-  reply: string,
-): string => `SELECT number, agent_id AS agentId, reach, account_id AS accountId,
-  product_key AS productKey, seq, digest, ${reply} AS reply, followed, created_at AS createdAt, seen_at AS seenAt
-  FROM sync_agent`;
-const selectAgent = agentColumns('reply');
+const selectAgent = `SELECT number, agent_id AS agentId, reach, account_id AS accountId, product_key AS productKey,
+  followed, created_at AS createdAt, seen_at AS seenAt FROM sync_agent`;
 
 /** The end of the history. The table of changes has one row for each license, so its last row may have been replaced. */
 const lastNumber = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'license_change'), 0)";
@@ -22,7 +12,6 @@ const epoch = "(SELECT value FROM setting WHERE name = 'sync_epoch')";
 
 export type FollowedRow = {
   epoch: string;
-  lastSeq: number;
   end: number;
   scanned: number;
   last: number;
@@ -36,8 +25,7 @@ export type FollowedRow = {
  */
 export const followedParts = `
   state AS MATERIALIZED (SELECT ${epoch} AS epoch, ${lastNumber} AS end,
-    (SELECT number FROM sync_agent WHERE agent_id = ?1 AND reach = ?2) AS agent,
-    coalesce((SELECT seq FROM sync_agent WHERE agent_id = ?1 AND reach = ?2), 0) AS last_seq),
+    (SELECT number FROM sync_agent WHERE agent_id = ?1 AND reach = ?2) AS agent),
   scanned AS MATERIALIZED (SELECT number, license_key FROM license_change
     WHERE ?5 IS NOT NULL AND number > ?5 ORDER BY number LIMIT ${changesPerRead}),
   wanted AS (
@@ -45,7 +33,7 @@ export const followedParts = `
       WHERE sync_follow.agent = state.agent AND sync_follow.license_key = scanned.license_key)
     UNION SELECT value FROM json_each(?6))`;
 
-export const followedState = `state.epoch, state.last_seq AS lastSeq, state.end,
+export const followedState = `state.epoch, state.end,
   (SELECT count(*) FROM scanned) AS scanned, coalesce((SELECT max(number) FROM scanned), 0) AS last,
   wanted.license_key AS wantedKey`;
 
@@ -59,20 +47,16 @@ const selectFollowed = `WITH ${followedParts}
 export function syncReads(prepare: Prepare): SyncReads {
   const agent = prepare.query<SyncAgent>(`${selectAgent} WHERE agent_id = ? AND reach = ?`);
   const list = prepare.query<SyncAgent>(
-    `${agentColumns("''")} WHERE ${ofAccount} AND number > ?2 ORDER BY number LIMIT ?3 OFFSET ?4`,
+    `${selectAgent} WHERE ${ofAccount} AND number > ?2 ORDER BY number LIMIT ?3 OFFSET ?4`,
   );
   const count = prepare.count(`SELECT count(*) AS count FROM sync_agent WHERE ${ofAccount}`);
   const countOfReach = prepare.count('SELECT count(*) AS count FROM sync_agent WHERE reach = ?');
   const idle = prepare.column<number>(
-    `SELECT number FROM sync_agent WHERE seq = 0 AND seen_at < ?2 AND (?1 IS NULL OR reach = ?1)
+    `SELECT number FROM sync_agent WHERE seen_at < ?2 AND (?1 IS NULL OR reach = ?1)
      ORDER BY seen_at LIMIT ?3`,
   );
   const reached = prepare.column<string>(
     `SELECT license_key FROM license WHERE license_key IN (SELECT value FROM json_each(?3)) AND ${ofTenant(1, 2)}`,
-  );
-  const outcomes = prepare.query<StoredOutcome>(
-    `SELECT id, outcome, code, coupon_id AS couponId FROM sync_operation
-     WHERE account_id = ? AND id IN (SELECT value FROM json_each(?))`,
   );
   const readEpoch = prepare.column<string>(`SELECT ${epoch}`);
   const end = prepare.count(`SELECT ${lastNumber}`);
@@ -93,7 +77,6 @@ export function syncReads(prepare: Prepare): SyncReads {
     idle: (reach, before, limit) => idle.all(reach, before, limit),
     reached: ({ accountId, productKey }, licenseKeys) =>
       reached.all(accountId, productKey, JSON.stringify(licenseKeys)),
-    outcomes: (accountId, ids) => outcomes.all(accountId, JSON.stringify(ids)),
     isPosition: (position) => /^\d{1,15}$/.test(position) && Number(position) <= end(),
     followed({ agentId, reach, tenant, position, keys }) {
       const after = position === null ? null : Number(position);
@@ -130,7 +113,6 @@ export function followedFrom(rows: readonly FollowedRow[]): FollowedRead {
   );
   return {
     epoch: state.epoch,
-    lastSeq: state.lastSeq,
     position: String(hasMore ? state.last : state.end),
     hasMore,
     licenses,
@@ -140,44 +122,27 @@ export function followedFrom(rows: readonly FollowedRow[]): FollowedRead {
 
 export function syncTable(prepare: Prepare): SyncTable {
   const add =
-    prepare.change(`INSERT INTO sync_agent (agent_id, reach, account_id, product_key, seq, digest, reply,
-       followed, created_at, seen_at)
-     VALUES (:agentId, :reach, :accountId, :productKey, :seq, :digest, :reply, :followed, :createdAt, :seenAt)`);
-  const put =
-    prepare.change(`UPDATE sync_agent SET seq = :seq, digest = :digest, reply = :reply, seen_at = :seenAt
-     WHERE number = :number`);
+    prepare.change(`INSERT INTO sync_agent (agent_id, reach, account_id, product_key, followed, created_at, seen_at)
+     VALUES (:agentId, :reach, :accountId, :productKey, :followed, :createdAt, :seenAt)`);
+  const setSeen = prepare.change('UPDATE sync_agent SET seen_at = :seenAt WHERE number = :number');
   const remove = prepare.change('DELETE FROM sync_agent WHERE number = :number');
-  const addOutcomes =
-    prepare.change(`INSERT INTO sync_operation (account_id, id, outcome, code, coupon_id, at)
-     SELECT :accountId, value ->> 'id', value ->> 'outcome', value ->> 'code', value ->> 'couponId', :at
-     FROM json_each(:outcomes) WHERE true
-     ON CONFLICT (account_id, id) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
-       coupon_id = excluded.coupon_id, at = excluded.at`);
-  const pruneOutcomes = prepare.change(`DELETE FROM sync_operation WHERE (account_id, id) IN
-       (SELECT account_id, id FROM sync_operation WHERE at < :before ORDER BY at LIMIT :limit)`);
   const reads = syncReads(prepare);
   const follows = followTable(prepare, reads);
   return {
     ...reads,
     ...follows,
     add: (agent) => void add(agent),
-    put: (agent) => void put(agent),
+    setSeen: (number, seenAt) => void setSeen({ number, seenAt }),
     remove(number) {
       follows.unfollow(number, null);
       remove({ number });
     },
-    addOutcomes: (accountId, outcomes, at) =>
-      void addOutcomes({ accountId, outcomes: JSON.stringify(outcomes), at }),
-    pruneOutcomes: (before, limit) => pruneOutcomes({ before, limit }).changes,
   };
 }
 
-type FollowMethod = 'announce' | 'follow' | 'unfollow' | 'pruneFollows';
+type FollowMethod = 'follow' | 'unfollow' | 'pruneFollows';
 
 function followTable(prepare: Prepare, reads: Pick<SyncReads, 'byNumber'>): Pick<SyncTable, FollowMethod> {
-  const announce = prepare.change(`INSERT OR REPLACE INTO license_change (license_key)
-     SELECT value FROM json_each(:licenseKeys)
-     WHERE EXISTS (SELECT 1 FROM sync_follow WHERE license_key = value)`);
   const follow = prepare.change(`INSERT INTO sync_follow (agent, license_key)
      SELECT :number, value FROM json_each(:licenseKeys) WHERE true ON CONFLICT DO NOTHING`);
   const unfollow = prepare.change(`DELETE FROM sync_follow
@@ -196,7 +161,6 @@ function followTable(prepare: Prepare, reads: Pick<SyncReads, 'byNumber'>): Pick
     setFollowed({ number, by: -unfollow({ number, licenseKeys }).changes });
   };
   return {
-    announce: (licenseKeys) => void announce({ licenseKeys: JSON.stringify(licenseKeys) }),
     follow(number, licenseKeys) {
       const { changes } = follow({ number, licenseKeys: JSON.stringify(licenseKeys) });
       setFollowed({ number, by: changes });

@@ -9,9 +9,7 @@ import {
   byOther,
   byProduct,
   dataOf,
-  newId,
   openAuthority,
-  usage,
   type SyncedAuthority,
 } from '../../../support/harness/sync-server-harness.ts';
 
@@ -22,26 +20,23 @@ async function listed({ server }: SyncedAuthority, query = ''): Promise<AgentObj
   return (dataOf(answer) as { agents: AgentObject[] }).agents;
 }
 
-test('an agent is listed with what it pushed and follows, for each of its credentials, and without its id', async () => {
+test('an agent is listed with how many keys it follows, for each of its credentials, and without its id', async () => {
   await using authority = await openAuthority();
-  await authority.pushed(1, [usage()]);
-  await authority.pushed(2, [usage('KEY-2')]);
   await authority.changes({ follow: ['KEY-1', 'KEY-2'] });
-  await authority.pushed(1, [usage('KEY-3')], { headers: byAccount });
+  await authority.changes({}, byAccount);
   await authority.changes({ agent: agentB }, byOther);
   const agents = await listed(authority);
   const fingerprint = sha256(agentA).slice(0, 12);
   const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string;
   const shared = { account_id: 'default', waiting: false, created_at: at, seen_at: at };
   expect(agents).toEqual([
-    { ...shared, number: 1, fingerprint, product_key: 'PRESS', seq: 2, followed: 2 },
-    { ...shared, number: 2, fingerprint, product_key: null, seq: 1, followed: 0 },
+    { ...shared, number: 1, fingerprint, product_key: 'PRESS', followed: 2 },
+    { ...shared, number: 2, fingerprint, product_key: null, followed: 0 },
     {
       ...shared,
       number: 3,
       fingerprint: sha256(agentB).slice(0, 12),
       product_key: 'OTHER',
-      seq: 0,
       followed: 0,
     },
   ]);
@@ -65,23 +60,14 @@ test('an agent that waits for a change is listed as waiting', async () => {
   expect((await listed(authority)).map(({ waiting }) => waiting)).toEqual([false]);
 });
 
-test('a forgotten agent begins again, and what it pushed before is not counted twice', async () => {
+test('a forgotten agent follows its keys again', async () => {
   await using authority = await openAuthority();
-  const id = newId();
-  await authority.pushed(1, [usage('KEY-1', id)]);
-  await authority.changes({ follow: ['KEY-1'] });
-  const before = await authority.uses('KEY-1');
-  const forgotten = await authority.server.inject({
-    method: 'DELETE',
-    url: `${path}/1`,
-    headers: byOperator,
-  });
-  expect(dataOf(forgotten)).toMatchObject({ number: 1, seq: 1, followed: 1 });
+  const { epoch, cursor } = await authority.changes({ follow: ['KEY-1'] });
+  const url = `${path}/1`;
+  const forgotten = await authority.server.inject({ method: 'DELETE', url, headers: byOperator });
+  expect(dataOf(forgotten)).toMatchObject({ number: 1, followed: 1 });
   expect(await listed(authority)).toEqual([]);
-  const late = await authority.push(2, [usage('KEY-1')]);
-  expect(late.json()).toMatchObject({ code: 'out_of_sequence', last: 0 });
-  await authority.pushed(1, [usage('KEY-1', id)]);
-  expect(await authority.uses('KEY-1')).toBe(before);
+  expect(await authority.changes({ epoch, cursor })).toMatchObject({ reset: true });
 });
 
 test('an agent that is not there, and a number that is none, are not found', async () => {
@@ -102,7 +88,7 @@ test('an agent that is not there, and a number that is none, are not found', asy
 
 test("an account's token and other credentials see no agents, and forget none", async () => {
   await using authority = await openAuthority();
-  await authority.pushed(1, [usage()]);
+  await authority.changes({});
   const scopes = ['admin'];
   const issued = await authority.post('/admin/v1/tokens', { scopes, account_id: 'default' }, byOperator);
   const { token } = issued.json<{ data: { token: string } }>().data;

@@ -114,10 +114,6 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   },
   'POST /admin/v1/sync/now': { record: 'sync.now | upstream | ' },
   'POST /admin/v1/sync/pause': { record: 'sync.pause | upstream | ' },
-  'POST /admin/v1/sync/protocol': {
-    body: { protocol: 'plain' },
-    record: 'sync.protocol | upstream | plain',
-  },
   'POST /admin/v1/sync/resume': { record: 'sync.resume | upstream | ' },
   'POST /admin/v1/stop': { record: 'process.stop | process | ' },
   'POST /admin/v1/reload': { record: 'process.reload | process | log.level limits.rate' },
@@ -190,8 +186,6 @@ async function openAgentDesk(): Promise<TestApp> {
     pause: (asked) => writer.write('pauseSync', { isPaused: true }, asked),
     resume: (asked) => writer.write('pauseSync', { isPaused: false }, asked),
     wake: () => undefined,
-    chooseProtocol: (protocol, asked) =>
-      writer.write('chooseProtocol', { protocol, reconcileAfterMs: 0 }, asked),
     preload: (command, asked) => writer.write('queuePreload', command, asked),
   };
   for (const id of ['retried', 'dropped', 'confirmed']) {

@@ -12,7 +12,7 @@ const operation = (id: string, progress: OperationProgress): Operation =>
 test('the outbox lists unfinished operations, and any state by name', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
-  operations.add(operation('a', { state: 'pending', maybeApplied: false }));
+  operations.add(operation('a', { state: 'pending', maybeApplied: false, unanswered: false }));
   operations.add({
     ...operation('b', { state: 'uncertain', maybeApplied: false, baseUses: 7, held: false }),
     nextAt: Date.parse('2026-01-01T00:01:00Z'),
@@ -112,8 +112,11 @@ test('the outbox lists the unfinished operations of one license key', async () =
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), kind: 'disable' });
-  operations.add(operation('b', { state: 'pending', maybeApplied: false }));
-  operations.add({ ...operation('c', { state: 'pending', maybeApplied: false }), subject: 'OTHER' });
+  operations.add(operation('b', { state: 'pending', maybeApplied: false, unanswered: false }));
+  operations.add({
+    ...operation('c', { state: 'pending', maybeApplied: false, unanswered: false }),
+    subject: 'OTHER',
+  });
   operations.add(operation('d', { state: 'delivered', finishedAt: 1 }));
   operations.add(operation('e', { state: 'conflicted' }));
   const list = async (query: string): Promise<unknown[]> => {
@@ -131,7 +134,10 @@ test('a person resends a dead operation, which becomes the head of its queue', a
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), lastError: 'HTTP 422' });
-  operations.add({ ...operation('b', { state: 'pending', maybeApplied: false }), nextAt: 7 });
+  operations.add({
+    ...operation('b', { state: 'pending', maybeApplied: false, unanswered: false }),
+    nextAt: 7,
+  });
   const answer = await decide(opened, 'a', 'retry');
   expect([answer.statusCode, answer.json<{ data: object }>().data]).toEqual([
     200,
@@ -170,8 +176,10 @@ test('a person drops an operation or confirms that it was applied, which finishe
 test('an operation that is in flight or waits cannot be confirmed, and a missing operation cannot be decided', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
-  operations.add(operation('a', { state: 'pending', maybeApplied: false }));
-  operations.add(operation('b', { state: 'in_flight', maybeApplied: false, baseUses: 0, sentAt: 1 }));
+  operations.add(operation('a', { state: 'pending', maybeApplied: false, unanswered: false }));
+  operations.add(
+    operation('b', { state: 'in_flight', maybeApplied: false, unanswered: false, baseUses: 0, sentAt: 1 }),
+  );
   for (const [id, word] of [
     ['a', 'confirm'],
     ['b', 'confirm'],
@@ -199,7 +207,7 @@ test('a repeated decision under its idempotency key gets the same response, and 
 test('a decision wakes the sending of the outbox', async () => {
   let woken = 0;
   const never = (): Promise<never> => Promise.reject(new Error('unexpected call'));
-  const others = { now: never, pause: never, resume: never, chooseProtocol: never, preload: never };
+  const others = { now: never, pause: never, resume: never, preload: never };
   const sync = { ...others, wake: () => void (woken += 1) };
   await using opened = await openApp({ role: 'agent', sync });
   opened.agentTables().operations.add(operation('a', { state: 'dead', cause: 'refused' }));

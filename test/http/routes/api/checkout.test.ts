@@ -289,6 +289,28 @@ describe('a redemption', () => {
     expect([voided.statusCode, voidedAgain.statusCode]).toEqual([204, 204]);
   });
 
+  test('a redemption that was answered to a customer is judged at that time, and is accepted over the limit', async () => {
+    await coupon({ code: 'TAKEN', percent_off: 20, usage_limit: 1, end_date: '2030-01-01T00:00:00Z' });
+    await redeem({ order: 'T-1', code: 'TAKEN' });
+    const late = { order: 'T-2', code: 'TAKEN' };
+    expect((await redeem(late)).json()).toMatchObject({ reasons: ['usage_limit_reached'] });
+    const made = await redeem({ ...late, answered_at: '2026-01-01T00:00:00Z' });
+    expect(made.json()).toMatchObject({
+      data: { over_limit: true, redeemed_at: '2026-01-01T00:00:00+00:00' },
+    });
+    const early = await redeem({ order: 'T-3', code: 'TAKEN', answered_at: 'yesterday' });
+    expect(faultsOf(early)).toEqual(['answered_at not_a_datetime']);
+  });
+
+  test('a redemption that was answered meanwhile repeats its first request under the same idempotency key', async () => {
+    const key = { 'idempotency-key': 'answered' };
+    const made = await redeem({ order: 'E' }, key);
+    const again = await redeem({ order: 'E', answered_at: '2026-01-01T00:00:00Z' }, key);
+    expect([again.statusCode, again.body]).toEqual([201, made.body]);
+    const other = await redeem({ order: 'E', items: [{ product_key: 'EDITOR', amount: 1 }] }, key);
+    expect(other.json()).toMatchObject({ code: 'idempotency_key_reused' });
+  });
+
   test('redemptions are listed by coupon, oldest first', async () => {
     const id = await coupon({ code: 'LISTED', amount_off: 100 });
     for (const order of ['L-1', 'L-2', 'L-3']) await redeem({ order, code: 'LISTED' });

@@ -18,14 +18,14 @@ async function fill({ directory, write }: TestApp, count: number): Promise<void>
     database
       .prepare(
         `WITH RECURSIVE filling (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM filling WHERE number < ?)
-         INSERT INTO idempotency (credential, key, fingerprint, value, at, unchanged)
+         INSERT INTO idempotency (credential, key, fingerprint, value, kept_until, unchanged)
          SELECT 'product:EDITOR', 'filling-' || number, 'f', 'null', ?, 1 FROM filling`,
       )
       .run(count, Date.now());
     return;
   }
   await write(async ({ idempotency }) => {
-    const stored = { fingerprint: 'f', value: null, at: Date.now(), unchanged: true };
+    const stored = { fingerprint: 'f', value: null, until: Date.now(), unchanged: true };
     for (let number = 1; number <= count; number += 1) {
       await idempotency.put('product:EDITOR', `filling-${number}`, stored);
     }

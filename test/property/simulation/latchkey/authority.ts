@@ -1,106 +1,78 @@
 import { createHash } from 'node:crypto';
 import type { Dispatcher } from 'undici';
-import { instanceHeader } from '../../../../src/domain/header-names.ts';
-import type { LicenseOperationKind } from '../../../../src/domain/outbox/operation.ts';
-import { failWith, type Problem, type Result } from '../../../../src/domain/problem/problem.ts';
-import {
-  apiKeyScopes,
-  productSecretScopes,
-  type Principal,
-  type Tenant,
-} from '../../../../src/domain/access/principal.ts';
-import type { App } from '../../../../src/http/app.ts';
-import type { Route } from '../../../../src/http/route.ts';
-import { syncV1Routes } from '../../../../src/http/routes/sync-v1.ts';
+import { lazySyncServer } from '../../../../src/daemon/sync-server.ts';
+import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
 import { isFailure } from '../../../../src/service/access/records.ts';
-import { runUseCase } from '../../../../src/service/run.ts';
-import { authorityStore, StoreSyncServer } from '../../../../src/service/sync/server.ts';
-import { WaitingAgents } from '../../../../src/service/sync/waiting.ts';
+import { authorityCredentials, TokenUses } from '../../../../src/service/access/credential.ts';
 import {
-  ChangeFeed,
-  type CommandOf,
-  type CommandResult,
-  type UseCaseName,
-  type Writer,
-} from '../../../../src/service/writer.ts';
+  authorityCheckoutService,
+  authorityCouponService,
+  authorityLicenseService,
+} from '../../../../src/service/authority/services.ts';
+import { runUseCase } from '../../../../src/service/run.ts';
+import type { LicenseChangeRequest } from '../../../../src/service/services.ts';
+import { ChangeFeed, type CommandOf, type CommandResult } from '../../../../src/service/writer.ts';
+import type { UseCaseName, Writer } from '../../../../src/service/writer.ts';
 import { localWriter } from '../../../../src/store/sqlite/local-writer.ts';
-import { serializeLicense } from '../../../../src/wire/license.ts';
-import { serializeProblem } from '../../../../src/wire/response.ts';
 import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import { silent } from '../../../support/silent-log.ts';
-import { readRequest, type LedgerEvent, type Reply } from '../ledger.ts';
 import { Machine } from '../machine.ts';
-import { CouponBook } from './coupon-book.ts';
-import { answerCoupons } from './plain-coupons.ts';
+import { Books, carryOut } from './books.ts';
 import type { Uuid7Random } from './random.ts';
+import { Served, type Answering, type Response } from './served.ts';
 
 export const productKey = 'PRESS';
-const tenant = { accountId: 'default', productKey };
+/** Another product of the same account, which has one license. */
+export const other = {
+  productKey: 'OTHER',
+  licenseKey: 'OTHER-KEY',
+  secret: 'the secret of the other product',
+};
 const nobody = { actor: null, requestId: null, idempotency: null };
-
-/** A change of a license that arrived by the plain API: its operation, if an agent has sent it. */
-export type PlainArrival = { operation: string | null; key: string; event: LedgerEvent };
-
-type Backup = { bytes: Uint8Array; arrivals: readonly PlainArrival[]; book: CouponBook };
-
-type CouponChange =
-  'createCoupon' | 'updateCoupon' | 'endCoupon' | 'deleteCoupon' | 'redeemCoupon' | 'voidRedemption';
-
-/** An answer, and the headers that only the authority sends. */
-export type OwnReply = Reply & { headers: Record<string, string> };
 
 /** Corruptions of an authority. */
 export type AuthoritySabotage = {
   writer?: (writer: Writer, machine: Machine) => Writer;
-  /** A restore that gives the store no new epoch and no new instance. */
-  restoresSilently?: boolean;
+  /** Called at each restart. */
+  beforeStart?: (machine: Machine) => void;
 };
 
-/** A real authority: its use cases, its tables on SQLite in memory, and `/sync/v1`. */
-export class SimulatedAuthority implements Disposable {
+/** The process of an authority. `end` ends its requests. */
+type Process = { writer: Writer; changes: ChangeFeed; served: Served; end: AbortController };
+
+/** A real authority: its use cases, its routes, and its tables on SQLite in memory. */
+export class SimulatedAuthority implements Answering, Disposable {
   /** The secret of the product. */
-  secret = 'secret 1';
-  /** The API key of the account; null: it is not accepted. */
-  apiKey: string | null = null;
-  /** What arrived by the plain API. */
-  arrivals: PlainArrival[] = [];
-  book: CouponBook = new CouponBook();
-  instance = '';
+  secret = 'the secret of the product, number 1';
+  /** The API key of the account. */
+  apiKey = 'the key of the account, number 1';
   restores = 0;
   machine: Machine = new Machine();
+  books: Books;
   readonly #clock: VirtualClock;
   readonly #random: Uuid7Random;
   readonly #sabotage: AuthoritySabotage;
-  #writer: Writer;
-  #changes: ChangeFeed;
-  #server: StoreSyncServer;
-  /** Aborts when the process ends. */
-  #lifetime = new AbortController();
-  #backup: Backup | null = null;
+  readonly #purchases = new Map<string, string>();
+  #process: Process;
+  #backup: { bytes: Uint8Array; secret: string; apiKey: string } | null = null;
 
   constructor(clock: VirtualClock, random: Uuid7Random, sabotage: AuthoritySabotage = {}) {
     this.#clock = clock;
     this.#random = random;
     this.#sabotage = sabotage;
-    ({ writer: this.#writer, changes: this.#changes, server: this.#server } = this.#process());
+    this.books = this.#openBooks(true);
+    this.#process = this.#begin('');
   }
 
+  /** `keys`: license keys, with their counts to begin with. */
   async begin(keys: ReadonlyMap<string, number>): Promise<void> {
-    await this.#start('digest of the key');
-    const { secret } = this;
-    const product = { name: 'Press', recurring: false, accountId: 'default', productKey, secret };
-    await this.#write('addProduct', product);
-    for (const [licenseKey, uses] of keys) {
-      const sale = {
-        productKey,
-        buyerEmail: 'buyer@example.com',
-        licenseKey,
-        soldAt: 0,
-        uses,
-        enabled: true,
-      };
-      await this.#write('addPurchase', sale);
-    }
+    await this.#start(digest(this.apiKey));
+    const product = { recurring: false, accountId: 'default' };
+    await this.write('addProduct', { ...product, name: 'Press', productKey, secret: this.secret });
+    const { licenseKey: otherKey, ...second } = other;
+    await this.write('addProduct', { ...product, name: 'Other', ...second });
+    for (const [licenseKey, uses] of keys) await this.#sell(productKey, licenseKey, uses);
+    await this.#sell(other.productKey, otherKey, 0);
   }
 
   license(key: string): { uses: number; enabled: boolean } {
@@ -109,110 +81,116 @@ export class SimulatedAuthority implements Disposable {
     return license;
   }
 
-  /** How many agents have pushed. */
-  get agents(): number {
-    const row = this.machine.database
-      .prepare('SELECT count(DISTINCT agent_id) AS agents FROM sync_agent WHERE seq > 0')
-      .get();
-    return Number(row?.['agents']);
+  /** The seller refunds the license, or another program changes it. */
+  async changeElsewhere(key: string, trigger: LicenseChangeRequest['trigger'] | 'refund'): Promise<void> {
+    const tenant = { accountId: 'default', productKey };
+    if (trigger === 'refund')
+      await this.write('refundPurchase', { purchaseId: this.#purchases.get(key) ?? '' });
+    else await this.write('changeLicense', { tenant, licenseKey: key, trigger });
   }
 
-  /** The operations that pushes have carried out. */
-  appliedByPush(): Set<string> {
-    const rows = this.machine.database
-      .prepare("SELECT id FROM sync_operation WHERE outcome = 'applied'")
-      .all();
-    return new Set(rows.map(({ id }) => String(id)));
+  /** A use case that no agent asks for. */
+  async write<Name extends UseCaseName>(name: Name, command: CommandOf<Name>): Promise<CommandResult<Name>> {
+    const { writer, changes } = this.#process;
+    const result = await writer.write(name, command, nobody);
+    changes.announce(['anything']);
+    return result;
   }
 
-  async changeElsewhere(key: string, event: LedgerEvent): Promise<void> {
-    const trigger = event === 'refund' ? 'disable' : event;
-    await this.#write('changeLicense', { tenant, licenseKey: key, trigger });
-    this.arrivals.push({ operation: null, key, event });
-  }
-
-  /** The seller, or another program, changes coupons. */
-  async changeCoupons<Name extends CouponChange>(
-    name: Name,
-    command: CommandOf<Name>,
-  ): Promise<CommandResult<Name>> {
-    return await this.#write(name, command);
-  }
-
-  /** Removes all outcomes from before an instant, as maintenance does. */
-  async prune(before: number): Promise<void> {
+  /** Removes what is too old, as maintenance does. */
+  async prune(removalTime: number = this.#clock.now()): Promise<void> {
     for (let removed = Infinity; removed > 0;) {
-      const pruned = await this.#write('pruneSync', { before, limit: 1_000 });
+      const pruned = await this.write('pruneIdempotency', { removalTime, limit: 1_000 });
       removed = pruned.ok ? pruned.value.removed : 0;
     }
   }
 
   backUp(): void {
-    this.#backup = { bytes: this.machine.backup(), arrivals: [...this.arrivals], book: this.book.clone() };
+    const { secret, apiKey } = this;
+    this.#backup = { bytes: this.machine.backup(), secret, apiKey };
+  }
+
+  /** What agents have delivered since would be too old to be sent again. */
+  forgetBackup(): void {
+    this.#backup = null;
   }
 
   /** The process ends, and another one starts. */
   async restart(): Promise<void> {
-    this.#lifetime.abort();
-    this.#server.stopWaiting();
-    this.#lifetime = new AbortController();
-    ({ writer: this.#writer, changes: this.#changes, server: this.#server } = this.#process());
+    this.#process.end.abort();
+    this.#sabotage.beforeStart?.(this.machine);
+    this.#process = this.#begin('');
     await this.#start(null);
   }
 
-  /** False: there is no backup. */
-  async restore(): Promise<boolean> {
-    if (this.#backup === null) return false;
-    this.#lifetime.abort();
-    this.#server.stopWaiting();
-    this.machine[Symbol.dispose]();
-    this.machine = new Machine(1, this.#backup.bytes);
-    this.arrivals = [...this.#backup.arrivals];
-    this.book = this.#backup.book.clone();
+  async restore(): Promise<void> {
+    if (this.#backup === null) return;
+    this.#replaceStore(this.#backup.bytes);
+    this.secret = this.#backup.secret;
+    this.apiKey = this.#backup.apiKey;
     this.restores += 1;
-    ({ writer: this.#writer, changes: this.#changes, server: this.#server } = this.#process());
-    if (this.#sabotage.restoresSilently !== true) await this.#write('restore', {});
-    this.#lifetime = new AbortController();
+    await this.write('restore', {});
     await this.#start(null);
-    return true;
+  }
+
+  /** Another store with the same licenses takes the place of this one, as after an import. */
+  async becomeAnotherStore(): Promise<void> {
+    this.#replaceStore(this.machine.backup());
+    this.#backup = null;
+    const { database } = this.machine;
+    database.exec('DELETE FROM idempotency');
+    database
+      .prepare("UPDATE setting SET value = ? WHERE name = 'sync_epoch'")
+      .run(digest(String(this.#random.fraction())).slice(0, 32));
+    await this.write('restore', {});
+    await this.#start(null);
   }
 
   /** Rolls the secret of the product, and the API key. */
   roll(): void {
-    this.secret = `secret ${Number(this.secret.slice(7)) + 1}`;
-    if (this.apiKey !== null) this.apiKey = `key of ${this.secret}`;
-    this.machine.transaction.products.setSecretDigest(productKey, digest(this.secret));
+    const next = Number(/\d+$/.exec(this.secret)?.[0]) + 1;
+    this.secret = `the secret of the product, number ${next}`;
+    this.apiKey = `the key of the account, number ${next}`;
+    const { products, accounts } = this.machine.transaction;
+    products.setSecretDigest(productKey, digest(this.secret));
+    accounts.setKeyDigest('default', digest(this.apiKey));
   }
 
-  /** Answers a request; null: the process ended meanwhile. */
-  async handle(
-    request: Dispatcher.DispatchOptions,
-    operation: string | null,
-    signal: AbortSignal,
-  ): Promise<OwnReply | null> {
-    const { signal: lifetime } = this.#lifetime;
-    const path = new URL(request.path, 'http://authority.invalid').pathname;
+  async handle(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<Response | null> {
+    const { served, changes, end } = this.#process;
+    const operation = headerOf(request, idempotencyKeyHeader);
+    const isAnswered = typeof request.body === 'string' && request.body.includes('answered_at');
+    const ends = AbortSignal.any([signal, end.signal]);
     try {
-      const reply = await this.#answer(request, { path, operation }, AbortSignal.any([signal, lifetime]));
-      if (lifetime.aborted) return null;
-      return { ...reply, headers: { [instanceHeader.toLowerCase()]: this.instance } };
+      const response = await carryOut({ operation, isAnswered }, () => served.answer(request, ends));
+      changes.announce(['anything']);
+      return end.signal.aborted ? null : response;
     } catch (error) {
-      // The store of a process that ended was closed.
-      if (lifetime.aborted) return null;
+      if (ends.aborted) return null;
       throw error;
     }
   }
 
   [Symbol.dispose](): void {
-    this.#lifetime.abort();
-    this.#server.stopWaiting();
+    this.#process.end.abort();
     this.machine[Symbol.dispose]();
   }
 
-  #process(): { writer: Writer; changes: ChangeFeed; server: StoreSyncServer } {
+  #replaceStore(bytes: Uint8Array): void {
+    this.#process.end.abort();
+    this.machine[Symbol.dispose]();
+    this.machine = new Machine(1, bytes);
+    this.books = this.#openBooks(false);
+    this.#process = this.#begin('');
+  }
+
+  #openBooks(isNew: boolean): Books {
+    return new Books(this.machine.database, isNew, () => this.#clock.reading().monotonic);
+  }
+
+  #begin(instance: string): Process {
     const { machine } = this;
     const reader = machine.transaction;
-    const changes = new ChangeFeed();
     const clock = this.#clock;
     const random = this.#random;
     const honest = localWriter(machine, {
@@ -226,117 +204,52 @@ export class SimulatedAuthority implements Disposable {
         recordsHistory: false,
       }),
     });
-    const writer = this.book.keep(this.#sabotage.writer?.(honest, machine) ?? honest);
-    const nextTurn = (): Promise<void> => Promise.resolve();
-    const waiting = new WaitingAgents({ reader, changes, clock, log: silent, nextTurn });
-    const count = (): void => undefined;
-    const newFollowers = { take: () => 0 };
-    const store = authorityStore({ reader, writer, clock });
-    const server = new StoreSyncServer({ reader, store, waiting, clock, random, newFollowers, count });
-    return { writer, changes, server };
+    const writer = this.#sabotage.writer?.(honest, machine) ?? honest;
+    const changes = new ChangeFeed();
+    const parts = { reader, writer, changes, clock, random, log: silent };
+    const syncServer = lazySyncServer(parts);
+    const end = new AbortController();
+    end.signal.addEventListener('abort', () => syncServer.stopWaiting());
+    const services = {
+      role: 'authority' as const,
+      instance,
+      epoch: () => reader.sync.epoch(),
+      licenseService: authorityLicenseService(reader, writer),
+      couponService: authorityCouponService(reader, writer),
+      checkout: authorityCheckoutService(reader, writer, clock),
+      credentials: authorityCredentials({
+        reader,
+        verifiedNow: () => clock.verified(),
+        uses: new TokenUses(),
+      }),
+      products: null,
+      digest,
+      syncServer,
+      reader,
+      writer,
+      changes,
+    };
+    return { writer, changes, served: new Served(services, clock), end };
   }
 
   async #start(apiKeyDigest: string | null): Promise<void> {
-    const started = await this.#write('startAuthority', {
-      adminTokenDigest: 'token',
-      place: 'here',
-      apiKeyDigest,
-    });
+    const place = { adminTokenDigest: 'token', place: 'here' };
+    const started = await this.write('startAuthority', { ...place, apiKeyDigest });
     if (!started.ok) throw new Error(started.problem.detail);
-    ({ instance: this.instance } = started.value);
+    // The id of the store is known from now on.
+    this.#process = this.#begin(started.value.instance);
   }
 
-  async #write<Name extends UseCaseName>(name: Name, command: CommandOf<Name>): Promise<CommandResult<Name>> {
-    const result: CommandResult<Name> = await this.#writer.write(name, command, nobody);
-    this.#changes.announce(['anything']);
-    return result;
-  }
-
-  #answer(
-    request: Dispatcher.DispatchOptions,
-    { path, operation }: { path: string; operation: string | null },
-    signal: AbortSignal,
-  ): Promise<Reply> {
-    const ofRequest = this.#tenantOf(request);
-    if (ofRequest === null) return Promise.resolve(unauthorized);
-    if (path.startsWith('/sync/v1')) return this.#handleSync(request, { path, ofRequest }, signal);
-    if (path.startsWith('/api/v2/license')) return this.#handlePlain(request, operation);
-    return answerCoupons(request, this.machine.transaction, (terms) =>
-      this.#write('createCoupon', { accountId: 'default', terms }),
-    );
-  }
-
-  async #handleSync(
-    request: Dispatcher.DispatchOptions,
-    { path, ofRequest }: { path: string; ofRequest: Tenant },
-    signal: AbortSignal,
-  ): Promise<Reply> {
-    const route = syncV1Routes.find((each) => each.path === path && each.method === request.method);
-    if (route === undefined) return refusal(failWith('license_not_found', 'no such route').problem);
-    const text = typeof request.body === 'string' ? request.body : '{}';
-    const handled = await this.#run(route, { text, ofRequest }, signal);
-    this.#changes.announce(['anything']);
-    return handled;
-  }
-
-  async #run(
-    route: Route,
-    { text, ofRequest }: { text: string; ofRequest: Tenant },
-    signal: AbortSignal,
-  ): Promise<Reply> {
-    const raw = new Map(
-      Object.entries(JSON.parse(text) as Record<string, unknown>).filter(([, member]) => member !== null),
-    );
-    const body = route.body?.read(raw);
-    if (body?.ok === false)
-      throw new Error(`the agent sent what is not valid: ${JSON.stringify(body.faults)}`);
-    const principal: Principal = {
-      credential: 'any',
-      isOperator: false,
-      tenant: ofRequest,
-      scopes: ofRequest.productKey === null ? apiKeyScopes : productSecretScopes,
-    };
-    const app = { syncServer: this.#server, instance: this.instance } as unknown as App;
-    const handled = (await route.handle({
-      app,
-      principal,
-      body: body?.values,
-      bodyDigest: digest(text),
-      writeOptions: nobody,
-      signal,
-    } as never)) as Result<{ status: number; body: unknown }>;
-    if (!handled.ok) return refusal(handled.problem);
-    return { status: handled.value.status, body: handled.value.body as Record<string, unknown> };
-  }
-
-  async #handlePlain(request: Dispatcher.DispatchOptions, operation: string | null): Promise<Reply> {
-    const { what, subject } = readRequest(request);
-    if (what === 'list_coupons' || what === 'create_coupon' || what === 'get_coupon')
-      throw new Error('coupons have an answer of their own');
-    const license = this.machine.transaction.licenses.get(subject);
-    if (license === null) return refusal(failWith('license_not_found', 'There is none.').problem);
-    if (what === 'verify') return { status: 200, body: { data: serializeLicense(license) } };
-    const trigger = what as LicenseOperationKind;
-    const changed = await this.#write('changeLicense', { tenant, licenseKey: subject, trigger });
-    if (!changed.ok) return refusal(changed.problem);
-    this.arrivals.push({ operation, key: subject, event: what });
-    return { status: 200, body: { data: serializeLicense(changed.value) } };
-  }
-
-  /** What the credential of a request gives access to; null: nothing. */
-  #tenantOf({ headers }: Dispatcher.DispatchOptions): Tenant | null {
-    const sent = headers as Record<string, string>;
-    if (sent['product-secret-key'] === this.secret) return tenant;
-    const isApiKey = this.apiKey !== null && sent['service-api-key'] === this.apiKey;
-    return isApiKey ? { ...tenant, productKey: null } : null;
+  async #sell(product: string, licenseKey: string, uses: number): Promise<void> {
+    const buyer = { buyerEmail: 'buyer@example.com', soldAt: 0, enabled: true };
+    const sold = await this.write('addPurchase', { ...buyer, productKey: product, licenseKey, uses });
+    if (!sold.ok) throw new Error(sold.problem.detail);
+    this.#purchases.set(licenseKey, sold.value.purchase.purchaseId);
   }
 }
 
-const unauthorized: Reply = { status: 401, body: { error: 'who are you?' } };
-
-function refusal(problem: Problem): Reply {
-  const body = serializeProblem(problem, 'request') as unknown as Record<string, unknown>;
-  return { status: Number(body['status']), body };
+export function headerOf({ headers }: Dispatcher.DispatchOptions, name: string): string | null {
+  return (headers as Record<string, string>)[name.toLowerCase()] ?? null;
 }
 
 function digest(text: string): string {

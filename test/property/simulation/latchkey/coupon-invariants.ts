@@ -1,23 +1,19 @@
 import { foldCouponCode } from '../../../../src/domain/checkout/coupon.ts';
 import { isLicenseKind } from '../../../../src/domain/outbox/operation.ts';
 import type { Machine } from '../machine.ts';
-import type { LatchkeyWorld, OperationRow, Site } from './world.ts';
+import { isOpenAbove, operationAbove, undecidable, type OperationRow, type Site } from './site.ts';
+import type { LatchkeyWorld } from './world.ts';
 
 /** Throws at the first promise about coupons that does not hold at this moment. */
-export function checkCouponStep(world: LatchkeyWorld): void {
-  const { authority, sites } = world;
-  const [broken] = authority.book.broken;
-  if (broken !== undefined) throw new Error(broken);
-  checkBooked(world);
+export function checkCouponStep({ sites }: LatchkeyWorld): void {
   for (const site of sites) checkTold(site);
 }
 
 /** Throws at the first promise about coupons that does not hold after all troubles have ended. */
 export function checkCouponsAtRest(world: LatchkeyWorld): void {
-  checkIds(world);
   for (const site of world.sites) {
     const operations = site.operations().filter(({ kind }) => !isLicenseKind(kind));
-    for (const operation of operations) checkCouponOperation(world, operation);
+    for (const operation of operations) checkCouponOperation(world, operation, operations);
     checkOrders(world, site, operations);
     checkMirror(world, site);
     checkCreated(world, site);
@@ -36,29 +32,10 @@ function redeemedAt({ database }: Machine): Redeemed[] {
     .all() as Redeemed[];
 }
 
-/** The authority has the redemptions that its answers make, and has counted each once. */
-function checkBooked({ authority: { machine, book } }: LatchkeyWorld): void {
-  const stored = new Map(redeemedAt(machine).map((each) => [each.order, each]));
-  for (const order of new Set([...stored.keys(), ...book.open.keys()])) {
-    const [is, due] = [stored.get(order), book.open.get(order)];
-    if (is === undefined || due === undefined)
-      throw new Error(
-        `booked: ${order} counts: ${is !== undefined}; its operations make ${due !== undefined}`,
-      );
-    if ((is.overLimit === 1) !== due.overLimit)
-      throw new Error(`booked: ${order} was answered over_limit: ${due.overLimit}, and is not stored so`);
-  }
-  const miscounted = machine.database.prepare(
-    `SELECT coupon_id || ' counts ' || count AS it FROM redemption_count AS counted WHERE count <>
-       (SELECT count(*) FROM redemption WHERE redemption.coupon_id = counted.coupon_id)`,
-  );
-  const wrong = miscounted.get();
-  if (wrong !== undefined)
-    throw new Error(`count: the coupon ${String(wrong['it'])} uses, and has another number of redemptions`);
-}
-
 /** What callers were answered about an order stays so. */
-function checkTold({ machine, told, place }: Site): void {
+function checkTold({ machine, told, isMiddle, place }: Site): void {
+  // Agents below redeem and void the same orders.
+  if (isMiddle) return;
   const stored = new Set(redeemedAt(machine).map(({ order }) => order));
   for (const { order, known } of told.orders()) {
     if (known !== 'unsure' && stored.has(order) !== (known === 'redeemed'))
@@ -68,20 +45,46 @@ function checkTold({ machine, told, place }: Site): void {
   }
 }
 
-/** Each operation that was applied is in an outbox, under the id that it was sent with. */
-function checkIds({ authority, sites, troubles }: LatchkeyWorld): void {
-  if (doubling.some((name) => troubles.has(name))) return;
-  const made = new Set(sites.flatMap((site) => site.operations().map(({ id }) => id)));
-  for (const id of authority.book.applied.keys())
-    if (!made.has(id)) throw new Error(`coupons: nobody has made the operation ${id}`);
-}
-
-function checkCouponOperation(world: LatchkeyWorld, operation: OperationRow): void {
+function checkCouponOperation(
+  world: LatchkeyWorld,
+  operation: OperationRow,
+  operations: readonly OperationRow[],
+): void {
   const { id, kind, subject, state, attempts, lastError } = operation;
-  const fault = faultOf(operation, world.authority.book.applied.has(id));
+  const fault = faultOf(operation, isBooked(world, operation, operations));
   if (fault === null || isExcused(world, operation)) return;
   const what = `${kind} ${id} of ${subject} is ${state} after ${attempts} attempts`;
   throw new Error(`coupons: ${what}: ${fault}${lastError === null ? '' : ` (${lastError})`}`);
+}
+
+/** Whether it was carried out, or an operation of another agent about the same order was. */
+function isBooked(
+  { authority: { books }, sites, troubles }: LatchkeyWorld,
+  operation: OperationRow,
+  operations: readonly OperationRow[],
+): boolean {
+  const { id, kind, subject, state } = operation;
+  // The agent in the middle voids what it has refused to the agent below.
+  if (state === 'cancelled' && kind === 'redeem' && books.about('redemption', subject).at(-1)?.change === -1)
+    return false;
+  if (books.of(id).length > 0) return true;
+  if (state === 'delivered' && isOpenAbove(sites, id)) return true;
+  if (state !== 'delivered' || kind === 'create_coupon') return false;
+  const about = books.about('redemption', subject);
+  if (kind === 'redeem') {
+    // A restored authority does not get a redemption again that was voided since.
+    const later = operations.slice(operations.indexOf(operation) + 1);
+    const isVoided = troubles.has('authority_restore') && later.some((each) => isVoidOf(each, subject));
+    return isVoided || about.some(({ change }) => change === 1);
+  }
+  // There was nothing to void: what counts now was redeemed later, or at another agent.
+  const last = about.at(-1);
+  const before = operations.slice(0, operations.indexOf(operation));
+  return last?.change !== 1 || !before.some((each) => each.id === last.operation);
+}
+
+function isVoidOf({ kind, subject }: OperationRow, order: string): boolean {
+  return kind === 'void' && subject === order;
 }
 
 function faultOf({ state }: OperationRow, isApplied: boolean): string | null {
@@ -107,12 +110,14 @@ function faultOf({ state }: OperationRow, isApplied: boolean): string | null {
 /** Troubles after which the store may not know what another life of it has sent. */
 const doubling = ['agent_restore', 'rollback', 'copy', 'authority_restore'] as const;
 
-function isExcused({ network, doubted, troubles }: LatchkeyWorld, operation: OperationRow): boolean {
+function isExcused({ decided, troubles }: LatchkeyWorld, operation: OperationRow): boolean {
   const { id, kind, state, held, attempts, lastError } = operation;
+  // It waits for a coupon whose creation waits for a person.
+  if (kind === 'redeem' && state === 'pending') return lastError?.includes('unknown_code') === true;
   if (state === 'pending' || state === 'in_flight' || (state === 'uncertain' && held === 0)) return false;
-  // The plain protocol has a simulation of its own, and tells the upstream of no redemption.
-  if (network.sentPlain.has(id) || doubted.has(id) || lastError?.endsWith('it stays here') === true)
-    return true;
+  if (decided.has(id) || undecidable.test(lastError ?? '')) return true;
+  // Callers of two agents have sent different carts for an order.
+  if (state === 'dead' && lastError?.includes('order_reused') === true) return true;
   // A copy may have got another answer to the same operation.
   const isUndone = state === 'cancelled' && (attempts === 0 || kind === 'void' || troubles.has('copy'));
   return (isUndone || state === 'inferred' || held === 1) && doubling.some((name) => troubles.has(name));
@@ -124,10 +129,10 @@ function checkOrders(world: LatchkeyWorld, site: Site, operations: readonly Oper
   const there = new Map(redeemedAt(world.authority.machine).map((each) => [each.order, each]));
   for (const order of new Set([...here.keys(), ...there.keys()])) {
     const own = operations.filter(({ subject }) => subject === order);
-    if (world.keptAtSites.has(order) || own.some((each) => isExcused(world, each))) continue;
-    const code = world.authority.book.open.get(order)?.code;
+    if (own.some((each) => isExcused(world, each))) continue;
+    const code = foldCouponCode(world.orders.get(order) ?? '');
     // Another coupon with the code of a deleted one has another id.
-    if (code !== undefined && world.deleted.has(code)) continue;
+    if (world.deleted.has(code)) continue;
     const isCreatedHere = operations.some(
       ({ kind, subject, state }) => kind === 'create_coupon' && subject === code && state === 'delivered',
     );
@@ -142,19 +147,24 @@ function faultOfOrder(
   { order, own, isCreatedHere }: { order: string; own: readonly OperationRow[]; isCreatedHere: boolean },
   [here, there]: readonly [Redeemed | undefined, Redeemed | undefined],
 ): string | null {
-  const { book } = world.authority;
-  const isOwn = (by: string | null | undefined): boolean => own.some(({ id }) => id === by);
-  if (here === undefined) return isOwn(book.open.get(order)?.by) ? 'was not redeemed, and counts' : null;
-  // A person decides about a redemption that was refused after its caller was answered.
-  if (own.findLast(({ kind }) => kind === 'redeem')?.state === 'dead') return null;
+  const last = world.authority.books.about('redemption', order).at(-1);
+  const isOwn = own.some(({ id }) => id === last?.operation);
+  if (here === undefined) return isOwn && last?.change === 1 ? 'was not redeemed, and counts' : null;
+  // A person decides about a redemption that was refused after its caller was answered, here or in the middle.
+  const redeem = own.findLast(({ kind }) => kind === 'redeem');
+  const above = redeem && operationAbove(world.sites, redeem.id);
+  if (redeem?.state === 'dead' || above?.state === 'dead') return null;
   if (there === undefined) {
-    const isVoidedElsewhere = book.voided.has(order) && !isOwn(book.voided.get(order));
+    const isVoidedElsewhere = (last?.change === -1 && !isOwn) || isVoidedAbove(world, order, own);
     return isVoidedElsewhere ? null : 'was redeemed, and does not count';
   }
-  const isTold = isOwn(book.open.get(order)?.by);
-  if (isTold && here.overLimit !== there.overLimit)
+  const isTold = isOwn && last?.change === 1;
+  // An agent below was told what the agent in the middle knew.
+  if (isTold && here.overLimit !== there.overLimit && !world.troubles.has('chain'))
     return `is over_limit ${here.overLimit}; it is ${there.overLimit}`;
-  const isNoted = own.some(({ lastError }) => lastError?.startsWith('the upstream takes off') === true);
+  const isNoted = [...own, above].some(
+    (each) => each?.lastError?.startsWith('the upstream takes off') === true,
+  );
   if (isTold && !isNoted && here.discount !== there.discount)
     return `takes ${here.discount} cents off; it takes ${there.discount}`;
   // A restored authority may give a coupon another id, which the site learns at once that has created it.
@@ -163,6 +173,13 @@ function faultOfOrder(
   return here.couponId === there.couponId || !isFollowed || here.couponId < 0
     ? null
     : `has redeemed the coupon ${here.couponId}; it was ${there.couponId}`;
+}
+
+/** Whether a caller at the agent in the middle has voided the order before it went up. */
+function isVoidedAbove({ sites }: LatchkeyWorld, order: string, own: readonly OperationRow[]): boolean {
+  const middle = sites.find(({ isMiddle }) => isMiddle);
+  const asked = [...(middle?.told.orders() ?? [])].find((each) => each.order === order);
+  return asked !== undefined && asked.known !== 'redeemed' && own.some(({ id }) => isOpenAbove(sites, id));
 }
 
 const terms = `id, code, scope, product_key, percent_off, amount_off, end_at / 1000 AS ends_at,
@@ -185,18 +202,16 @@ function checkMirror({ authority }: LatchkeyWorld, { machine, place }: Site): vo
 }
 
 /** A coupon that callers were answered exists, under the id that they were answered. */
-function checkCreated({ authority, network, deleted }: LatchkeyWorld, { machine, told, place }: Site): void {
+function checkCreated({ authority, deleted }: LatchkeyWorld, { machine, told, place }: Site): void {
   const made = machine.database.prepare(
-    `SELECT id, state FROM outbox WHERE kind = 'create_coupon' AND payload ->> 'id' = ?`,
+    `SELECT state FROM outbox WHERE kind = 'create_coupon' AND payload ->> 'id' = ?`,
   );
   for (const [id, code] of told.created) {
     // A restored authority may give a coupon another id; the provisional id stays valid.
     const isRenumbered = id > 0 && authority.restores > 0;
-    const { id: operation = '', state = '' } = made.get(id) ?? {};
+    const { state = '' } = made.get(id) ?? {};
     const isForPerson = state === 'conflicted' || state === 'dead' || state === 'uncertain';
-    // What an authority lost that was sent by the plain protocol cannot be sent again.
-    const isLost = authority.restores > 0 && network.sentPlain.has(String(operation));
-    if (isRenumbered || isForPerson || isLost || deleted.has(foldCouponCode(code))) continue;
+    if (isRenumbered || isForPerson || deleted.has(foldCouponCode(code))) continue;
     const seen = machine.transaction.mirror.get(id)?.coupon ?? null;
     const is = seen === null ? null : authority.machine.transaction.coupons.get('default', seen.id);
     if (seen?.code !== code || is?.code !== code)

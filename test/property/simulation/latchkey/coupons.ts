@@ -2,7 +2,8 @@ import { foldCouponCode, type CouponTerms } from '../../../../src/domain/checkou
 import type { Cart } from '../../../../src/domain/checkout/quote.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';
 import { productKey } from './authority.ts';
-import type { LatchkeyWorld, Site } from './world.ts';
+import type { Site } from './site.ts';
+import type { LatchkeyWorld } from './world.ts';
 
 const accountId = 'default';
 const nobody = { actor: null, requestId: null, idempotency: null };
@@ -12,7 +13,7 @@ const hourMs = 3_600_000;
 /** A coupon of the seller that all sites redeem. */
 export async function addSharedCoupon(world: LatchkeyWorld): Promise<void> {
   const terms = { ...termsOf(world, 'SHARED'), usageLimit: world.random.between(3, 15), endAt: null };
-  await world.authority.changeCoupons('createCoupon', { accountId, terms });
+  await world.authority.write('createCoupon', { accountId, terms });
   world.codes.push('SHARED');
 }
 
@@ -24,7 +25,7 @@ export async function askForCoupons(world: LatchkeyWorld, site: Site): Promise<v
     const dice = random.fraction();
     if (dice < 0.45) void redeem(world, site, newOrder(world));
     else if (dice < 0.6) void redeem(world, site, anyOrder(world));
-    else if (dice < 0.83) void cancel(world, site, anyOrder(world));
+    else if (dice < 0.83) void cancel(site, anyOrder(world));
     else if (dice < 0.93) void create(world, site);
     else if (troubles.has('seller')) await sell(world);
   }
@@ -49,9 +50,7 @@ async function redeem(world: LatchkeyWorld, site: Site, order: string): Promise<
   const { agent } = site;
   const command = { accountId, order, cart: cartOf(world, order) };
   const hear = site.told.begin(order);
-  noteKept(world, site, order);
   const answer = await heard(agent.checkoutService.redeem(command, nobody, forEver));
-  noteKept(world, site, order);
   if (agent.isDead) return;
   if (answer?.ok === false) {
     // Each other refusal leaves the order as it was.
@@ -61,18 +60,12 @@ async function redeem(world: LatchkeyWorld, site: Site, order: string): Promise<
   }
 }
 
-async function cancel(world: LatchkeyWorld, site: Site, order: string): Promise<void> {
-  const { agent, told } = site;
+async function cancel({ agent, told }: Site, order: string): Promise<void> {
   const hear = told.begin(order);
-  noteKept(world, site, order);
   const answer = await heard(agent.checkoutService.void({ accountId, order }, nobody, forEver));
   if (agent.isDead) return;
   if (answer === null) hear('unsure');
   else hear(answer.ok || answer.problem.code === 'redemption_not_found' ? 'none' : null);
-}
-
-function noteKept({ keptAtSites }: LatchkeyWorld, site: Site, order: string): void {
-  if (!site.agent.isDead && !site.isPushing) keptAtSites.add(order);
 }
 
 async function create(world: LatchkeyWorld, { agent, told }: Site): Promise<void> {
@@ -97,9 +90,9 @@ async function sell(world: LatchkeyWorld): Promise<void> {
   if (dice < 0.2) {
     const order = newOrder(world);
     const command = { accountId, order: `seller ${order}`, cart: cartOf(world, order) };
-    await authority.changeCoupons('redeemCoupon', command);
+    await authority.write('redeemCoupon', command);
   } else if (dice < 0.5) {
-    await authority.changeCoupons('voidRedemption', { accountId, order: anyOrder(world) });
+    await authority.write('voidRedemption', { accountId, order: anyOrder(world) });
   } else {
     await edit(world, random.pick(codes as [string, ...string[]]));
   }
@@ -112,14 +105,14 @@ async function edit({ random, authority, deleted }: LatchkeyWorld, code: string)
   const dice = random.fraction();
   if (dice < 0.5) {
     const usageLimit = Math.max(1, (terms.usageLimit ?? 5) + random.pick([-2, 1, 3]));
-    await authority.changeCoupons('updateCoupon', { accountId, id, terms: { ...terms, usageLimit } });
+    await authority.write('updateCoupon', { accountId, id, terms: { ...terms, usageLimit } });
   } else if (dice < 0.8) {
     const discount = { type: 'percent', percentOff: random.between(1, 50) } as const;
-    await authority.changeCoupons('updateCoupon', { accountId, id, terms: { ...terms, discount } });
+    await authority.write('updateCoupon', { accountId, id, terms: { ...terms, discount } });
   } else if (code !== 'SHARED' && random.chance(0.5)) {
-    await authority.changeCoupons('endCoupon', { accountId, id });
+    await authority.write('endCoupon', { accountId, id });
   } else if (code !== 'SHARED') {
-    const gone = await authority.changeCoupons('deleteCoupon', { accountId, id });
+    const gone = await authority.write('deleteCoupon', { accountId, id });
     if (gone.ok) deleted.add(foldCouponCode(code));
   }
 }

@@ -7,6 +7,6 @@ test('an agent of a large fleet sends as many requests as one of a small fleet, 
   expect([few.counted, many.counted]).toEqual([few.due, many.due]);
   expect(many.requests / few.requests).toBeGreaterThan(0.9);
   expect(many.requests / few.requests).toBeLessThan(1.1);
-  // A wait of 25 s at a time, a push for each use, and few reads.
+  // A wait of 25 s at a time, a request for each use, and few reads.
   expect(many.requests).toBeLessThan(250);
 });

@@ -1,9 +1,10 @@
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
+import { isLatchkey } from '../../../../src/service/outbox/upstream-epoch.ts';
 import type { Configuration, Faults } from '../machine.ts';
 import { productKey, SimulatedAuthority } from './authority.ts';
 import { LatchkeyNetwork } from './network.ts';
 import { Uuid7Random } from './random.ts';
-import { Site } from './world.ts';
+import { Site } from './site.ts';
 
 /** What one agent of a fleet costs in an hour. */
 export type FleetCost = {
@@ -26,7 +27,7 @@ const perHour = 60 / minutes;
 /** Each agent counts a use in this many minutes, and verifies a key in each. */
 const minutesPerUse = 5;
 
-/** Plays a fleet of agents at one authority, in virtual time, after all of them have found `/sync/v1`. */
+/** Plays a fleet of agents at one authority, in virtual time, after all of them know that it is a Latchkey. */
 export async function playFleet(agents: number): Promise<FleetCost> {
   const memory = process.memoryUsage.rss();
   using fleet = new Fleet(agents);
@@ -45,7 +46,7 @@ export async function playFleet(agents: number): Promise<FleetCost> {
 }
 
 class Fleet implements Disposable {
-  readonly time: VirtualTime = new VirtualTime();
+  readonly time: VirtualTime = new VirtualTime(2);
   readonly random: Uuid7Random = new Uuid7Random(1);
   readonly authority: SimulatedAuthority = new SimulatedAuthority(this.time.clock(), this.random);
   readonly network: LatchkeyNetwork = new LatchkeyNetwork(this.authority, this.time.clock(), this.random);
@@ -54,7 +55,7 @@ class Fleet implements Disposable {
     onUncertain: 'infer',
     concurrency: 4,
     secrets: new Map([[productKey, this.authority.secret]]),
-    apiKey: 'api-key',
+    apiKey: this.authority.apiKey,
     baseUrl: 'https://authority.example',
   };
   readonly faults: Faults = { crashes: 0, isFull: false, afterCommit: null };
@@ -63,7 +64,9 @@ class Fleet implements Disposable {
   readonly #sites: Site[];
 
   constructor(agents: number) {
-    this.#sites = Array.from({ length: agents }, (_, index) => new Site(this, `site ${index}`));
+    this.#sites = Array.from({ length: agents }, (_, index) => {
+      return new Site(this, { place: `site ${index}`, network: this.network });
+    });
   }
 
   get requests(): number {
@@ -77,7 +80,10 @@ class Fleet implements Disposable {
       await site.start();
       for (const key of keysOf(index)) site.verify(key);
     }
-    await this.time.runUntil(() => this.#sites.every(({ isPushing }) => isPushing), 5 * minuteMs);
+    await this.time.runUntil(
+      () => this.#sites.every(({ machine }) => isLatchkey(machine.transaction)),
+      5 * minuteMs,
+    );
     await this.pass(minuteMs);
   }
 
@@ -95,10 +101,6 @@ class Fleet implements Disposable {
   counted(): number {
     const keys = this.#sites.flatMap((_, site) => keysOf(site));
     return keys.reduce((sum, key) => sum + this.authority.license(key).uses, 0);
-  }
-
-  noteDoubt(): void {
-    // Nothing is restored here.
   }
 
   async pass(ms: number): Promise<void> {

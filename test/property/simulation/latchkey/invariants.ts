@@ -1,61 +1,61 @@
-import { isLicenseKind, type OperationKind } from '../../../../src/domain/outbox/operation.ts';
+import { isLicenseKind } from '../../../../src/domain/outbox/operation.ts';
 import { checkCouponsAtRest, checkCouponStep } from './coupon-invariants.ts';
-import type { LatchkeyWorld, OperationRow, Site } from './world.ts';
+import type { Line } from './books.ts';
+import type { LatchkeyNetwork } from './network.ts';
+import { isOpenAbove, undecidable, type OperationRow, type Site } from './site.ts';
+import type { LatchkeyTroubleName, LatchkeyWorld } from './world.ts';
 
 /** Throws at the first invariant that does not hold at this moment. */
 export function checkLatchkeyStep(world: LatchkeyWorld): void {
-  const [broken] = [...world.broken, ...world.network.broken];
+  const { authority, networks, decided } = world;
+  const fault = authority.books.fault(decided);
+  const [broken] = [...world.broken, ...networks.flatMap((network) => network.broken)];
   if (broken !== undefined) throw new Error(broken);
+  if (fault !== null) throw new Error(fault);
   for (const site of world.sites) {
-    checkProtocol(world, site);
-    world.noteDoubt(site);
+    const operations = site.operations();
+    for (const operation of operations) sight(world, site, operation);
     checkNothingLost(site);
     checkWaits(site);
-    const operations = site.operations();
     for (const key of world.keys.keys()) {
       checkShown(site, key, operations);
       checkCounted(world, site, key, operations);
+      checkRevision(site, key);
     }
   }
+  for (const key of world.keys.keys()) checkRevocations(world, key);
   if (world.troubles.has('coupons')) checkCouponStep(world);
 }
 
 /** Throws at the first invariant that does not hold after all troubles have ended. */
 export function checkLatchkeyAtRest(world: LatchkeyWorld): void {
   checkLatchkeyStep(world);
-  const ledger = ledgerOf(world);
   for (const site of world.sites) {
     for (const operation of site.operations())
-      if (isLicenseKind(operation.kind)) checkOperation(world, ledger, operation);
+      if (isLicenseKind(operation.kind)) checkOperation(world, operation);
     for (const key of world.keys.keys()) checkSeen(world, site, key);
   }
-  for (const [key, initial] of world.keys) checkCount(world, ledger, key, initial);
-  checkIdentities(world);
   if (world.troubles.has('coupons')) checkCouponsAtRest(world);
 }
 
-/** An agent begins a new identity only if a store was restored or copied, or a person chose the protocol. */
-function checkIdentities(world: LatchkeyWorld): void {
-  if (surprising.some((name) => world.troubles.has(name))) return;
-  const { agents } = world.authority;
-  if (agents > world.sites.length)
-    throw new Error(`identities: ${world.sites.length} agents have begun ${agents} of them`);
+/** Notes what the caller of an operation may have known when it asked. */
+function sight(
+  { sighted, time }: LatchkeyWorld,
+  { machine, place }: Site,
+  { id, subject }: OperationRow,
+): void {
+  if (sighted.has(id)) return;
+  const { revision = null } = machine.transaction.snapshots.get(subject)?.license ?? {};
+  sighted.set(id, { at: time.monotonic, place, revision });
 }
 
-/** Only a person ends pushing. */
-function checkProtocol(world: LatchkeyWorld, site: Site): void {
-  if (site.isPushing) site.hasPushed = true;
-  else if (site.hasPushed && !world.troubles.has('person'))
-    throw new Error(`protocol: ${site.place} has given up /sync/v1`);
-}
-
-/** Every answered change is in the outbox, and nothing else. */
-function checkNothingLost({ machine, answered, issued, place }: Site): void {
+/** Every answered change is in the outbox, and nothing else but what agents below have sent. */
+function checkNothingLost({ machine, answered, issued, isMiddle, place }: Site): void {
   const kept = new Map(machine.kept().map((row) => [row.name, row.kept]));
   for (const name of new Set([...kept.keys(), ...answered.keys()])) {
     if (!/ (?:usage|decrease)$/.test(name)) continue;
     const counts = [answered.get(name) ?? 0, kept.get(name) ?? 0, issued.get(name) ?? 0] as const;
-    if (counts[0] > counts[1] || counts[1] > counts[2]) {
+    if (counts[0] > counts[1] || (counts[1] > counts[2] && !isMiddle)) {
       const [one, two, three] = counts;
       throw new Error(`lost: ${place}: ${name}: ${one} answered, ${two} kept, ${three} issued`);
     }
@@ -95,34 +95,36 @@ function checkShown({ machine, place }: Site, key: string, operations: readonly 
 const deltas: Readonly<Partial<Record<string, number>>> = { usage: 1, decrease: -1 };
 
 /** Troubles by which a count that was seen and what is called delivered may differ until the next read. */
-const surprising = ['authority_restore', 'agent_restore', 'rollback', 'copy', 'person'] as const;
+const surprising: readonly LatchkeyTroubleName[] = [
+  'authority_restore',
+  'another_store',
+  'agent_restore',
+  'lost_state',
+  'rollback',
+  'copy',
+  'month',
+  'person',
+];
 
 /** The count that the upstream last told contains each own change that is called delivered, once, and no other own change. */
 function checkCounted(
   world: LatchkeyWorld,
-  { machine, place, isPushing }: Site,
+  { machine, place }: Site,
   key: string,
   operations: readonly OperationRow[],
 ): void {
   const snapshot = machine.transaction.snapshots.get(key);
-  if (snapshot === null || !isPushing || surprising.some((name) => world.troubles.has(name))) return;
-  const delivered = operations.filter(
-    ({ subject, state }) => subject === key && (state === 'delivered' || state === 'inferred'),
-  );
+  if (snapshot === null || surprising.some((name) => world.troubles.has(name))) return;
+  const delivered = operations.filter(({ subject, state }) => subject === key && state === 'delivered');
   const own = delivered.reduce((sum, { kind }) => sum + (deltas[kind] ?? 0), 0);
   const ofOthers = snapshot.license.uses - (world.keys.get(key) ?? 0) - own;
   const least = -othersIssued(world, place, `${key} decrease`);
-  const most = othersIssued(world, place, `${key} usage`) + countedElsewhere(world, key);
-  if ((ofOthers < least || ofOthers > most) && !isDoubled(world, key)) {
+  const elsewhere = world.authority.books.about('count', key).filter(({ operation }) => operation === null);
+  const most = othersIssued(world, place, `${key} usage`) + elsewhere.length;
+  if (ofOthers < least || ofOthers > most) {
     const seen = `${snapshot.license.uses} uses, of which ${own} are its own`;
     throw new Error(`counted: ${place}: ${key} was seen with ${seen}; others made ${least} to ${most}`);
   }
-}
-
-/** The plain protocol, which has a simulation of its own, has sent an operation more than once. */
-function isDoubled({ authority }: LatchkeyWorld, key: string): boolean {
-  const sent = authority.arrivals.filter((each) => each.key === key && each.operation !== null);
-  return new Set(sent.map(({ operation }) => operation)).size < sent.length;
 }
 
 function othersIssued({ sites }: LatchkeyWorld, place: string, name: string): number {
@@ -130,66 +132,66 @@ function othersIssued({ sites }: LatchkeyWorld, place: string, name: string): nu
   return others.reduce((sum, { issued }) => sum + (issued.get(name) ?? 0), 0);
 }
 
-function countedElsewhere({ authority }: LatchkeyWorld, key: string): number {
-  return authority.arrivals.filter(
-    (each) => each.operation === null && each.key === key && each.event === 'usage',
-  ).length;
+/** What the upstream says about a license is replaced by a higher revision only: no older answer enables it again. */
+function checkRevision({ machine, seen, place }: Site, key: string): void {
+  const snapshot = machine.transaction.snapshots.get(key);
+  if (snapshot?.license.revision === undefined) return;
+  const { epoch = 0, license } = snapshot;
+  const { revision = 0, enabled } = license;
+  const before = seen.get(key);
+  seen.set(key, { epoch, revision, enabled });
+  if (before === undefined || before.epoch !== epoch) return;
+  const isBack = revision < before.revision || (revision === before.revision && enabled && !before.enabled);
+  if (isBack)
+    throw new Error(
+      `revision: ${place}: ${key} was seen at ${before.revision} (enabled: ${before.enabled}), then at ${revision}`,
+    );
 }
 
-/** What has arrived at the authority, as it knows it now. `times`: how often, by operation. */
-type Ledger = { times: Map<string, number>; sums: Map<string, number> };
-
-function ledgerOf({ authority, network, sites }: LatchkeyWorld): Ledger {
-  const kinds = new Map(network.pushed);
-  for (const site of sites) {
-    for (const { id, kind, subject } of site.operations()) kinds.set(id, { kind, key: subject });
+/** An enable overrides no disable that its caller had not seen. */
+function checkRevocations(world: LatchkeyWorld, key: string): void {
+  const { authority, sighted, decided, troubles } = world;
+  const compares = !surprising.some((name) => troubles.has(name)) && !troubles.has('chain');
+  let last: Line | null = null;
+  for (const line of authority.books.about('state', key)) {
+    const asked = decided.has(line.operation ?? '') ? undefined : sighted.get(line.operation ?? '');
+    if (line.change < 0) last = line;
+    if (line.change < 0 || asked === undefined || last === null) continue;
+    // The caller knows of disables that were asked for before at the same agent, or at an agent above.
+    const disable = sighted.get(last.operation ?? '');
+    const isOwn = disable !== undefined && (disable.place === asked.place || troubles.has('chain'));
+    if (isOwn && disable.at <= asked.at) continue;
+    const isUnseen = compares && asked.revision !== null && (last.revision ?? 0) > asked.revision;
+    if (last.at > asked.at || isUnseen)
+      throw new Error(
+        `revocation: the enable ${line.operation} of ${key}, asked for at ${asked.at} (${asked.revision}), has ` +
+          `overridden a disable at ${last.at} (${last.revision})`,
+      );
   }
-  const ledger: Ledger = { times: new Map(), sums: new Map() };
-  const add = (id: string | null, key: string, kind: string): void => {
-    if (id !== null) ledger.times.set(id, (ledger.times.get(id) ?? 0) + 1);
-    ledger.sums.set(key, (ledger.sums.get(key) ?? 0) + (deltas[kind] ?? 0));
-  };
-  for (const id of authority.appliedByPush()) {
-    const operation = kinds.get(id);
-    if (operation === undefined) throw new Error(`nobody has made the operation ${id}`);
-    add(id, operation.key, operation.kind);
-  }
-  for (const { operation, key, event } of authority.arrivals) add(operation, key, event);
-  return ledger;
 }
 
-/** Each operation that arrived has changed the count once. */
-function checkCount({ authority }: LatchkeyWorld, { sums }: Ledger, key: string, initial: number): void {
-  const { uses } = authority.license(key);
-  const due = initial + (sums.get(key) ?? 0);
-  if (uses !== due)
-    throw new Error(`count: ${key} has ${uses} uses; the operations that arrived make ${due}`);
+/** The agent in the middle that answers a site; undefined: the authority answers it. */
+function middleAbove({ sites, networks }: LatchkeyWorld, network: LatchkeyNetwork): Site | undefined {
+  return network === networks[0] ? undefined : sites.find(({ isMiddle }) => isMiddle);
 }
 
-function checkOperation(world: LatchkeyWorld, { times }: Ledger, operation: OperationRow): void {
+function checkOperation(world: LatchkeyWorld, operation: OperationRow): void {
   const { id, kind, subject, state, attempts, lastError } = operation;
-  const arrived = times.get(id) ?? 0;
+  const arrived = world.authority.books.of(id).filter(({ event }) => event === 'count').length;
   const fault = faultOf(world, operation, arrived);
   if (fault === null) return;
   const what = `${kind} ${id} of ${subject} is ${state} after ${attempts} attempts, arrived ${arrived} times`;
   throw new Error(`operation: ${what}: ${fault}${lastError === null ? '' : ` (${lastError})`}`);
 }
 
-function faultOf(
-  { network, authority, doubted }: LatchkeyWorld,
-  { id, kind, state, pushSeq }: OperationRow,
-  arrived: number,
-): string | null {
-  const isCount = isCounted(kind);
-  // The plain protocol has a simulation of its own.
-  const isDoubted = network.sentPlain.has(id) || doubted.has(id);
-  if (isDoubted && state !== 'pending' && state !== 'in_flight') return null;
+function faultOf({ decided, sites }: LatchkeyWorld, operation: OperationRow, arrived: number): string | null {
+  const { id, kind, state, lastError } = operation;
+  const isCount = kind === 'usage' || kind === 'decrease';
+  if (state === 'pending' || state === 'in_flight') return 'it still waits';
+  if (decided.has(id)) return null;
   switch (state) {
     case 'delivered':
-      if (isCount && arrived > 1) return 'it counted more than once';
-      if (arrived > 0 || !isCount) return null;
-      // What an authority lost that was sent by the plain protocol cannot be sent again.
-      return authority.restores > 0 && pushSeq === null ? null : 'it never arrived';
+      return arrived > 0 || !isCount || isOpenAbove(sites, id) ? null : 'it never arrived';
     case 'dead':
     case 'cancelled':
     case 'dropped':
@@ -197,24 +199,18 @@ function faultOf(
       return arrived > 0 && isCount ? 'it was applied' : null;
     case 'inferred':
     case 'uncertain':
-      return 'no doubt is due';
-    case 'pending':
-    case 'in_flight':
-      return 'it still waits';
+      return undecidable.test(lastError ?? '') ? null : 'no doubt is due';
     default:
       return state satisfies never;
   }
 }
 
-function isCounted(kind: OperationKind): boolean {
-  return kind === 'usage' || kind === 'decrease';
-}
-
-/** At rest callers see what the authority has. */
-function checkSeen({ authority }: LatchkeyWorld, { machine, place }: Site, key: string): void {
+/** At rest an agent has seen what the authority has, and an agent below what the agent in the middle shows. */
+function checkSeen(world: LatchkeyWorld, { machine, place, network }: Site, key: string): void {
   const snapshot = machine.transaction.snapshots.get(key);
-  if (snapshot === null) return;
-  const [seen, is] = [snapshot.license, authority.license(key)].map(
+  if (snapshot === null) throw new Error(`at rest: ${place}: ${key} is not known`);
+  const middle = middleAbove(world, network)?.machine.transaction.snapshots.get(key);
+  const [seen, is] = [snapshot.license, middle?.local ?? world.authority.license(key)].map(
     ({ uses, enabled }) => `${uses} uses, enabled: ${enabled}`,
   );
   if (seen !== is) throw new Error(`at rest: ${place}: ${key} was seen with ${seen}; it has ${is}`);

@@ -1,10 +1,11 @@
 import type { Dispatcher } from 'undici';
+import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
 import type { Exchange, Transport } from '../../../../src/upstream/exchange.ts';
 import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
-import { readRequest } from '../ledger.ts';
-import { isChange, reconcileAfterMs, timeoutMs, type Sender } from '../network.ts';
+import { reconcileAfterMs, timeoutMs, type Sender } from '../network.ts';
 import type { SeededRandom } from '../seeded-random.ts';
-import type { SimulatedAuthority } from './authority.ts';
+import { headerOf } from './authority.ts';
+import type { Answering } from './served.ts';
 
 /** How the network treats requests now. Shares are from 0 to 1. */
 export type Weather = {
@@ -39,26 +40,27 @@ const troubles = [
   'throttled',
 ] as const;
 
+type Fate = (typeof troubles)[number] | 'unauthorized' | 'gateway' | 'ok';
+type Request = Dispatcher.DispatchOptions;
+
+const keyInBody = /(?:^|&)license_key=([^&]*)/;
+
 /** The network between agents and a Latchkey: it loses, delays and repeats requests, and answers on its own. */
 export class LatchkeyNetwork {
   weather: Weather = calm;
-  /** The operations that left by the plain protocol. */
-  readonly sentPlain: Set<string> = new Set();
-  /** The operations of all pushes that left. */
-  readonly pushed: Map<string, { kind: string; key: string }> = new Map();
   /** How many requests left. */
   requests = 0;
   /** What was found broken. */
   readonly broken: string[] = [];
-  /** Requests to `/sync/v1`, by their path. */
-  readonly asked: Map<string, number> = new Map();
-  readonly #authority: SimulatedAuthority;
+  /** The last requests that carried a change of a license under a key. */
+  readonly keyed: Request[] = [];
+  readonly #upstream: Answering;
   readonly #clock: VirtualClock;
   readonly #random: SeededRandom;
   readonly #forEver: AbortSignal = new AbortController().signal;
 
-  constructor(authority: SimulatedAuthority, clock: VirtualClock, random: SeededRandom) {
-    this.#authority = authority;
+  constructor(upstream: Answering, clock: VirtualClock, random: SeededRandom) {
+    this.#upstream = upstream;
     this.#clock = clock;
     this.#random = random;
   }
@@ -68,60 +70,55 @@ export class LatchkeyNetwork {
   }
 
   transport(sender: Sender): Transport {
+    /** The license keys of the changes under way. */
+    const underWay = new Set<string>();
     return {
       send: async (request, signal, limitMs = timeoutMs) => {
         if (sender.isDead) return await new Promise<never>(() => undefined);
         this.requests += 1;
-        const isPlain = request.path.startsWith('/api/v2');
-        if (request.path.startsWith('/sync/v1')) this.#notePush(request);
-        const operation = isPlain ? this.#operationOf(request, sender) : null;
-        const ending = new AbortController();
-        const end = (): void => ending.abort();
-        signal.addEventListener('abort', end, { once: true });
-        // A response that comes after the limit, or to a process that is dead, is not read.
-        const limit = this.#clock.sleep(limitMs, ending.signal).then(
-          () => silent,
-          () => silent,
-        );
-        const exchange = await Promise.race([this.#travel(request, operation, ending.signal), limit]);
-        signal.removeEventListener('abort', end);
-        ending.abort();
+        const licenseKey = this.#noteChange(request);
+        if (licenseKey !== null && underWay.has(licenseKey))
+          this.broken.push(`order: two changes of ${licenseKey} are under way`);
+        if (licenseKey !== null) underWay.add(licenseKey);
+        const exchange = await this.#exchange(request, signal, limitMs);
+        if (licenseKey !== null) underWay.delete(licenseKey);
         // A dead process hears nothing.
-        return sender.isDead ? await new Promise<never>(() => undefined) : sent(exchange);
+        if (sender.isDead) return await new Promise<never>(() => undefined);
+        return { exchange, discard: () => undefined };
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
   }
 
-  #notePush({ path, body }: Dispatcher.DispatchOptions): void {
-    this.asked.set(path, (this.asked.get(path) ?? 0) + 1);
-    if (!path.endsWith('/push') || typeof body !== 'string') return;
-    const { operations } = JSON.parse(body) as {
-      operations: { id: string; kind: string; license_key?: string }[];
-    };
-    for (const { id, kind, license_key: key = '' } of operations) this.pushed.set(id, { kind, key });
-    const firstUse = operations.findIndex(({ kind }) => kind === 'usage' || kind === 'decrease');
-    const behind = operations.slice(firstUse).find(({ kind }) => kind === 'disable');
-    const { license_key: key } = behind ?? {};
-    const isHead =
-      operations.find((each) => each.license_key === key && each.kind.endsWith('able')) === behind;
-    if (firstUse !== -1 && behind !== undefined && isHead)
-      this.broken.push(`revocation: the disable ${behind.id} is behind uses`);
+  /** The license key of a change; null: it is another request. */
+  #noteChange(request: Request): string | null {
+    const { method, path } = request;
+    const body = typeof request.body === 'string' ? request.body : '';
+    if (method === 'GET' || path.startsWith('/sync/v1')) return null;
+    if (headerOf(request, idempotencyKeyHeader) === null)
+      this.broken.push(`key: a change has no Idempotency-Key: ${method} ${path} ${body}`);
+    if (method !== 'PUT') return null;
+    this.keyed.push(request);
+    if (this.keyed.length > 20) this.keyed.shift();
+    return keyInBody.exec(body)?.[1] ?? '';
   }
 
-  #operationOf(request: Dispatcher.DispatchOptions, sender: Sender): string | null {
-    const parsed = readRequest(request);
-    if (!isChange(parsed)) return null;
-    const { operation } = sender.originOf(parsed);
-    if (operation !== null) this.sentPlain.add(operation);
-    return operation;
+  /** A response that comes after the limit, or to a process that is dead, is not read. */
+  async #exchange(request: Request, signal: AbortSignal, limitMs: number): Promise<Exchange> {
+    const ending = new AbortController();
+    const end = (): void => ending.abort();
+    signal.addEventListener('abort', end, { once: true });
+    const limit = this.#clock.sleep(limitMs, ending.signal).then(
+      () => silent,
+      () => silent,
+    );
+    const exchange = await Promise.race([this.#travel(request, ending.signal), limit]);
+    signal.removeEventListener('abort', end);
+    ending.abort();
+    return exchange;
   }
 
-  async #travel(
-    request: Dispatcher.DispatchOptions,
-    operation: string | null,
-    signal: AbortSignal,
-  ): Promise<Exchange> {
+  async #travel(request: Request, signal: AbortSignal): Promise<Exchange> {
     const { weather } = this;
     const fate = this.#fate(request);
     await this.#pass(this.#random.between(1, 300));
@@ -131,22 +128,21 @@ export class LatchkeyNetwork {
       case 'lost_request':
         return await this.#silence();
       case 'lost_answer':
-        await this.#arrive(request, operation, signal);
+        await this.#arrive(request, signal);
         return this.#random.chance(0.5) ? reset : await this.#silence();
       case 'late':
-        void this.#arriveLate(request, operation);
+        void this.#arriveLate(request);
         return this.#random.chance(0.5) ? reset : await this.#silence();
       case 'twice':
-        // Only what is repeated byte for byte may arrive twice: a proxy repeats no PUT.
-        if (request.path.startsWith('/sync/v1')) void this.#arriveLate(request, operation);
-        return await this.#arrive(request, operation, signal);
+        void this.#arriveLate(request);
+        return await this.#arrive(request, signal);
       case 'error_before':
         return answer(503, '<html>later</html>');
       case 'error_after':
-        await this.#arrive(request, operation, signal);
+        await this.#arrive(request, signal);
         return answer(502, '<html>a bad day</html>');
       case 'garbage_after':
-        await this.#arrive(request, operation, signal);
+        await this.#arrive(request, signal);
         return answer(
           200,
           this.#random.pick(['<html>hello</html>', '{"data":', '{}', '[]', '', '{"data":{}}']),
@@ -163,13 +159,13 @@ export class LatchkeyNetwork {
           ? answer(404, '<html>404</html>')
           : answer(200, '{"data":{"ok":true}}');
       case 'ok':
-        return await this.#arrive(request, operation, signal);
+        return await this.#arrive(request, signal);
       default:
         return fate satisfies never;
     }
   }
 
-  #fate(request: Dispatcher.DispatchOptions): (typeof troubles)[number] | 'unauthorized' | 'gateway' | 'ok' {
+  #fate(request: Request): Fate {
     const { weather } = this;
     if (weather.away !== null) return weather.away;
     if (weather.gateway !== null && request.path.startsWith('/sync/v1')) return 'gateway';
@@ -177,25 +173,17 @@ export class LatchkeyNetwork {
     return this.#random.chance(weather.trouble) ? this.#random.pick(troubles) : 'ok';
   }
 
-  async #arrive(
-    request: Dispatcher.DispatchOptions,
-    operation: string | null,
-    signal: AbortSignal,
-  ): Promise<Exchange> {
-    const reply = await this.#authority.handle(request, operation, signal);
-    if (reply === null) return reset;
+  async #arrive(request: Request, signal: AbortSignal): Promise<Exchange> {
+    const response = await this.#upstream.handle(request, signal);
+    if (response === null) return reset;
     await this.#pass(this.#random.between(1, 100));
-    return answer(reply.status, JSON.stringify(reply.body), {
-      ...reply.headers,
-      date: new Date(this.#clock.now()).toUTCString(),
-    });
+    return answer(response.status, response.text, response.headers);
   }
 
   /** It arrives when its sender no longer waits. */
-  async #arriveLate(request: Dispatcher.DispatchOptions, operation: string | null): Promise<void> {
-    const latestMs = request.path.startsWith('/sync/v1') ? this.weather.latestMs : calm.latestMs;
-    await this.#pass(this.#random.between(1, latestMs - 400));
-    await this.#authority.handle(request, operation, this.#forEver);
+  async #arriveLate(request: Request): Promise<void> {
+    await this.#pass(this.#random.between(1, this.weather.latestMs - 400));
+    await this.#upstream.handle(request, this.#forEver);
   }
 
   async #silence(): Promise<Exchange> {
@@ -205,10 +193,6 @@ export class LatchkeyNetwork {
   async #pass(ms: number): Promise<void> {
     await this.#clock.sleep(ms, this.#forEver);
   }
-}
-
-function sent(exchange: Exchange): Awaited<ReturnType<Transport['send']>> {
-  return { exchange, discard: () => undefined };
 }
 
 function answer(status: number, text: string, headers: Record<string, string> = {}): Exchange {

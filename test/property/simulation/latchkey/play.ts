@@ -4,14 +4,9 @@ import { quietMs, timeoutMs } from '../network.ts';
 import { addSharedCoupon, askForCoupons } from './coupons.ts';
 import { checkLatchkeyAtRest, checkLatchkeyStep } from './invariants.ts';
 import { calm } from './network.ts';
+import type { OperationRow, Site } from './site.ts';
 import { drawLatchkeyTroubles, latchkeyTroubles } from './trouble.ts';
-import {
-  type LatchkeyTroubleName,
-  LatchkeyWorld,
-  type LatchkeySabotage,
-  type OperationRow,
-  type Site,
-} from './world.ts';
+import { type LatchkeyTroubleName, LatchkeyWorld, type LatchkeySabotage } from './world.ts';
 
 /** After the upstream's return what waited for it must be delivered within this time, in ms. */
 const livenessMs = 120_000;
@@ -23,14 +18,17 @@ export type LatchkeySimulation = {
   sabotage?: LatchkeySabotage | null;
   /** The troubles; null: the seed draws them. */
   troubles?: readonly LatchkeyTroubleName[] | null;
+  /** Called before the world of a seed that fails is gone. */
+  onEnd?: (world: LatchkeyWorld) => void;
 };
 
-/** Plays one seed against an upstream that speaks `/sync/v1`; resolves to the violated invariant and the troubles, or null. */
+/** Plays one seed against an upstream that is a Latchkey; resolves to the violated invariant and the troubles, or null. */
 export async function simulateLatchkey({
   seed,
   steps,
   sabotage = null,
   troubles = null,
+  onEnd,
 }: LatchkeySimulation): Promise<string | null> {
   const drawn = troubles ?? drawLatchkeyTroubles(new SeededRandom(seed ^ 0x5eed));
   using world = new LatchkeyWorld({ seed, sabotage, troubles: drawn });
@@ -45,6 +43,7 @@ export async function simulateLatchkey({
     checkLatchkeyAtRest(world);
     return null;
   } catch (error) {
+    onEnd?.(world);
     const violation = error instanceof Error ? error.message : String(error);
     return `${violation} [${drawn.join(' ')}]`;
   }
@@ -79,8 +78,8 @@ class LatchkeyPlay {
 
   async begin(): Promise<void> {
     const world = this.#world;
-    for (const name of world.troubles) latchkeyTroubles[name].begin?.(world);
     await world.begin();
+    for (const name of world.troubles) latchkeyTroubles[name].begin?.(world);
     if (world.troubles.has('coupons')) await addSharedCoupon(world);
   }
 
@@ -106,31 +105,40 @@ class LatchkeyPlay {
   /** All troubles end; then nothing may stay in an outbox but what a person must decide. */
   async rest(): Promise<void> {
     const world = this.#world;
-    const { faults, network } = world;
+    const { faults, networks, troubles } = world;
     Object.assign(faults, { crashes: 0, isFull: false });
     await world.pass(0);
-    const { latestMs } = network.weather;
-    network.weather = { ...calm, latestMs };
+    const latestMs = Math.max(...networks.map(({ weather }) => weather.latestMs));
+    // Changes are delivered also while a gateway hides what agents follow.
+    for (const network of networks)
+      network.weather = { ...calm, latestMs, gateway: troubles.has('gateway') ? 'missing' : null };
     for (const site of world.sites) if (site.agent.isDead) await site.restart();
-    for (const name of world.troubles) await latchkeyTroubles[name].heal?.(world);
+    for (const name of troubles) await latchkeyTroubles[name].heal?.(world);
     await world.pass(2 * timeoutMs);
     for (const { agent } of world.sites) {
       const { state, pausedProducts, couponsPaused } = agent.sync.limiter.status();
-      const isRefused = pausedProducts.length > 0 || (couponsPaused && world.troubles.has('coupons'));
+      const isRefused = pausedProducts.length > 0 || (couponsPaused && troubles.has('coupons'));
       if (state === 'paused' || isRefused) await agent.control.resume(aPerson);
     }
     await this.#drain();
+    world.changeWeather({ gateway: null });
     // What is late has arrived by then.
     await world.pass(quietMs + latestMs);
     for (const site of world.sites) for (const key of world.keys.keys()) site.verify(key);
-    if (world.troubles.has('coupons')) for (const { agent } of world.sites) agent.sync.coupons.refresh();
+    // An agent in the middle comes first, so that the agents below read what it has read.
+    for (const { agent } of troubles.has('coupons') ? world.sites : []) {
+      agent.sync.coupons.refresh();
+      await world.pass(timeoutMs);
+    }
     await world.pass(1.3 * refreshMs);
   }
 
   async #drain(): Promise<void> {
-    const { time, sites } = this.#world;
+    const { time, sites, troubles } = this.#world;
+    // An agent in the middle that was put back may know less than the agent below until it reads a key again.
+    const withinMs = livenessMs + longestBackoffMs + (troubles.has('chain') ? 2 * refreshMs : 0);
     await time
-      .runUntil(() => sites.every((site) => waitingAt(site).length === 0), livenessMs + longestBackoffMs)
+      .runUntil(() => sites.every((site) => waitingAt(site).length === 0), withinMs)
       .catch((error: unknown) => {
         const waiting = sites
           .flatMap(waitingAt)
@@ -142,8 +150,8 @@ class LatchkeyPlay {
   }
 
   #changeWeather(): void {
-    const { random, network } = this.#world;
-    network.change({
+    const { random, networks } = this.#world;
+    random.pick(networks as [(typeof networks)[0]]).change({
       away: random.chance(0.25) ? random.pick(['refused', 'lost_request']) : null,
       trouble: random.pick([0, 0.1, 0.4, 0.8]),
       unauthorized: random.chance(0.05) ? 0.2 : 0,
@@ -157,11 +165,14 @@ class LatchkeyPlay {
   }
 }
 
+/** What is not delivered, but for redemptions of a coupon whose creation waits for a person. */
 function waitingAt(site: Site): OperationRow[] {
   return site
     .operations()
     .filter(
-      ({ state, held }) =>
-        (state === 'pending' || state === 'in_flight' || state === 'uncertain') && held === 0,
+      ({ kind, state, held, lastError }) =>
+        (state === 'pending' || state === 'in_flight' || state === 'uncertain') &&
+        held === 0 &&
+        !(kind === 'redeem' && lastError?.includes('unknown_code') === true),
     );
 }

@@ -12,6 +12,6 @@ test(
     expect(counted).toBe(rounds * usesPerRound);
     // After the time for which outcomes and finished operations are kept, as many are removed as are added.
     expect(rows.at(-1)).toEqual(rows[20]);
-    expect(rows.at(-1)).toMatchObject({ sync_agent: 1, push: 1, follow: 1 });
+    expect(rows.at(-1)).toMatchObject({ sync_agent: 1, follow: 1 });
   },
 );

@@ -4,9 +4,11 @@ import { LatchkeyWorld } from './world.ts';
 /** A round takes a minute, and what is older than this is removed after each round. */
 const roundMs = 60_000;
 const keptRounds = 10;
+/** For how long an authority keeps its answers to agents. */
+const answersKeptMs = 30 * 24 * 3_600_000;
 
-const authorityTables = ['sync_agent', 'sync_operation', 'sync_follow', 'license_change', 'setting'];
-const agentTables = ['outbox', 'push', 'follow', 'license_snapshot', 'setting'];
+const authorityTables = ['sync_agent', 'idempotency', 'sync_follow', 'license_change', 'setting'];
+const agentTables = ['outbox', 'follow', 'license_snapshot', 'setting'];
 
 export type Rows = Record<string, number>;
 
@@ -20,7 +22,6 @@ export async function playRounds(
   await world.begin();
   const [site] = world.sites;
   if (site === undefined) throw new Error('there is no agent');
-  await world.time.runUntil(() => site.isPushing, 5 * roundMs);
   const keys = [...world.keys];
   const rows: Rows[] = [];
   const clock = world.time.clock();
@@ -29,7 +30,7 @@ export async function playRounds(
     for (let use = 0; use < usesPerRound; use += 1) site.change(keys[use % keys.length]?.[0] ?? '', 'usage');
     await world.pass(roundMs);
     const now = began + world.time.monotonic;
-    await world.authority.prune(now - keptRounds * roundMs);
+    await world.authority.prune(now - keptRounds * roundMs + answersKeptMs);
     await site.prune(now, keptRounds * roundMs);
     rows.push({ ...count(world.authority.machine, authorityTables), ...count(site.machine, agentTables) });
   }

@@ -1,69 +1,103 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { PushAnswer, SyncUpstream } from '../../../../src/service/ports.ts';
+import type { Dispatcher } from 'undici';
+import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
+import { KeyedMutex } from '../../../../src/sync/waiting.ts';
+import type { Upstream, SyncUpstream, WriteOptions } from '../../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../../src/service/writer.ts';
-import type { Outcome } from '../../../../src/domain/outbox/outcome.ts';
+import type { Exchange, Transport } from '../../../../src/upstream/exchange.ts';
 import type { Machine } from '../machine.ts';
+import { deaf } from '../sabotage.ts';
 import type { LatchkeySabotage, LatchkeyTroubleName } from './world.ts';
 
-/** A way to corrupt `/sync/v1`, the troubles that show it, and the promise that it breaks. */
+/** A way to corrupt the protocol between Latchkeys, the troubles that show it, and the promise that it breaks. */
 type Corruption = { sabotage: LatchkeySabotage; troubles: LatchkeyTroubleName[]; breaks: RegExp };
 
-/** Corruptions of `/sync/v1` that the simulation must find. */
+/** Corruptions of the protocol between Latchkeys that the simulation must find. */
 export const latchkeySabotages: Readonly<Record<string, Corruption>> = {
-  'a push that is written again for each attempt': {
-    sabotage: { agent: { syncUpstream: writeEachTimeAnew, writer: (writer) => idle(writer, 'storePush') } },
+  'a new key for each attempt': {
+    sabotage: { agent: { transport: renamed } },
     troubles: [],
-    breaks: /identities|counted/,
-  },
-  'a push that is forgotten by a start': {
-    sabotage: { agent: { beforeStart: forgetPush } },
-    troubles: [],
-    breaks: /identities|counted/,
+    breaks: /never arrived|counted|was applied/,
   },
   'a lost answer taken for a delivery': {
-    sabotage: { agent: { syncUpstream: blithely } },
+    sabotage: { agent: { upstream: blithely } },
     troubles: [],
     breaks: /never arrived|counted/,
   },
-  'changes recorded in any order with pushes': {
-    sabotage: { agent: { writer: inAnyOrder } },
+  'two changes of a key at once': {
+    sabotage: { agent: { mutex: () => new NoMutex() } },
+    troubles: ['bursts'],
+    breaks: /order:/,
+  },
+  'stored answers that all products share': {
+    sabotage: { authority: { writer: (writer) => underOtherKeys(writer, () => ({ credential: 'any' })) } },
+    troubles: ['stranger'],
+    breaks: /stranger:/,
+  },
+  'stored answers that belong to a secret': {
+    sabotage: { authority: { writer: perSecret } },
+    troubles: ['secrets'],
+    breaks: /count:/,
+  },
+  'a fingerprint without the license key': {
+    sabotage: { authority: { writer: (writer) => underOtherKeys(writer, () => ({ fingerprint: 'any' })) } },
+    troubles: ['stranger', 'others'],
+    breaks: /stranger:/,
+  },
+  'answers pruned too early': {
+    sabotage: { authority: { beforeStart: ({ database }) => database.exec('DELETE FROM idempotency') } },
+    troubles: ['authority_restart'],
+    breaks: /count:/,
+  },
+  'an older answer that replaces a newer one': {
+    sabotage: { agent: { writer: forgetRevisions } },
     troubles: ['bursts'],
     breaks: /counted|at rest/,
   },
-  'revocations behind uses': {
-    sabotage: { agent: { syncUpstream: usesFirst } },
+  'followed keys recorded while a change is under way': {
+    sabotage: { agent: { writer: hasty } },
     troubles: ['bursts'],
-    breaks: /revocation/,
+    breaks: /counted|shown|at rest/,
   },
-  'the plain protocol after a 404': {
-    sabotage: { agent: { syncUpstream: giveUp } },
-    troubles: ['gateway'],
-    breaks: /protocol/,
+  'an enable that does not say what its caller has seen': {
+    sabotage: { agent: { transport: (transport) => without(transport, /, seen=\d+/) } },
+    troubles: ['others', 'seller'],
+    breaks: /revocation:/,
   },
-  'every change of a restored agent taken for delivered': {
-    sabotage: { agent: { syncUpstream: everythingKnown } },
-    troubles: ['agent_restore'],
-    breaks: /never arrived|counted/,
-  },
-  'operations that an authority does not know by their ids': {
-    sabotage: { authority: { writer: forgetful } },
-    troubles: ['agent_restore', 'authority_restore', 'copy'],
+  'a repetition that does not say so': {
+    sabotage: { agent: { transport: (transport) => without(transport, /, repeat/) } },
+    troubles: ['month'],
     breaks: /count:/,
   },
-  'a reset that is not noticed': {
-    sabotage: { agent: { syncUpstream: deafToResets } },
-    troubles: ['authority_restore', 'seller'],
-    breaks: /at rest/,
+  'changes that do not name the store they are for': {
+    sabotage: { agent: { transport: (transport) => without(transport, /, epoch=\w+/) } },
+    troubles: ['another_store'],
+    breaks: /count:/,
   },
-  'changes of coupons with new ids after a lost answer': {
-    sabotage: { agent: { syncUpstream: renamed } },
-    troubles: ['coupons'],
-    breaks: /nobody has made|lost:/,
+  'a restored upstream that is not noticed': {
+    sabotage: { agent: { writer: complacent } },
+    troubles: ['authority_restore'],
+    breaks: /never arrived|counted/,
+  },
+  'the plain protocol after the answer of a gateway': {
+    sabotage: { agent: { syncUpstream: giveUp } },
+    troubles: ['gateway'],
+    breaks: /key:/,
+  },
+  'an upstream that is not recognized': {
+    sabotage: { agent: { transport: (transport) => deaf(transport, 'latchkey-epoch') } },
+    troubles: [],
+    breaks: /key:/,
+  },
+  'an agent in the middle that gives changes from below new ids': {
+    sabotage: { agent: { writer: renaming } },
+    troubles: ['chain'],
+    breaks: /never arrived|count:|counted/,
   },
   'a void that gives two uses back': {
     sabotage: { authority: { writer: generous } },
     troubles: ['coupons'],
-    breaks: /count:/,
+    breaks: /count: the coupon/,
   },
   'the limit of a coupon not looked at': {
     sabotage: { authority: { writer: unlimited } },
@@ -77,159 +111,171 @@ export const latchkeySabotages: Readonly<Record<string, Corruption>> = {
   },
 };
 
-function idle(writer: Writer, name: UseCaseName): Writer {
-  return between(writer, (asked, command, write) =>
-    asked === name ? Promise.resolve({ ok: true, value: null }) : write(command),
-  );
-}
+type Written = { name: UseCaseName; command: never; options: Partial<WriteOptions> };
 
 /** A writer that does something else; `write` runs a use case. */
 function between(
   writer: Writer,
-  around: (
-    name: UseCaseName,
-    command: never,
-    write: (command: never) => Promise<unknown>,
-  ) => Promise<unknown>,
+  around: (written: Written, write: (changed: Partial<Written>) => Promise<unknown>) => Promise<unknown>,
 ): Writer {
-  const write = (name: UseCaseName, command: never, options: object = {}): Promise<unknown> =>
-    around(name, command, (changed) => writer.write(name, changed, options));
+  const write = (name: UseCaseName, command: never, options: Partial<WriteOptions> = {}): Promise<unknown> =>
+    around({ name, command, options }, (other) =>
+      writer.write(name, other.command ?? command, other.options ?? options),
+    );
   // What a use case gives belongs to its name, which the compiler cannot follow through here.
   return { write: write as Writer['write'] };
 }
 
-/** The client of `/sync/v1` with some calls replaced. */
-function replaced(upstream: SyncUpstream, calls: Partial<SyncUpstream>): SyncUpstream {
-  return new Proxy(upstream, {
+/** What was delivered does not return to the outbox. */
+function complacent(writer: Writer, { database }: Machine): Writer {
+  return between(writer, async ({ name }, write) => {
+    if (name !== 'resumeDelivered') return await write({});
+    database.exec("UPDATE setting SET value = '' WHERE name = 'resume'");
+    return { ok: true, value: { resumed: 0, tooOld: 0, isOver: true } };
+  });
+}
+
+/** A writer of the authority that stores its answers under other credentials or fingerprints. */
+function underOtherKeys(writer: Writer, change: () => { credential?: string; fingerprint?: string }): Writer {
+  return between(writer, ({ options }, write) => {
+    const { idempotency = null } = options;
+    if (idempotency === null) return write({});
+    return write({ options: { ...options, idempotency: { ...idempotency, ...change() } } });
+  });
+}
+
+function perSecret(writer: Writer, { database }: Machine): Writer {
+  const read = database.prepare('SELECT secret_digest AS digest FROM product ORDER BY product_key DESC');
+  return underOtherKeys(writer, () => ({ credential: String(read.get()?.['digest']) }));
+}
+
+type Request = Dispatcher.DispatchOptions;
+
+/** A transport with other requests or exchanges. */
+function changed(
+  transport: Transport,
+  {
+    request: ofRequest = (request) => request,
+    exchange: ofExchange = (exchange) => exchange,
+  }: {
+    request?: (request: Request) => Request;
+    exchange?: (exchange: Exchange) => Exchange;
+  },
+): Transport {
+  return {
+    ...transport,
+    async send(request, ...rest) {
+      const { exchange, discard } = await transport.send(ofRequest(request), ...rest);
+      return { exchange: ofExchange(exchange), discard };
+    },
+  };
+}
+
+function withHeader(request: Request, name: string, change: (value: string) => string): Request {
+  const headers = request.headers as Record<string, string>;
+  const value = headers[name.toLowerCase()];
+  return value === undefined
+    ? request
+    : { ...request, headers: { ...headers, [name.toLowerCase()]: change(value) } };
+}
+
+function renamed(transport: Transport): Transport {
+  let attempts = 0;
+  const request = (sent: Request): Request =>
+    withHeader(sent, idempotencyKeyHeader, (key) => {
+      attempts += 1;
+      return key.slice(0, -4) + attempts.toString(16).padStart(4, '0');
+    });
+  return changed(transport, { request });
+}
+
+/** `Latchkey-Operation` without a member. */
+function without(transport: Transport, member: RegExp): Transport {
+  const request = (sent: Request): Request =>
+    withHeader(sent, 'Latchkey-Operation', (value) => value.replace(member, ''));
+  return changed(transport, { request });
+}
+
+/** A client with some calls replaced. */
+function replaced<Client extends object>(client: Client, calls: Partial<Client>): Client {
+  return new Proxy(client, {
     get(target, name): unknown {
-      if (name in calls) return calls[name as keyof SyncUpstream];
+      if (name in calls) return calls[name as keyof Client];
       const call = Reflect.get(target, name) as (...parameters: unknown[]) => unknown;
       return call.bind(target);
     },
   });
 }
 
-function writeEachTimeAnew(upstream: SyncUpstream): SyncUpstream {
-  let written = 0;
+function blithely(upstream: Upstream): Upstream {
   return replaced(upstream, {
-    writePush(...push) {
-      written += 1;
-      return JSON.stringify({ ...(JSON.parse(upstream.writePush(...push)) as object), written });
-    },
-  });
-}
-
-function forgetPush({ database }: Machine): void {
-  database.exec('DELETE FROM push');
-  database.exec(
-    "UPDATE outbox SET state = 'pending', base_uses = NULL, sent_at = NULL, next_at = 0 WHERE state = 'in_flight'",
-  );
-}
-
-function blithely(upstream: SyncUpstream): SyncUpstream {
-  return replaced(upstream, {
-    async push(...parameters): Promise<Outcome<PushAnswer>> {
-      const outcome = await upstream.push(...parameters);
+    async change(change, signal) {
+      const outcome = await upstream.change(change, signal);
       if (outcome.outcome !== 'ambiguous') return outcome;
-      const value: PushAnswer = { kind: 'results', epoch: '', results: {} };
-      return { outcome: 'applied', value, confirmedAt: 0, isCached: false };
-    },
-  });
-}
-
-/** Each answer about followed keys looks as if it contained exactly the pushes that are answered. */
-function inAnyOrder(writer: Writer, { database }: Machine): Writer {
-  const answered = answeredIn(database);
-  return between(writer, (asked, command, write) => {
-    if (asked !== 'recordChanges') return write(command);
-    const { answer, ...others } = command as CommandOf<'recordChanges'>;
-    return write({ ...others, answer: { ...answer, lastSeq: answered() } } as never);
-  });
-}
-
-function answeredIn(database: DatabaseSync): () => number {
-  const read = database.prepare('SELECT coalesce(max(seq + answered - 1), 0) AS seq FROM push');
-  return () => Number(read.get()?.['seq'] ?? 0);
-}
-
-function usesFirst(upstream: SyncUpstream): SyncUpstream {
-  return replaced(upstream, {
-    writePush(agent, seq, operations) {
-      const isUse = ({ kind }: { kind: string }): boolean => kind === 'usage' || kind === 'decrease';
-      return upstream.writePush(agent, seq, [
-        ...operations.filter(isUse),
-        ...operations.filter((each) => !isUse(each)),
-      ]);
+      return await upstream.verify(change.productId, change.licenseKey, signal);
     },
   });
 }
 
 function giveUp(upstream: SyncUpstream, { database }: Machine): SyncUpstream {
   return replaced(upstream, {
-    async push(...parameters) {
-      const outcome = await upstream.push(...parameters);
+    async changes(...parameters) {
+      const outcome = await upstream.changes(...parameters);
       if (outcome.outcome === 'not_applied' && outcome.reason === 'missing')
-        database.exec("UPDATE setting SET value = 'plain' WHERE name = 'upstream_protocol'");
+        database.exec("UPDATE setting SET value = 'plain' WHERE name = 'upstream_epoch'");
       return outcome;
     },
   });
 }
 
-function everythingKnown(upstream: SyncUpstream): SyncUpstream {
-  return replaced(upstream, {
-    async known(...parameters) {
-      const outcome = await upstream.known(...parameters);
-      if (outcome.outcome !== 'applied') return outcome;
-      return { ...outcome, value: outcome.value.map((each) => ({ ...each, outcome: 'applied' as const })) };
-    },
-  });
-}
+const attempt = 'state, unanswered, base_uses, sent_at';
 
-/** While a push is carried out, no operation of an earlier one is known. */
-function forgetful(writer: Writer, { database }: Machine): Writer {
-  return between(writer, async (asked, command, write) => {
-    if (asked !== 'applyPush') return await write(command);
-    database.exec('CREATE TEMP TABLE IF NOT EXISTS known AS SELECT * FROM sync_operation WHERE false');
-    database.exec('INSERT INTO known SELECT * FROM sync_operation; DELETE FROM sync_operation');
-    const result = await write(command);
-    database.exec('INSERT OR IGNORE INTO sync_operation SELECT * FROM known; DELETE FROM known');
+/** What followed keys are is recorded as if no change were under way, and none had been without an answer. */
+function hasty(writer: Writer, { database }: Machine): Writer {
+  return between(writer, async ({ name }, write) => {
+    if (name !== 'recordChanges') return await write({});
+    database.exec(
+      `CREATE TEMP TABLE IF NOT EXISTS under_way AS SELECT id, ${attempt} FROM outbox WHERE false;
+       INSERT INTO under_way SELECT id, ${attempt} FROM outbox WHERE state = 'in_flight' OR unanswered = 1;
+       UPDATE outbox SET (${attempt}) = ('pending', 0, NULL, NULL) WHERE id IN (SELECT id FROM under_way)`,
+    );
+    const result = await write({});
+    database.exec(
+      `UPDATE outbox SET (${attempt}) = (SELECT ${attempt} FROM under_way WHERE under_way.id = outbox.id)
+       WHERE id IN (SELECT id FROM under_way);
+       DELETE FROM under_way`,
+    );
     return result;
   });
 }
 
-function deafToResets(upstream: SyncUpstream): SyncUpstream {
-  return replaced(upstream, {
-    async changes(...parameters) {
-      const outcome = await upstream.changes(...parameters);
-      return outcome.outcome === 'applied'
-        ? { ...outcome, value: { ...outcome.value, isReset: false } }
-        : outcome;
-    },
+/** No answer is older than what is known. */
+function forgetRevisions(writer: Writer, { database }: Machine): Writer {
+  return between(writer, async (_, write) => {
+    const result = await write({});
+    database.exec('UPDATE license_snapshot SET revision = NULL WHERE revision IS NOT NULL');
+    return result;
   });
 }
 
-function renamed(upstream: SyncUpstream, { database }: Machine): SyncUpstream {
-  return replaced(upstream, {
-    async push(reach, ...parameters) {
-      const outcome = await upstream.push(reach, ...parameters);
-      if (reach !== null || outcome.outcome !== 'ambiguous') return outcome;
-      database.exec("UPDATE push SET answered = 1, body = NULL WHERE product_key = ''");
-      database.exec(
-        `UPDATE outbox SET id = substr(id, 1, 15) || printf('%03x', attempts) || substr(id, 19),
-           state = 'pending', base_uses = NULL, sent_at = NULL, push_seq = NULL
-         WHERE state = 'in_flight' AND product_key IS NULL`,
-      );
-      return outcome;
-    },
+/** Changes of agents below get new ids. */
+function renaming(writer: Writer): Writer {
+  return between(writer, ({ name, command }, write) => {
+    if (name !== 'queueChange') return write({});
+    return write({ command: { ...(command as CommandOf<'queueChange'>), below: null } as never });
   });
 }
 
-function generous(writer: Writer, { database }: Machine): Writer {
-  return between(writer, async (asked, command, write) => {
-    const result = await write(command);
-    if (asked !== 'applyPush') return result;
-    const { operations } = command as CommandOf<'applyPush'>;
-    if (operations.some(({ kind }) => kind === 'void'))
+class NoMutex extends KeyedMutex {
+  override enter(): ReturnType<KeyedMutex['enter']> {
+    return Promise.resolve({ overlapped: false, [Symbol.dispose]: () => undefined });
+  }
+}
+
+function generous(writer: Writer, { database }: { database: DatabaseSync }): Writer {
+  return between(writer, async ({ name }, write) => {
+    const result = await write({});
+    if (name === 'voidRedemption')
       database.exec('UPDATE redemption_count SET count = count - 1 WHERE count > 0');
     return result;
   });
@@ -237,21 +283,17 @@ function generous(writer: Writer, { database }: Machine): Writer {
 
 /** Each redemption counts as one whose caller has been answered. */
 function unlimited(writer: Writer): Writer {
-  return between(writer, (asked, command, write) => {
-    if (asked !== 'applyPush') return write(command);
-    const { operations, ...others } = command as CommandOf<'applyPush'>;
-    const provisional = operations.map((each) =>
-      each.kind === 'redeem' ? { ...each, provisional: true } : each,
-    );
-    return write({ ...others, operations: provisional } as never);
+  return between(writer, ({ name, command }, write) => {
+    if (name !== 'redeemCoupon') return write({});
+    return write({ command: { ...(command as CommandOf<'redeemCoupon'>), takenAt: 1 } as never });
   });
 }
 
 /** A refusal of the upstream undoes what a caller was answered without it. */
 function absentMinded(writer: Writer, { database }: Machine): Writer {
-  return between(writer, async (asked, command, write) => {
-    const result = await write(command);
-    if (asked === 'answerRedemption')
+  return between(writer, async ({ name }, write) => {
+    const result = await write({});
+    if (name === 'answerRedemption')
       database.exec(
         `UPDATE outbox SET payload = json_set(payload, '$.isAwaited', json('true'))
          WHERE kind = 'redeem' AND state IN ('pending', 'in_flight')`,

@@ -4,11 +4,12 @@ import {
   malformedCode,
   type CouponTerms,
   type Coupon,
-} from '../../domain/checkout/coupon.ts';
-import { done, failWith, failWithFaults, type Result } from '../../domain/problem/problem.ts';
-import type { Context, Idempotency } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import type { MirroredCoupon } from '../agent/tables.ts';
+} from '../../../domain/checkout/coupon.ts';
+import { done, failWith, failWithFaults, type Result } from '../../../domain/problem/problem.ts';
+import type { Context, Idempotency, Keyed } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { keptUntil } from '../../access/records.ts';
+import type { MirroredCoupon } from '../../agent/tables.ts';
 import {
   enqueue,
   refuseWhenFull,
@@ -17,13 +18,16 @@ import {
   scheduleHead,
   type SyncPolicy,
   send,
-} from './queue.ts';
-import type { Operation } from '../../domain/outbox/operation.ts';
-import { isRefused, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
-import { confirmTime } from '../lifecycle/current-run.ts';
-import { awaitNextAttempt, operationInFlight, recordAmbiguous, refuseOperation } from './record-response.ts';
-import { couponPayload, provisionalCoupon } from '../../domain/outbox/coupon-payload.ts';
-import { hasTerms, adoptCoupon } from './provisional-coupon.ts';
+} from '../queue.ts';
+import type { Operation } from '../../../domain/outbox/operation.ts';
+import { isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
+import { confirmTime } from '../../lifecycle/current-run.ts';
+import { recordKeyedCreation, recordKeyedRefusal } from './keyed.ts';
+import { isKeyed } from '../upstream-epoch.ts';
+import { observeEpoch } from '../upstream-state.ts';
+import { awaitNextAttempt, operationInFlight, recordAmbiguous, refuseOperation } from '../after-response.ts';
+import { couponPayload, provisionalCoupon } from '../../../domain/outbox/coupon-payload.ts';
+import { hasTerms, adoptCoupon } from './provisional.ts';
 
 type QueueCoupon = {
   terms: CouponTerms;
@@ -33,11 +37,11 @@ type QueueCoupon = {
    * arrive.
    */
   isSentNow: boolean;
-  /** A caller waits for the answer to a push, so the upstream decides about a code that the mirror has. */
+  /** A caller waits for the word of a Latchkey, so the upstream decides about a code that the mirror has. */
   isAwaited?: boolean;
   maxPending: number;
-  /** An agent below has pushed it. */
-  id?: string;
+  /** The request of an agent below. */
+  below?: Keyed | null;
 };
 
 /** The coupon under its provisional id, and the operation that creates it. `isSent`: send it now. */
@@ -46,10 +50,12 @@ export type QueuedCoupon = MirroredCoupon & { operationId: string; isSent: boole
 /** Stores a coupon under a provisional id, with the operation that will create it at the upstream. */
 export function queueCoupon(
   transaction: Transaction,
-  { terms, isSentNow, isAwaited = false, maxPending, id }: QueueCoupon,
+  { terms, isSentNow, isAwaited = false, maxPending, below = null }: QueueCoupon,
   context: Context,
 ): Result<QueuedCoupon> {
   const { mirror } = transaction;
+  const repeated = below === null ? null : transaction.operations.get(below.id);
+  if (repeated !== null) return done({ ...createdBy(transaction, repeated), isSent: false });
   if (!isPlainCouponCode(terms.code)) return failWithFaults([malformedCode]);
   // If the upstream can be reached, let it decide about a code that it already has.
   const isDecidedThere = isSentNow || isAwaited;
@@ -69,7 +75,7 @@ export function queueCoupon(
   const operation = enqueue(
     transaction,
     {
-      ...(id !== undefined && { id }),
+      below,
       kind: 'create_coupon',
       subject,
       productId: null,
@@ -79,6 +85,12 @@ export function queueCoupon(
   );
   if (isSent) send(transaction, operation, { baseUses: null, at: context.monotonic });
   return done({ ...mirrored, operationId: operation.id, isSent });
+}
+
+/** The coupon of an operation, as the upstream has it if the upstream has created it. */
+function createdBy({ mirror }: Transaction, operation: Operation): Omit<QueuedCoupon, 'isSent'> {
+  const coupon = provisionalCoupon(operation);
+  return { ...(mirror.get(coupon.id) ?? { coupon, confirmedAt: null }), operationId: operation.id };
 }
 
 export function refuseTakenCode(): Result<never> {
@@ -139,8 +151,13 @@ function recordCreated(
   { outcome, caller }: Received<'applied'>,
   context: Context,
 ): void {
-  confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
   const { value: coupon, confirmedAt } = outcome;
+  observeEpoch(transaction, outcome, context);
+  if (isKeyed(operation)) {
+    recordKeyedCreation(transaction, operation, { coupon, confirmedAt }, context);
+    return;
+  }
+  confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
   const created = { coupon, confirmedAt, operationId: operation.id, isSent: false };
   storeForRepeats(transaction, caller?.idempotency ?? null, created, context);
 }
@@ -151,7 +168,9 @@ function recordNotCreated(
   { outcome, caller, policy }: Received<'not_applied'>,
   context: Context,
 ): void {
-  if (caller !== null && (isRefused(outcome) || isKnownCode(transaction, operation))) {
+  if (isKeyed(operation)) {
+    recordKeyedRefusal(transaction, operation, { outcome, policy }, context);
+  } else if (caller !== null && (isRefused(outcome) || isKnownCode(transaction, operation))) {
     undoCreation(transaction, operation, caller, context);
   } else if (isFailure(outcome)) {
     const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
@@ -182,7 +201,12 @@ function storeForRepeats(
   if (idempotency === null) return;
   const { credential, key, fingerprint } = idempotency;
   const value = done(coupon);
-  transaction.idempotency.put(credential, key, { fingerprint, value, at: now, unchanged: false });
+  transaction.idempotency.put(credential, key, {
+    fingerprint,
+    value,
+    until: keptUntil(idempotency, now),
+    unchanged: false,
+  });
 }
 
 /** Whether the upstream will never accept this creation: it refuses the terms or the code. */
@@ -219,19 +243,27 @@ export function recordCouponListing(
   if (operation === null || operation.progress.state !== 'uncertain') {
     return failWith('operation_not_open', 'The operation is not uncertain.');
   }
-  if (listed === null) {
-    const again = move(transaction, operation, { type: 'read_absent', certain: true });
-    scheduleHead(transaction, operation.subject, 'coupon', { at: context.monotonic });
-    return done(again);
-  }
-  if (hasTerms(listed, provisionalCoupon(operation))) {
-    return done(confirm(transaction, operation, { value: listed, confirmedAt, event: 'listed' }, context));
+  const decided = decideByList(transaction, operation, { listed, confirmedAt }, context);
+  // This creation, or another one of the code that waits behind it.
+  scheduleHead(transaction, operation.subject, 'coupon', { at: context.monotonic });
+  return done(decided);
+}
+
+function decideByList(
+  transaction: Transaction,
+  operation: Operation,
+  { listed, confirmedAt }: Omit<RecordCouponListing, 'operationId'>,
+  context: Context,
+): Operation {
+  if (listed === null) return move(transaction, operation, { type: 'read_absent', certain: true });
+  if (hasTerms(listed, provisionalCoupon(operation), isKeyed(operation))) {
+    return confirm(transaction, operation, { value: listed, confirmedAt, event: 'listed' }, context);
   }
   confirmTime(transaction, confirmedAt);
   transaction.mirror.put({ coupon: listed, confirmedAt });
   transaction.mirror.remove(provisionalCoupon(operation).id);
   const lastError = 'the upstream has another coupon with this code';
-  return done(move(transaction, { ...operation, lastError }, { type: 'conflict' }));
+  return move(transaction, { ...operation, lastError }, { type: 'conflict' });
 }
 
 function confirm(

@@ -9,12 +9,13 @@ import { plainSource, type Theme } from '../theme.ts';
 import { runLoop } from '../undici-loop.ts';
 
 const concurrency = 64;
-/** The time limit for a delivery, and for the choice of `/sync/v1`. */
+/** The time limit for a delivery, and for the first answer that shows that the upstream is a Latchkey. */
 const longestMs = 60_000;
 
-export const pushTheme: Theme = {
-  name: 'push',
-  about: 'an agent sends its outbox to a Latchkey, against a bare undici loop to the same Latchkey',
+export const deliveryTheme: Theme = {
+  name: 'delivery',
+  about:
+    'an agent sends its outbox to a Latchkey, each change under its id, against a bare undici loop to it',
   async *measure(bench) {
     const uses = bench.count(2000);
     const authority = await startLatchkey(bench, {
@@ -31,7 +32,7 @@ export const pushTheme: Theme = {
       loop: () => runLoop({ port, uses, concurrency, warmUp: Math.min(uses, 2000) }),
     });
     yield {
-      what: `delivery of ${uses.toLocaleString('en')} uses by /sync/v1, to a bare undici loop`,
+      what: `delivery of ${uses.toLocaleString('en')} uses to a Latchkey, to a bare undici loop`,
       unit: '×',
       figure: ratio(measured.agent, measured.loop),
       goal: null,

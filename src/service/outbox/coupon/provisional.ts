@@ -1,25 +1,30 @@
-import { foldCouponCode, type CouponTerms, type Coupon } from '../../domain/checkout/coupon.ts';
-import type { Transaction, Reader } from '../tables.ts';
-import type { MirroredCoupon } from '../agent/tables.ts';
-import { formatDatetime } from '../../domain/time.ts';
-import { defaultAccountId } from '../../domain/access/principal.ts';
+import { foldCouponCode, type CouponTerms, type Coupon } from '../../../domain/checkout/coupon.ts';
+import type { Transaction, Reader } from '../../tables.ts';
+import type { MirroredCoupon } from '../../agent/tables.ts';
+import { formatDatetime } from '../../../domain/time.ts';
+import { defaultAccountId } from '../../../domain/access/principal.ts';
 
-/** Whether an upstream coupon has every term that was sent: then it is the coupon that the operation created. */
-export function hasTerms(coupon: Coupon, terms: CouponTerms): boolean {
+/**
+ * Whether an upstream coupon has every term that was sent: then it is the coupon that the operation created. `isExact`: the
+ * upstream, a Latchkey, adds no terms.
+ */
+export function hasTerms(coupon: Coupon, terms: CouponTerms, isExact: boolean): boolean {
+  const isSame = (name: keyof CouponTerms): boolean =>
+    coupon[name] === terms[name] || (!isExact && terms[name] === null);
   const kept: (keyof CouponTerms)[] = ['minimumPurchaseAmount', 'usageLimit', 'notes'];
   return (
     coupon.code === terms.code &&
     JSON.stringify(sorted(coupon.scope)) === JSON.stringify(sorted(terms.scope)) &&
     JSON.stringify(sorted(coupon.discount)) === JSON.stringify(sorted(terms.discount)) &&
-    kept.every((name) => terms[name] === null || coupon[name] === terms[name]) &&
-    isSameTime(coupon.startAt, terms.startAt) &&
-    isSameTime(coupon.endAt, terms.endAt)
+    kept.every(isSame) &&
+    isSameTime(coupon.startAt, terms.startAt, isExact) &&
+    isSameTime(coupon.endAt, terms.endAt, isExact)
   );
 }
 
 /** Datetimes are sent and listed in whole seconds. */
-function isSameTime(listed: number | null, sent: number | null): boolean {
-  if (sent === null) return true;
+function isSameTime(listed: number | null, sent: number | null, isExact: boolean): boolean {
+  if (sent === null) return !isExact || listed === null;
   return listed !== null && formatDatetime(listed) === formatDatetime(sent);
 }
 

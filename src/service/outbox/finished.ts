@@ -1,0 +1,136 @@
+import { defaultAccountId } from '../../domain/access/principal.ts';
+import { redeemPayload } from '../../domain/outbox/coupon-payload.ts';
+import { countAfter } from '../../domain/license.ts';
+import { endAwait } from '../../domain/outbox/awaited.ts';
+import type { Operation } from '../../domain/outbox/operation.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import { syncRetentionMs } from '../../domain/sync/follow.ts';
+import { dayMs } from '../../domain/time.ts';
+import type { Context } from '../ports.ts';
+import type { Reader, Transaction } from '../tables.ts';
+import { endWait, licenseKeysOf, move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
+import { boundUpstream, isLatchkey, resumeSetting } from './upstream-epoch.ts';
+
+/*
+ * A Latchkey that was restored may have lost what it has answered. The operations that were delivered to it return to the
+ * outbox, in their order and in batches, so that callers do not wait. Nothing is sent meanwhile: a change must not overtake
+ * an earlier one. The upstream still has the answers to most of them. (src/sync/README.md, Between Latchkeys)
+ */
+
+/** `after`: the number of the last operation that was looked at; `last`: of the last one to look at. */
+type Resume = { after: number; last: number };
+
+/** The upstream knows the ids of the operations that it has for 30 days. A day less, because clocks may differ. */
+const resendableMs = syncRetentionMs - dayMs;
+
+function resumeOf({ settings }: Pick<Reader, 'settings'>): Resume | null {
+  return JSON.parse(settings.get(resumeSetting) || 'null') as Resume | null;
+}
+
+/**
+ * The id of the last use that the upstream has carried out under its id. An upstream that does not know the id any more was put
+ * back to an earlier state by hand, so that its epoch is the same.
+ * `since` (epoch ms): the upstream finds the id with the present credential only.
+ */
+export function lastCarriedOut(
+  reader: Reader,
+  productId: string,
+  { now, since }: { now: number; since: number },
+): string | null {
+  const upstream = boundUpstream(reader);
+  return reader.operations.lastCarriedOut(productId, upstream, Math.max(since, now - resendableMs));
+}
+
+export function beginResume({ settings, operations }: Transaction): void {
+  settings.set(resumeSetting, JSON.stringify({ after: 0, last: operations.lastSeq() } satisfies Resume));
+}
+
+export function endResume({ settings }: Transaction): void {
+  settings.set(resumeSetting, '');
+}
+
+/** `tooOld`: operations that the upstream may have lost, but that are too old to be sent again. */
+export type Resumed = { resumed: number; tooOld: number; isOver: boolean };
+
+/** Returns up to `limit` delivered operations to the outbox. */
+export function resumeDelivered(
+  transaction: Transaction,
+  { limit }: { limit: number },
+  context: Context,
+): Result<Resumed> {
+  const { operations, settings, snapshots } = transaction;
+  const resume = resumeOf(transaction);
+  if (resume === null) return done({ resumed: 0, tooOld: 0, isOver: true });
+  const found = operations.deliveredAfter(resume.after, resume.last, boundUpstream(transaction), limit);
+  const known = found.filter((operation) => finishedAt(operation) >= context.now - resendableMs);
+  const resumed = known.filter((operation) => !wasVoided(transaction, operation));
+  const queues = new Map(resumed.map((each) => [`${queueOfOperation(each)} ${each.subject}`, each]));
+  for (const each of queues.values()) endWait(transaction, each.subject, queueOfOperation(each));
+  for (const operation of resumed) {
+    // Its caller was answered.
+    move(transaction, operation.payload === null ? operation : endAwait(operation), { type: 'resume' });
+    undoDelivery(transaction, operation);
+  }
+  for (const subject of licenseKeysOf(resumed)) {
+    const snapshot = snapshots.get(subject);
+    if (snapshot !== null) putSnapshot(transaction, { ...snapshot, refreshAt: context.monotonic });
+  }
+  for (const each of queues.values())
+    scheduleHead(transaction, each.subject, queueOfOperation(each), { at: context.monotonic });
+  const isOver = found.length < limit;
+  const after = found.at(-1)?.seq ?? resume.after;
+  settings.set(resumeSetting, isOver ? '' : JSON.stringify({ ...resume, after } satisfies Resume));
+  return done({ resumed: resumed.length, tooOld: found.length - known.length, isOver });
+}
+
+/** The void is sent again. The redemption is not, because the upstream may still have its answer to the void alone. */
+function wasVoided({ redemptions }: Transaction, operation: Operation): boolean {
+  if (operation.kind !== 'redeem' || redeemPayload(operation).isAnsweredBelow === true) return false;
+  return redemptions.get(defaultAccountId, operation.subject) === null;
+}
+
+function finishedAt({ progress }: Operation): number {
+  return 'finishedAt' in progress ? progress.finishedAt : Infinity;
+}
+
+/** What the upstream said about the key contains a change that it may have lost. */
+function undoDelivery({ snapshots }: Transaction, { kind, subject }: Operation): void {
+  const snapshot = snapshots.get(subject);
+  if (snapshot === null || (kind !== 'usage' && kind !== 'decrease')) return;
+  const uses = countAfter(snapshot.license.uses, kind === 'usage' ? 'decrease' : 'usage');
+  snapshots.put({ ...snapshot, license: { ...snapshot.license, uses } });
+}
+
+/** How long finished operations are kept if the upstream is no Latchkey: they are never sent again. */
+const plainKeptMs = 7 * dayMs;
+export const defaultKeptMs: number = syncRetentionMs;
+const defaultMaxFinished = 1_000_000;
+
+type PruneOperations = {
+  /** Epoch ms (domain/time.ts). */
+  removalTime: number;
+  /** How many rows are removed or dated. */
+  limit: number;
+  /** For how long operations are kept that a restored Latchkey gets again. */
+  keptMs?: number;
+  /** The most finished operations that are kept. */
+  maxFinished?: number;
+};
+
+/**
+ * Removes operations that finished long ago. A jump of the clock that was taken back may have dated operations in the
+ * future: those are dated to now, or they would stay for as long as the jump was. Returns how many were removed or dated.
+ */
+export function pruneOperations(
+  transaction: Transaction,
+  { removalTime, limit, keptMs = defaultKeptMs, maxFinished = defaultMaxFinished }: PruneOperations,
+  { now }: Pick<Context, 'now'>,
+): Result<{ removed: number }> {
+  const { operations } = transaction;
+  const dated = operations.clampToNow(now, limit);
+  const old = operations.prune(removalTime - (isLatchkey(transaction) ? keptMs : plainKeptMs), limit);
+  const { delivered, inferred, cancelled, dropped } = operations.depth();
+  const excess = Math.min(limit - old, delivered + inferred + cancelled + dropped - maxFinished);
+  const removed = excess <= 0 ? old : old + operations.prune(Number.MAX_SAFE_INTEGER, excess);
+  return done({ removed: dated + removed });
+}
