@@ -153,7 +153,8 @@ const month: Trouble = {
   without: ['rollback', 'copy', 'lost_state'],
   async make(world, site, key) {
     const { random, sites, authority } = world;
-    if (!random.chance(0.1)) return;
+    // What was delivered before a restore that an agent learns of a month later is too old to be sent again.
+    if (!random.chance(0.1) || !sites.every((each) => hasNoticedRestores(world, each))) return;
     for (const trigger of ['usage', 'decrease', 'disable'] as const) site.change(key, trigger);
     await world.pass(random.between(1, 400));
     for (const { agent } of sites) agent.die();
@@ -163,6 +164,13 @@ const month: Trouble = {
     for (const each of sites) await each.restart();
   },
 };
+
+function hasNoticedRestores({ sites, networks, authority }: LatchkeyWorld, site: Site): boolean {
+  const middle = site.network === networks[0] ? undefined : sites.find(({ isMiddle }) => isMiddle);
+  const above = (middle ?? authority).machine.transaction.settings;
+  const { settings } = site.machine.transaction;
+  return settings.get('upstream_epoch') === above.get('sync_epoch') && (settings.get('resume') ?? '') === '';
+}
 
 /** A person pauses, resumes, uses sync now, and decides about operations that wait for that. */
 const person: Trouble = {
