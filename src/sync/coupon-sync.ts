@@ -123,12 +123,14 @@ export class CouponSync implements CouponFetch {
 
   /** Sends a queued change that is committed as in flight. */
   async send(operation: Operation): Promise<void> {
-    const { upstream, reader, lifetime } = this.#parts;
+    const { upstream, reader, limiter, lifetime } = this.#parts;
     if (operation.kind === 'create_coupon') {
       const wasKnown = isUpstreamKnown(reader);
       if (!wasKnown) await this.#listWhole('push');
-      // As soon as the upstream is known to be a Latchkey, the creation is sent under its id.
-      const isSendable = wasKnown || (isUpstreamKnown(reader) && !isLatchkey(reader));
+      // As soon as the upstream is known to be a Latchkey, the creation is sent under its id. The list may have brought a
+      // `Retry-After`.
+      const isPlain = isUpstreamKnown(reader) && !isLatchkey(reader);
+      const isSendable = wasKnown || (isPlain && (await limiter.admit('push', lifetime)).admitted);
       await this.#record(operation, isSendable ? await this.#request(operation) : unknownUpstream, null);
       return;
     }

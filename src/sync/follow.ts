@@ -32,6 +32,9 @@ type FollowParts = {
   lifetime: AbortSignal;
 };
 
+/** After the agent has sent everything again, it does not ask for so long whether the upstream was put back once more, in ms. */
+const putBackPauseMs = 3_600_000;
+
 /** A request that waits at the upstream. */
 type Waiting = { ending: AbortController; watched: ReadonlySet<string> };
 
@@ -41,6 +44,8 @@ export class Follow {
   /** The requests that wait at the upstream, by product. */
   readonly #waiting = new Map<string, Waiting>();
   readonly #loops = new Map<string, Promise<void>>();
+  /** When the agent may ask again whether the upstream was put back (monotonic ms). */
+  #asksPutBackAt = -Infinity;
 
   constructor(parts: FollowParts) {
     this.#parts = parts;
@@ -135,6 +140,7 @@ export class Follow {
     // The upstream names no other keys, so it cannot make this agent read them.
     const appeared = outcome.value.appeared.filter((licenseKey) => watched.has(licenseKey));
     for (const licenseKey of new Set(appeared)) fetcher.appeared(productId, licenseKey);
+    if (outcome.value.isPutBack) this.#asksPutBackAt = clock.monotonic() + putBackPauseMs;
     const isRecorded = await this.#record(productId, request, outcome.value, signal);
     // An upstream with too many connections answers before the wait is over.
     const restsMs = sentAt + restMs - clock.monotonic();
@@ -150,10 +156,10 @@ export class Follow {
     const unfollow = withinBytes(reader.snapshots.toUnfollow(productId, maxFollowed));
     // A fleet that was cut off at once must not come back at once.
     const wait = follow.length + unfollow.length > 0 ? 0 : Math.round(maxWaitS * (1 - fraction() / 16));
-    const carriedOut = lastCarriedOut(reader, productId, {
-      now: clock.now(),
-      since: limiter.credentialsSince,
-    });
+    const carriedOut =
+      clock.monotonic() < this.#asksPutBackAt
+        ? null
+        : lastCarriedOut(reader, productId, { now: clock.now(), since: limiter.credentialsSince });
     return { epoch, cursor, follow, unfollow, watch: this.#toWatch(productId), carriedOut, waitS: wait };
   }
 

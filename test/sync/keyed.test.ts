@@ -225,6 +225,17 @@ describe('an upstream whose store was put back by hand', () => {
     expect(harness.latchkey.keyed).toHaveLength(4);
   });
 
+  it('gets everything again once an hour at most, whatever it forgets', async () => {
+    using harness = await startLatchkeyHarness(['KEY']);
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(second);
+    for (let tenMinutes = 0; tenMinutes < 12; tenMinutes += 1) {
+      harness.latchkey.answers.clear();
+      await harness.time.advance(10 * minute);
+    }
+    expect(harness.latchkey.keyed.length).toBeLessThanOrEqual(4);
+  });
+
   it('does not get again what a person has confirmed', async () => {
     using harness = await startLatchkeyHarness(['KEY']);
     harness.vendor.instead = (what) => (what === 'usage' ? refusedWith('too_old_to_know') : null);

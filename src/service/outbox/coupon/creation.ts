@@ -244,8 +244,10 @@ export function recordCouponListing(
     return failWith('operation_not_open', 'The operation is not uncertain.');
   }
   const decided = decideByList(transaction, operation, { listed, confirmedAt }, context);
-  // This creation, or another one of the code that waits behind it.
-  scheduleHead(transaction, operation.subject, 'coupon', { at: context.monotonic });
+  // Another creation of the code that waits behind this one has no time yet, or keeps its own.
+  const head = transaction.operations.head(operation.subject, 'coupon');
+  if (head?.id === decided.id || head?.nextAt === null)
+    scheduleHead(transaction, operation.subject, 'coupon', { at: context.monotonic });
   return done(decided);
 }
 
