@@ -169,7 +169,7 @@ export type ChangesAnswer = {
   /** Watched keys that the upstream has now. */
   appeared: readonly string[];
   hasMore: boolean;
-  /** The upstream follows only the keys of this request. */
+  /** The upstream follows no key any more, nor those of this request. */
   isReset: boolean;
   /** The upstream does not know what it has carried out (`FollowRequest`): its store was put back. */
   isPutBack: boolean;

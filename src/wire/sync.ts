@@ -73,7 +73,10 @@ export const changesObject = z
     absent: z.array(z.string()).describe('Followed keys that the credential does not give access to.'),
     appeared: z.array(z.string()).optional().describe('Watched keys that have a license now. Absent: none.'),
     more: z.literal(true).optional().describe('There are more changes: ask again at once.'),
-    reset: z.literal(true).optional().describe('No key is followed any more, except those of this request.'),
+    reset: z
+      .literal(true)
+      .optional()
+      .describe('No key is followed any more, nor those of this request: send all again.'),
     put_back: z
       .literal(true)
       .optional()

@@ -40,9 +40,10 @@ export function recordChanges(
     return done({ keysToRead: [] });
   }
   confirmTime(transaction, confirmedAt);
+  const { follow, unfollow } = answer.isReset ? { follow: [], unfollow: [] } : sent;
   if (answer.isReset) snapshots.unfollowAll(productId);
-  for (const licenseKey of sent.unfollow) snapshots.setFollowed(licenseKey, false);
-  for (const licenseKey of sent.follow) snapshots.setFollowed(licenseKey, true);
+  for (const licenseKey of unfollow) snapshots.setFollowed(licenseKey, false);
+  for (const licenseKey of follow) snapshots.setFollowed(licenseKey, true);
   const said = answer.licenses.map(({ license, revision }) => ({ ...license, revision }));
   const unsure = said.filter(
     (license) => !recordLicense(transaction, license, { confirmedAt, policy }, context),

@@ -37,7 +37,7 @@ export type FollowedChanges = {
   appeared: readonly string[];
   /** There are more changes: ask again at once. */
   hasMore: boolean;
-  /** The agent must send all its keys again: only those of this request are followed. */
+  /** The agent must send all its keys again: none is followed. */
   isReset: boolean;
   /** This store does not know a change that it has carried out: an older copy of the store was put in its place. */
   isPutBack: boolean;

@@ -82,8 +82,10 @@ export class StoreSyncServer implements SyncServer {
     const { store } = this.#parts;
     // The epoch of this store may change as soon as its upstream has named itself.
     if (!store.isOffered()) return notOffered();
-    const { agentId, tenant, follow, unfollow, watch } = request;
+    const { agentId, tenant, unfollow, watch } = request;
     const begun = await this.#begin(request);
+    // If the reset is lost, the number of keys must not fit the old cursor: so none is followed.
+    const follow = begun.isReset ? [] : request.follow;
     const waitMs = begun.isNew ? this.#parts.newFollowers.take(actor ?? '') : 0;
     if (waitMs > 0) return tooManyNew(waitMs);
     const command = { agentId, tenant, startsAnew: begun.position === null, follow, unfollow };

@@ -43,6 +43,18 @@ test('a new follower gets its licenses, and then waits for a change', async () =
   ]);
 });
 
+test('a follower that loses two responses in a row is still told that it must send its keys again', async () => {
+  const agent = newId().replaceAll('-', '');
+  const { epoch, cursor } = await authority.changes({ agent, follow: ['KEY-1'] });
+  const more = { agent, epoch, cursor, follow: ['KEY-2'] };
+  await authority.changes(more);
+  await authority.changes(more);
+  const again = await authority.changes(more);
+  expect(again).toMatchObject({ reset: true, changes: [] });
+  const followed = { agent, epoch, cursor: again.cursor, follow: ['KEY-1', 'KEY-2'] };
+  expect((await authority.changes(followed)).changes).toHaveLength(2);
+});
+
 test('a follower is told a refund of a license that was disabled before', async () => {
   await authority.sell('KEY-BACK');
   await authority.change('disable', 'KEY-BACK');

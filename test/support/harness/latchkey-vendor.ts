@@ -142,7 +142,7 @@ export class LatchkeyVendor implements SyncUpstream {
     if (isReset) followed.clear();
     this.#followed.set(agent, followed);
     for (const key of request.unfollow) followed.delete(key);
-    for (const key of request.follow) followed.add(key);
+    if (!isReset) for (const key of request.follow) followed.add(key);
     const since = isReset ? 0 : Number(request.cursor ?? 0);
     const appeared = (): string[] => request.watch.filter((key) => this.#vendor.licenses.has(key));
     const isNews = (): boolean =>
