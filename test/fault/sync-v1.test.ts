@@ -98,6 +98,7 @@ test.skipIf(library === undefined)(
     await original.use(['A']);
     await eventually(async () => (await authority.license('A')).uses === 4);
     await original.use(['B', 'B']);
+    await eventually(async () => (await authority.license('B')).uses === 1);
     await original.kill();
     copyState(original.directory, elsewhere.path);
     lose(false);
