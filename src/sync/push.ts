@@ -193,6 +193,8 @@ export class Push implements Deliveries {
 
   /** Starts known due queues while there is room. The outbox is read again only when all of them were started. */
   #startKnown(run: Run): void {
+    // A process that ends may have closed its store.
+    if (run.signal.aborted) return;
     const { limiter } = this.#parts;
     // When the limiter admits requests again, other queues may be due.
     if (!limiter.admission().admitted) this.#due = [];
@@ -211,14 +213,14 @@ export class Push implements Deliveries {
   #start(queue: QueueKey, run: Run): void {
     const name = nameOf(queue);
     const step = this.#step(queue, run)
-      .catch((error: unknown) => {
-        if (!run.signal.aborted) run.fail(error);
-      })
       .finally(() => {
         this.#active.delete(name);
         this.#startKnown(run);
         if (this.#due.length === 0) this.#wake.up();
         this.#notifyWaiting();
+      })
+      .catch((error: unknown) => {
+        if (!run.signal.aborted) run.fail(error);
       });
     this.#active.set(name, step);
   }
