@@ -44,7 +44,7 @@ export function nextStep(queue: QueueView): Step {
     return { step: 'send', operation: head, baseUses: null };
   if (!justRead && snapshot !== null && mayBeMissing(snapshot)) return { step: 'read' };
   if (isLatchkey) return keyedStep(head, justRead);
-  // Only the Latchkey that it was sent to knows what became of it. An answer shows whether that is the upstream.
+  // Only the Latchkey that it was sent to knows whether it was carried out. A read shows whether that is the upstream.
   if (isUnanswered(head)) return { step: 'read' };
   switch (head.kind) {
     case 'usage':
@@ -61,7 +61,7 @@ export function nextStep(queue: QueueView): Step {
       return { step: 'send', operation: head, baseUses: null };
     case 'redeem':
     case 'void':
-      // Only a Latchkey is told of it: the coupons of the upstream show whether it is one.
+      // Only a Latchkey gets it: the response to a list of coupons shows whether the upstream is one.
       return { step: 'read' };
     default:
       return head.kind satisfies never;

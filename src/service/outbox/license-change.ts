@@ -70,7 +70,7 @@ export function queueChange(
   if (trigger === 'enable' && seenBelow !== null && isRevokedSince(snapshot, seenBelow)) {
     return failWith('license_revoked', 'The license was disabled after the caller of this enable saw it.');
   }
-  // A change from below goes up under its id, so that the upstream knows it if it is repeated.
+  // The change of an agent below is sent on under its id, so that the upstream recognizes a repetition.
   const needless = below === null ? findNeedless(transaction, snapshot, { trigger, isFresh }) : null;
   if (needless !== null) return { ...done(needless), unchanged: true };
   const room = refuseWhenFull(transaction, command.maxPending);

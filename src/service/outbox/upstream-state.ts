@@ -264,7 +264,7 @@ function holdDoubtful(
 
 const staysHere = 'the upstream counts no redemptions: it stays here';
 
-/** The upstream is no Latchkey: it is told of no redemption. What waits ends here. */
+/** The upstream is no Latchkey, and only a Latchkey gets redemptions: those that wait end here. */
 function endOrders(transaction: Transaction, { now }: Pick<Context, 'now'>): void {
   const { operations } = transaction;
   for (const operation of operations.withState('pending')) {

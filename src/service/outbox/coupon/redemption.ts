@@ -39,7 +39,7 @@ import { observeEpoch } from '../upstream-state.ts';
  * which its caller was answered: the upstream accepts it over the limit. (src/sync/README.md, Coupons)
  */
 
-/** Whether the upstream is told of redemptions. As long as nothing has shown what the upstream is, they wait. */
+/** Whether redemptions are sent to the upstream. They wait until an answer has shown what the upstream is. */
 export function tellsUpstream(reader: Pick<Reader, 'settings'>): boolean {
   return isLatchkey(reader) || !isUpstreamKnown(reader);
 }
@@ -86,7 +86,7 @@ export async function queueRedemption(
   const open = openRedeem(transaction, order);
   // The upstream has refused the operation with this id, or the redemption was voided since.
   const isUsedId = below !== null && transaction.operations.get(below.id) !== null;
-  // A request from below goes up under its id, so that the upstream knows it if it is repeated.
+  // The request of an agent below is sent on under its id, so that the upstream recognizes a repetition.
   const mayJoin = below === null || isUsedId;
   const isRepeated = redeemed.ok ? !isNew : open?.id === below?.id;
   if (mayJoin && open !== null && isRepeated) {
