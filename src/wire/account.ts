@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
-import type { Account } from '../domain/catalogue.ts';
 import type { AccountWithKey } from '../service/authority/catalogue.ts';
 import { name, secret, integer, instant, parameters } from './parameters.ts';
+import { serializerOf } from './server/shape.ts';
 
 export const accountObject = z
   .object({
@@ -15,11 +15,7 @@ export const accountObject = z
 
 export type AccountObject = z.infer<typeof accountObject>;
 
-export const accountList = z
-  .object({
-    accounts: z.array(accountObject),
-  })
-  .meta({ id: 'AccountList' });
+export const accountList = z.object({ accounts: z.array(accountObject) }).meta({ id: 'AccountList' });
 
 export const accountParameters = parameters(
   {
@@ -29,9 +25,7 @@ export const accountParameters = parameters(
   { id: 'NewAccount' },
 );
 
-export function serializeAccount({ accountId, name: itsName }: Account): AccountObject {
-  return { account_id: accountId, name: itsName };
-}
+export const serializeAccount = serializerOf(accountObject.omit({ api_key: true, old_key_until: true }));
 
 /** The account with its API key, shown on creation and roll only. */
 export function serializeAccountKey({ account, apiKey, oldUntil }: AccountWithKey): AccountObject {

@@ -1,17 +1,16 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/time.ts';
-import type { RecordedAuditEntry } from '../service/tables.ts';
 import { datetime, text, instant, parameters } from './parameters.ts';
 import { pageShape } from './page.ts';
+import { serializerOf } from './server/shape.ts';
 
 export const actObject = z
   .object({
     id: z.int(),
-    at: instant,
     actor: z.string(),
     act: z.string(),
     subject: z.string(),
     detail: z.string(),
+    at: instant,
   })
   .meta({ id: 'Act' });
 
@@ -32,6 +31,4 @@ export const actQuery = parameters({
   ...pageShape('acts'),
 });
 
-export function serializeAuditEntry({ at, ...same }: RecordedAuditEntry): AuditEntryObject {
-  return { ...same, at: formatDatetime(at) };
-}
+export const serializeAuditEntry = serializerOf(actObject);

@@ -147,9 +147,7 @@ export const redemptionObject = z
 export type RedemptionObject = z.infer<typeof redemptionObject>;
 
 export const redemptionList = z
-  .object({
-    redemptions: z.array(redemptionObject),
-  })
+  .object({ redemptions: z.array(redemptionObject) })
   .meta({ id: 'RedemptionList' });
 
 export function serializeRedemption(

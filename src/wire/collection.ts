@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Collection } from '../domain/catalogue.ts';
 import { identifier, name, newIdentifier, texts, parameters } from './parameters.ts';
 import { pageShape } from './page.ts';
+import { serializerOf } from './server/shape.ts';
 
 export const collectionObject = z
   .object({
@@ -15,9 +15,7 @@ export const collectionObject = z
 export type CollectionObject = z.infer<typeof collectionObject>;
 
 export const collectionList = z
-  .object({
-    collections: z.array(collectionObject),
-  })
+  .object({ collections: z.array(collectionObject) })
   .meta({ id: 'CollectionList' });
 
 /** `GET /admin/v1/collections`. */
@@ -42,11 +40,4 @@ export const collectionParameters = parameters(
   { id: 'NewCollection' },
 );
 
-export function serializeCollection(collection: Collection): CollectionObject {
-  return {
-    collection_id: collection.collectionId,
-    account_id: collection.accountId,
-    name: collection.name,
-    product_keys: collection.productKeys,
-  };
-}
+export const serializeCollection = serializerOf(collectionObject);

@@ -16,17 +16,17 @@ import {
 import { explainedOperation, type ExplainedOperation } from './operation.ts';
 import { boolean, instant, oneOf, parameters, text } from './parameters.ts';
 import {
+  insideOutbox,
   issuerObject,
   leasesObject,
   outboxObject,
   preloadObject,
   recordsObject,
-  serializeStatus,
   storageState,
   totalsObject,
-  type OutboxObject,
 } from './status.ts';
-import { upstreamObject } from './server/upstream.ts';
+import { insideUpstream, upstreamObject } from './server/upstream.ts';
+import { serializerOf, type Inside } from './server/shape.ts';
 
 const count = z.int().min(0);
 
@@ -103,6 +103,8 @@ export const licenseDetail = z
         seats: z.int().nullable().describe('How many devices may have a seat; null: any number.'),
       })
       .meta({ id: 'LicenseProduct' }),
+    activations: count.describe('Devices that have asked for a seat.'),
+    seats_taken: count,
     purchase: z
       .object({ purchase_id: z.string(), date: instant, refunded_at: instant.nullable() })
       .meta({ id: 'LicensePurchase' })
@@ -113,8 +115,6 @@ export const licenseDetail = z
       .array(explainedOperation)
       .describe('Changes that have not reached the upstream, the oldest first; at most 100.'),
     operations_total: count,
-    activations: count.describe('Devices that have asked for a seat.'),
-    seats_taken: count,
   })
   .meta({ id: 'LicenseDetail' });
 
@@ -126,6 +126,10 @@ type DetailFacts = {
   seatsTaken: number;
 };
 
+const writeDetail = serializerOf(
+  licenseDetail.omit({ license: true, operations: true, operations_total: true }),
+);
+
 /** A license of an authority. */
 export function serializeSoldDetail(
   sold: SoldLicense,
@@ -133,22 +137,15 @@ export function serializeSoldDetail(
 ): LicenseDetail {
   return {
     license: serializeLicense(sold),
-    state: stateOfSold(sold),
-    ...serializeFacts(facts),
-    purchase: purchase && {
-      purchase_id: purchase.purchaseId,
-      date: formatDatetime(purchase.createdAt),
-      refunded_at: purchase.refundedAt === null ? null : formatDatetime(purchase.refundedAt),
-    },
-    freshness: null,
+    ...writeDetail({
+      ...facts,
+      state: stateOfSold(sold),
+      purchase: purchase && { ...purchase, date: purchase.createdAt },
+      freshness: null,
+    }),
     operations: [],
     operations_total: 0,
   };
-}
-
-function serializeFacts({ product, activations, seatsTaken }: DetailFacts) {
-  const { productKey, name, seats } = product;
-  return { product: { product_key: productKey, name, seats }, activations, seats_taken: seatsTaken };
 }
 
 /** A license that an agent has stored. `graceUntil`: epoch ms. */
@@ -164,45 +161,30 @@ export function serializeSnapshotDetail(
   const { license, freshness, confirmedAt } = known;
   return {
     license: serializeLicense(localLicense(known)),
-    state: stateOfSnapshot(known),
-    ...serializeFacts(facts),
-    purchase: null,
-    freshness: {
-      state: freshness,
-      confirmed_at: formatDatetime(confirmedAt),
-      grace_until: formatDatetime(graceUntil),
-      confirmed: { uses: license.uses, enabled: license.enabled },
-    },
+    ...writeDetail({
+      ...facts,
+      state: stateOfSnapshot(known),
+      purchase: null,
+      freshness: { state: freshness, confirmedAt, graceUntil, confirmed: license },
+    }),
     operations,
     operations_total: operationsTotal,
   };
 }
 
-export function serializeOverview(overview: Overview): OverviewObject {
-  const { startedAt, oldestAt, attention, listeners } = overview;
-  const { role, version, instance, upstream, outbox, records, leases, issuer, preload, storage, totals } =
-    serializeStatus(overview);
-  return {
-    role,
-    version,
-    instance,
-    started_at: formatDatetime(startedAt),
-    attention: [...attention],
-    upstream,
-    outbox: outbox && withoutAge(outbox, oldestAt),
-    records,
-    leases,
-    issuer,
-    preload,
-    storage,
-    certificate_ends_at: listeners.tls && formatDatetime(listeners.tls.notAfter),
-    totals,
-  };
-}
+const writeOverview = serializerOf(overviewObject);
 
-function withoutAge(outbox: OutboxObject, oldestAt: number | null): NonNullable<OverviewObject['outbox']> {
-  const { oldest_age_s: age, ...others } = outbox;
-  return { ...others, oldest_at: age === null || oldestAt === null ? null : formatDatetime(oldestAt) };
+export function serializeOverview(overview: Overview): OverviewObject {
+  const { upstream, outbox, oldestAt, listeners } = overview;
+  return writeOverview({
+    ...overview,
+    upstream: upstream && insideUpstream(upstream),
+    outbox: outbox && {
+      ...insideOutbox(outbox),
+      oldestAt: outbox.oldestAgeMs === null ? null : oldestAt,
+    },
+    certificateEndsAt: listeners.tls && listeners.tls.notAfter,
+  });
 }
 
 const values = z.array(z.number().nullable());
@@ -321,31 +303,23 @@ export const confirmation = parameters(
   { id: 'SignInConfirmation' },
 );
 
-/** Epoch ms. */
-type Expiring = { expiresAt: number };
+export const serializeSignIn = serializerOf(signInObject);
 
-export function serializeSignIn(signIn: { code: string; secret: string } & Expiring): SignInObject {
-  return { code: signIn.code, secret: signIn.secret, expires_at: formatDatetime(signIn.expiresAt) };
-}
+const writeSession = serializerOf(sessionObject);
 
 export function serializeSession(
-  session: ({ token: string; isAdmin: boolean } & Expiring) | null,
+  session: { token: string; isAdmin: boolean; expiresAt: number } | null,
 ): SessionObject {
-  if (session === null) return { session: null };
-  const { token, isAdmin: admin, expiresAt } = session;
-  return { session: { token, admin, expires_at: formatDatetime(expiresAt) } };
+  return writeSession({ session: session && { ...session, admin: session.isAdmin } });
 }
+
+const writeWaiting = serializerOf(waitingSignInList);
 
 export function serializeWaiting(
   url: string,
-  waiting: readonly { code: string; createdAt: number; userAgent: string | null }[],
+  signIns: Inside<typeof waitingSignInList>['signIns'],
 ): WaitingSignInList {
-  const signIns = waiting.map(({ code, createdAt, userAgent }) => ({
-    code,
-    created_at: formatDatetime(createdAt),
-    user_agent: userAgent,
-  }));
-  return { url, sign_ins: signIns };
+  return writeWaiting({ url, signIns });
 }
 
 /** The license keys that are members of a response, wherever they are. */

@@ -50,11 +50,7 @@ export const couponObject = z.object(couponShape).meta({ id: 'Coupon' });
 
 export type CouponObject = z.infer<typeof couponObject>;
 
-export const couponList = z
-  .object({
-    coupons: z.array(couponObject),
-  })
-  .meta({ id: 'CouponList' });
+export const couponList = z.object({ coupons: z.array(couponObject) }).meta({ id: 'CouponList' });
 
 /** The maximum number of orders that are shown with a coupon. */
 export const shownOrders = 100;
@@ -72,9 +68,7 @@ export const countedCouponObject = z.object(countedShape).meta({ id: 'CountedCou
 export type CountedCouponObject = z.infer<typeof countedCouponObject>;
 
 export const countedCouponList = z
-  .object({
-    coupons: z.array(countedCouponObject),
-  })
+  .object({ coupons: z.array(countedCouponObject) })
   .meta({ id: 'CountedCouponList' });
 
 /** A counted coupon with its last orders: the newest first, at most `shownOrders`. */

@@ -7,11 +7,11 @@ import {
   parseLicenseKey,
   type License,
   type SoldLicense,
-  type HistoryEntry,
 } from '../domain/license.ts';
 import { localLicense, type LicenseSnapshot } from '../domain/agent/license-snapshot.ts';
 import { boolean, identifier, emailFilter, text, texts, instant, parameters } from './parameters.ts';
 import { pageShape } from './page.ts';
+import { serializerOf } from './server/shape.ts';
 
 const licenseMembers = {
   license_key: z.string(),
@@ -48,15 +48,6 @@ export const soldLicenseObject = z
   .meta({ id: 'SoldLicense' });
 
 export type SoldLicenseObject = z.infer<typeof soldLicenseObject>;
-
-export function serializeSoldLicense(license: SoldLicense): SoldLicenseObject {
-  const { purchaseId, refundedAt } = license;
-  return {
-    ...serializeLicense(license),
-    purchase_id: purchaseId,
-    refunded_at: refundedAt === null ? null : formatDatetime(refundedAt),
-  };
-}
 
 /** How a license stands for a person. */
 export const licenseState = z
@@ -109,7 +100,9 @@ export function stateOfSnapshot({ local, gone, freshness }: KnownSnapshot): Lice
 /** A license in the list of an authority. */
 export function serializeListed(license: SoldLicense): ListedLicenseObject {
   return {
-    ...serializeSoldLicense(license),
+    ...serializeLicense(license),
+    purchase_id: license.purchaseId,
+    refunded_at: license.refundedAt === null ? null : formatDatetime(license.refundedAt),
     state: stateOfSold(license),
     freshness: null,
     confirmed_at: null,
@@ -209,35 +202,19 @@ export const licenseQuery = parameters({
   ...pageShape('licenses'),
 });
 
-export const licenseList = z
-  .object({
-    licenses: z.array(listedLicenseObject),
-  })
-  .meta({ id: 'LicenseList' });
+export const licenseList = z.object({ licenses: z.array(listedLicenseObject) }).meta({ id: 'LicenseList' });
 
 const state = z.object({ uses: z.int(), enabled: z.boolean() }).meta({ id: 'LicenseState' });
 
 export const changeObject = z
-  .object({
-    at: instant,
-    change: z.string(),
-    credential: z.string(),
-    before: state,
-    after: state,
-  })
+  .object({ at: instant, change: z.string(), credential: z.string(), before: state, after: state })
   .meta({ id: 'Change' });
 
 export type ChangeObject = z.infer<typeof changeObject>;
 
-export const changeList = z
-  .object({
-    changes: z.array(changeObject),
-  })
-  .meta({ id: 'ChangeList' });
+export const changeList = z.object({ changes: z.array(changeObject) }).meta({ id: 'ChangeList' });
 
-export function serializeChange({ at, change, credential, before, after }: HistoryEntry): ChangeObject {
-  return { at: formatDatetime(at), change, credential, before, after };
-}
+export const serializeChange = serializerOf(changeObject);
 
 /** The maximum number of license keys in a request. */
 const maximumKeys = 10_000;

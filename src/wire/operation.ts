@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/time.ts';
 import { isHeld, operationKinds, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
 import { boolean, oneOf, instant, parameters } from './parameters.ts';
 import { licenseKeyText } from './license.ts';
 import { pageShape } from './page.ts';
+import { serializerOf } from './server/shape.ts';
 
 const shape = z.object({
   id: z.string(),
@@ -79,44 +79,29 @@ export const operationQuery = parameters({
   ...pageShape('operations'),
 });
 
+const writeOperation = serializerOf(operationObject);
+
 /** `products` gives the credential of a product its display name. */
 export function serializeOperation(
   operation: Operation,
   products: { credentialName(credential: string): string } | null,
 ): OperationObject {
-  const { progress, nextAt, credential } = operation;
-  return {
-    id: operation.id,
-    kind: operation.kind,
+  const { progress, credential } = operation;
+  return writeOperation({
+    ...operation,
     // Only operations on a license key have a product.
-    license_key: operation.productId === null ? null : operation.subject,
-    subject: operation.subject,
+    licenseKey: operation.productId === null ? null : operation.subject,
     state: progress.state,
     held: isHeld(operation),
-    attempts: operation.attempts,
-    base_uses: 'baseUses' in progress ? progress.baseUses : null,
-    created_at: formatDatetime(operation.createdAt),
-    request_id: operation.requestId,
-    credential: credential === null ? null : (products?.credentialName(credential) ?? credential),
-    next_at: nextAt === null ? null : formatDatetime(nextAt),
-    last_error: operation.lastError,
-  };
+    baseUses: 'baseUses' in progress ? progress.baseUses : null,
+    credential: credential && (products?.credentialName(credential) ?? credential),
+  });
 }
 
+const writeExplanation = serializerOf(explanation);
+
 /** `now`: epoch ms. */
-export function serializeExplanation(
-  { meaning, waits, expectedUses, shown, decisions }: Explanation,
-  now: number,
-): ExplanationObject {
-  return {
-    meaning,
-    waits: waits.map(({ cause, detail, leftMs }) => ({
-      cause,
-      detail,
-      until: leftMs === null ? null : formatDatetime(now + leftMs),
-    })),
-    expected_uses: expectedUses,
-    shown: shown && { ...shown, at: formatDatetime(shown.at) },
-    decisions,
-  };
+export function serializeExplanation({ waits, ...same }: Explanation, now: number): ExplanationObject {
+  const until = (leftMs: number | null): number | null => (leftMs === null ? null : now + leftMs);
+  return writeExplanation({ ...same, waits: waits.map((each) => ({ ...each, until: until(each.leftMs) })) });
 }

@@ -26,7 +26,7 @@ export type ParameterSet<Values> = {
   read(raw: ParameterSource, within?: string): ParsedParameters<Values>;
 };
 
-type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+export type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<Camel<Rest>>}`
   : Name;
 
@@ -90,7 +90,7 @@ export function without(raw: ParameterSource, name: string): ParameterSource {
   return new Map(others.map((each) => [each, raw.get(each)]));
 }
 
-function camelCase(name: string): string {
+export function camelCase(name: string): string {
   return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 

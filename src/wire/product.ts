@@ -14,6 +14,7 @@ import {
   parameters,
 } from './parameters.ts';
 import { pageShape } from './page.ts';
+import { serializerOf } from './server/shape.ts';
 
 export const productObject = z
   .object({
@@ -34,11 +35,7 @@ export const productObject = z
 
 export type ProductObject = z.infer<typeof productObject>;
 
-export const productList = z
-  .object({
-    products: z.array(productObject),
-  })
-  .meta({ id: 'ProductList' });
+export const productList = z.object({ products: z.array(productObject) }).meta({ id: 'ProductList' });
 
 /** `GET /admin/v1/products`. */
 export const productQuery = parameters({
@@ -105,19 +102,18 @@ export const productChange = parameters(
   { unknown: 'refused', id: 'ProductChange' },
 );
 
-export function serializeProduct(product: Product): ProductObject {
-  return {
-    product_key: product.productKey,
-    account_id: product.accountId,
-    name: product.name,
-    recurring: product.recurring,
+const writeProduct = serializerOf(productObject.omit({ secret: true, old_secret_until: true }));
+
+export function serializeProduct({ leaseTerms, ...product }: Product): ProductObject {
+  return writeProduct({
+    ...product,
     archived: product.archivedAt !== null,
-    seats: product.leaseTerms.seats,
-    lease_hold_s: product.leaseTerms.holdMs / 1000,
-    lease_term_s: product.leaseTerms.termMs / 1000,
-    lease_refresh_s: product.leaseTerms.refreshMs / 1000,
-    lease_email: product.leaseTerms.showsEmail,
-  };
+    seats: leaseTerms.seats,
+    leaseHoldS: leaseTerms.holdMs / 1000,
+    leaseTermS: leaseTerms.termMs / 1000,
+    leaseRefreshS: leaseTerms.refreshMs / 1000,
+    leaseEmail: leaseTerms.showsEmail,
+  });
 }
 
 /** The product with its secret, shown on creation and roll only. */

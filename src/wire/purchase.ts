@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { maxInitialUses } from '../domain/license.ts';
 import type { PurchaseWithLicense } from '../domain/catalogue.ts';
-import { formatDatetime } from '../domain/time.ts';
 import {
   boolean,
   datetime,
@@ -14,6 +13,7 @@ import {
 } from './parameters.ts';
 import { licenseKeyText, licenseObject, newLicenseKey, serializeLicense } from './license.ts';
 import { pageShape } from './page.ts';
+import { serializerOf } from './server/shape.ts';
 
 export const purchaseObject = z
   .object({
@@ -27,11 +27,7 @@ export const purchaseObject = z
 
 export type PurchaseObject = z.infer<typeof purchaseObject>;
 
-export const purchaseList = z
-  .object({
-    purchases: z.array(purchaseObject),
-  })
-  .meta({ id: 'PurchaseList' });
+export const purchaseList = z.object({ purchases: z.array(purchaseObject) }).meta({ id: 'PurchaseList' });
 
 /** The end of the given second: responses contain dates in whole seconds. */
 const wholeSecond = datetime.transform((input) => Math.floor(input / 1000) * 1000 + 999);
@@ -60,12 +56,12 @@ export const purchaseParameters = parameters(
   { unknown: 'refused', id: 'NewPurchase' },
 );
 
+const writePurchase = serializerOf(purchaseObject.omit({ license: true }));
+
 export function serializePurchase({ purchase, license }: PurchaseWithLicense): PurchaseObject {
+  const { createdAt: date, refundedAt } = purchase;
   return {
-    purchase_id: purchase.purchaseId,
-    date: formatDatetime(purchase.createdAt),
-    refunded: purchase.refundedAt !== null,
-    refunded_at: purchase.refundedAt === null ? null : formatDatetime(purchase.refundedAt),
+    ...writePurchase({ ...purchase, date, refunded: refundedAt !== null }),
     license: serializeLicense(license),
   };
 }

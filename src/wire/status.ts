@@ -1,17 +1,9 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/time.ts';
-import {
-  maxCountedMissing,
-  type HolderStatus,
-  type LeaseIssuerStatus,
-  type OutboxStatus,
-  type Status,
-  type WebhookStatus,
-} from '../service/status.ts';
-import type { StoreEventStatus } from '../service/store-event.ts';
+import { maxCountedMissing, type OutboxStatus, type Status } from '../service/status.ts';
 import { oneOf, instant, parameters } from './parameters.ts';
 import { proofObject } from './server/proof.ts';
-import { serializeUpstream, upstreamObject } from './server/upstream.ts';
+import { insideUpstream, serializeUpstream, upstreamObject } from './server/upstream.ts';
+import { serializerOf, type Inside } from './server/shape.ts';
 
 const count = z.int().min(0);
 
@@ -55,11 +47,11 @@ export const issuerObject = z
     issuer: z.string(),
     version: z.int().describe('The version of the key statement.'),
     kid: z.string().describe('The thumbprint of the key that signs.'),
-    not_after: instant.describe('When that key ends.'),
     waiting: count.describe('Requests that wait for a change of their license.'),
     activations: count
       .nullable()
       .describe('Devices that have asked for seats; null: not read from the database.'),
+    not_after: instant.describe('When that key ends.'),
     seats_taken: count.nullable(),
   })
   .meta({ id: 'LeaseIssuer' });
@@ -130,7 +122,6 @@ export const statusObject = z
     listeners: z
       .object({
         tcp: z.string().nullable(),
-        other_tcp: z.array(z.string()).readonly().describe('The further addresses of `listen.tcp`.'),
         socket: z.string().nullable(),
         sockets: z.array(z.string()).readonly().describe('The sockets of `listen.sockets`.'),
         public: z.string().nullable().describe('The listener for the devices of customers.'),
@@ -138,6 +129,7 @@ export const statusObject = z
           .array(z.string())
           .readonly()
           .describe('The sockets whose files were removed, so that connections to them fail.'),
+        other_tcp: z.array(z.string()).readonly().describe('The further addresses of `listen.tcp`.'),
         tls: z
           .object({ not_after: instant })
           .meta({ id: 'Certificate' })
@@ -174,89 +166,34 @@ export const statusObject = z
         high_water: instant,
       })
       .meta({ id: 'Clock' }),
+    webhooks: webhooksObject.nullable().describe('Null if no endpoint gets events.'),
     agents: z
       .object({ known: count, waiting: count.describe('Requests that wait for a change at this process.') })
       .meta({ id: 'AgentsStatus' })
       .nullable()
       .describe('Null if this process answers no agents.'),
-    webhooks: webhooksObject.nullable().describe('Null if no endpoint gets events.'),
     totals: totalsObject,
   })
   .meta({ id: 'Status' });
 
 export type StatusObject = z.infer<typeof statusObject>;
 
+const writeStatus = serializerOf(statusObject);
+
 /** The body of `/statusz`. */
 export function serializeStatus(status: Status): StatusObject {
-  return {
-    role: status.role,
-    version: status.version,
-    instance: status.instance,
-    uptime_s: seconds(status.uptimeMs),
-    listeners: serializeListeners(status.listeners),
-    ...serializeSync(status),
-    preload: status.preload,
-    missing_keys: status.missing && {
-      count: status.missing.count,
-      since: formatDatetime(status.missing.since),
-    },
-    leases: status.leases && serializeLeases(status.leases),
-    issuer: status.issuer && serializeIssuer(status.issuer),
-    store_events: status.storeEvents && serializeStoreEvents(status.storeEvents),
-    storage: status.storage,
-    records: status.records,
+  const { clock, missing: missingKeys, uptimeMs, upstream, outbox } = status;
+  return writeStatus({
+    ...status,
+    uptimeS: seconds(uptimeMs),
+    upstream: upstream && insideUpstream(upstream),
+    outbox: outbox && insideOutbox(outbox),
+    missingKeys,
     clock: {
-      now: formatDatetime(status.clock.now),
-      suspect: status.clock.suspect,
-      store_ahead_s: status.clock.storeAheadMs === null ? null : Math.round(status.clock.storeAheadMs / 1000),
-      high_water: formatDatetime(status.clock.highWater),
+      ...clock,
+      storeAheadS: clock.storeAheadMs === null ? null : Math.round(clock.storeAheadMs / 1000),
     },
-    webhooks: status.webhooks && serializeWebhooks(status.webhooks),
-    agents: status.agents,
-    totals: status.totals,
-  };
-}
-
-function serializeWebhooks({ oldestAt, ...counts }: WebhookStatus): NonNullable<StatusObject['webhooks']> {
-  return { ...counts, oldest_at: oldestAt === null ? null : formatDatetime(oldestAt) };
-}
-
-function serializeIssuer({
-  notAfter,
-  seatsTaken,
-  ...others
-}: LeaseIssuerStatus): NonNullable<StatusObject['issuer']> {
-  return { ...others, not_after: formatDatetime(notAfter), seats_taken: seatsTaken };
-}
-
-function serializeStoreEvents({ senders, waitingReads }: StoreEventStatus): StoreEventsObject {
-  return {
-    senders: senders.map(({ name, from, lastEventAt, lastRefusedAt, lastRefusal }) => ({
-      name,
-      from,
-      last_event_at: lastEventAt === null ? null : formatDatetime(lastEventAt),
-      last_refused_at: lastRefusedAt === null ? null : formatDatetime(lastRefusedAt),
-      last_refusal: lastRefusal,
-    })),
-    waiting_reads: waitingReads,
-  };
-}
-
-function serializeLeases(leases: HolderStatus): LeasesObject {
-  const { issuer, device, lastSuccessAt, lastError, lastErrorAt, nextEnd, pendingUses } = leases;
-  return {
-    issuer,
-    device,
-    last_success_at: lastSuccessAt === null ? null : formatDatetime(lastSuccessAt),
-    last_error: lastError,
-    last_error_at: lastErrorAt === null ? null : formatDatetime(lastErrorAt),
-    next_end: nextEnd === null ? null : formatDatetime(nextEnd),
-    pending_uses: pendingUses,
-  };
-}
-
-function serializeListeners({ tls, otherTcp, ...addresses }: Status['listeners']): StatusObject['listeners'] {
-  return { ...addresses, other_tcp: otherTcp, tls: tls && { not_after: formatDatetime(tls.notAfter) } };
+  });
 }
 
 /** The two parts about the upstream; both are null on an authority. */
@@ -265,23 +202,16 @@ export function serializeSync({
   outbox,
 }: Pick<Status, 'upstream' | 'outbox'>): Pick<StatusObject, 'upstream' | 'outbox'> {
   return {
-    upstream: upstream === null ? null : serializeUpstream(upstream),
-    outbox: outbox === null ? null : serializeOutbox(outbox),
+    upstream: upstream && serializeUpstream(upstream),
+    outbox: outbox && writeOutbox(insideOutbox(outbox)),
   };
 }
 
-function serializeOutbox({ depth, held, oldestAgeMs }: OutboxStatus): OutboxObject {
-  return {
-    pending: depth.pending,
-    in_flight: depth.in_flight,
-    uncertain: depth.uncertain,
-    held,
-    inferred: depth.inferred,
-    conflicted: depth.conflicted,
-    dead: depth.dead,
-    delivered: depth.delivered,
-    oldest_age_s: oldestAgeMs === null ? null : seconds(oldestAgeMs),
-  };
+const writeOutbox = serializerOf(outboxObject);
+
+export function insideOutbox({ depth, held, oldestAgeMs }: OutboxStatus): Inside<typeof outboxObject> {
+  const oldestAgeS = oldestAgeMs === null ? null : seconds(oldestAgeMs);
+  return { ...depth, inFlight: depth.in_flight, held, oldestAgeS };
 }
 
 function seconds(ms: number): number {

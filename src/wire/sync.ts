@@ -5,6 +5,7 @@ import type { FollowedChanges } from '../service/sync/ports.ts';
 import type { SyncAgent } from '../service/sync/tables.ts';
 import { licenseKeyText, licenseObject, serializeLicense } from './license.ts';
 import { instant, integer, parameters, textMatching } from './parameters.ts';
+import { serializerOf } from './server/shape.ts';
 
 /* The bodies of /sync/v1 (src/sync/README.md, Between Latchkeys). */
 
@@ -130,19 +131,12 @@ export const agentList = z.object({ agents: z.array(agentObject) }).meta({ id: '
 
 const fingerprintLength = 12;
 
+const writeAgent = serializerOf(agentObject);
+
 /** `digest`: the SHA-256 of the agent's id, in hexadecimal digits. */
 export function serializeAgent(
-  { number, accountId, productKey, followed, createdAt, seenAt }: SyncAgent,
-  { digest, isWaiting }: { digest: string; isWaiting: boolean },
+  agent: SyncAgent,
+  { digest, isWaiting: waiting }: { digest: string; isWaiting: boolean },
 ): AgentObject {
-  return {
-    number,
-    fingerprint: digest.slice(0, fingerprintLength),
-    account_id: accountId,
-    product_key: productKey,
-    followed,
-    waiting: isWaiting,
-    created_at: formatDatetime(createdAt),
-    seen_at: formatDatetime(seenAt),
-  };
+  return writeAgent({ ...agent, fingerprint: digest.slice(0, fingerprintLength), waiting });
 }

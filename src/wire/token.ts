@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Token, scopes } from '../domain/access/principal.ts';
-import { formatDatetime } from '../domain/time.ts';
 import type { TokenWithSecret } from '../service/access/token.ts';
 import { datetime, someOf, text, instant, parameters } from './parameters.ts';
+import { serializerOf } from './server/shape.ts';
 
 export const tokenObject = z
   .object({
@@ -34,21 +34,15 @@ export const tokenParameters = parameters(
   { unknown: 'refused', id: 'NewToken' },
 );
 
+const writeToken = serializerOf(tokenObject.omit({ token: true }));
+
 /** `products`: the products of an agent, whose tokens hold the id of a product. */
 export function serializeToken(
-  { tokenId, scopes: its, productKey, accountId, label, ...at }: Token,
+  { productKey, ...same }: Token,
   products: { keyOf(id: string): string } | null,
 ): TokenObject {
-  return {
-    token_id: tokenId,
-    scopes: its,
-    product_key: productKey === null ? null : (products?.keyOf(productKey) ?? productKey),
-    account_id: accountId,
-    label,
-    created_at: formatDatetime(at.createdAt),
-    last_used_at: at.lastUsedAt === null ? null : formatDatetime(at.lastUsedAt),
-    expires_at: at.expiresAt === null ? null : formatDatetime(at.expiresAt),
-  };
+  const key = productKey && (products?.keyOf(productKey) ?? productKey);
+  return writeToken({ ...same, productKey: key });
 }
 
 /** The token with its secret, shown on issuing only. */

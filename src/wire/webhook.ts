@@ -10,6 +10,7 @@ import {
 } from '../domain/webhook.ts';
 import { formatDatetime } from '../domain/time.ts';
 import { instant, parameters, someOf, text } from './parameters.ts';
+import { serializerOf } from './server/shape.ts';
 
 const eventType = z.enum(eventTypes);
 
@@ -139,51 +140,34 @@ export const replayObject = z
 
 export type ReplayObject = z.infer<typeof replayObject>;
 
+const writeWebhook = serializerOf(webhookObject.omit({ secret: true }));
+
 export function serializeWebhook(endpoint: WebhookEndpoint, waiting: number): WebhookObject {
   const { state, failures } = endpoint;
-  return {
-    webhook_id: endpoint.endpointId,
-    url: endpoint.url,
-    events: endpoint.types === null ? null : [...endpoint.types],
+  return writeWebhook({
+    ...endpoint,
+    webhookId: endpoint.endpointId,
+    events: endpoint.types,
     state: state === 'active' && failures > 0 ? 'failing' : state,
     waiting,
-    failures,
-    failing_since: datetimeOf(endpoint.failingSince),
-    next_attempt_at: state === 'paused' ? null : datetimeOf(endpoint.nextAt),
-    last_success_at: datetimeOf(endpoint.lastSuccessAt),
-    last_error: endpoint.lastError,
-    old_secret_until: datetimeOf(endpoint.oldSecretUntil),
-    created_at: formatDatetime(endpoint.createdAt),
-  };
+    nextAttemptAt: state === 'paused' ? null : endpoint.nextAt,
+  });
 }
 
-export function serializeDelivery(delivery: WebhookDelivery): DeliveryObject {
-  return {
-    event_id: delivery.eventId,
-    revision: delivery.number,
-    type: delivery.type,
-    state: delivery.isDelivered ? 'delivered' : 'failed',
-    attempts: delivery.attempts,
-    status: delivery.status,
-    error: delivery.error,
-    duration_ms: delivery.durationMs,
-    at: formatDatetime(delivery.at),
-  };
+const writeDelivery = serializerOf(deliveryObject);
+
+export function serializeDelivery({
+  isDelivered,
+  number: revision,
+  ...same
+}: WebhookDelivery): DeliveryObject {
+  return writeDelivery({ ...same, revision, state: isDelivered ? 'delivered' : 'failed' });
 }
 
-function datetimeOf(at: number | null): string | null {
-  return at === null ? null : formatDatetime(at);
-}
+const writeAttempt = serializerOf(attemptObject);
 
 export function serializeAttempt({ endpointId, url }: WebhookEndpoint, attempt: Attempt): AttemptObject {
-  return {
-    webhook_id: endpointId,
-    url,
-    delivered: attempt.error === null,
-    status: attempt.status,
-    error: attempt.error,
-    duration_ms: attempt.durationMs,
-  };
+  return writeAttempt({ ...attempt, webhookId: endpointId, url, delivered: attempt.error === null });
 }
 
 export function serializeReplay(

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { heldState, pendingUses } from '../../domain/held-lease.ts';
-import { formatDatetime } from '../../domain/time.ts';
 import type { HeldLeaseStatus } from '../../service/lease/ports.ts';
 import { maxDocumentBytes, nonceText } from '../lease.ts';
 import { licenseKeyText } from '../license.ts';
 import { boolean, identifier, instant, parameters, text } from '../parameters.ts';
+import { serializerOf } from '../server/shape.ts';
 
 const productKey = identifier.optional().describe('Needed if the holder has several products.');
 
@@ -76,15 +76,15 @@ export const heldLeaseList = z
   .object({ activations: z.array(heldLeaseObject) })
   .meta({ id: 'HeldLeaseList' });
 
+const writeHeldLease = serializerOf(heldLeaseObject);
+
 export function serializeHeldLease({ held, lease, lastError, now }: HeldLeaseStatus): HeldLeaseObject {
-  return {
-    license_key: held.licenseKey,
-    product_key: held.productKey,
-    activation_id: held.activationId,
+  return writeHeldLease({
+    ...held,
     state: heldState(held, now),
-    expires_at: lease === null ? null : formatDatetime(lease.expiresAt),
-    refresh_at: lease === null ? null : formatDatetime(lease.refreshAt),
-    pending_uses: pendingUses(held),
-    last_error: lastError,
-  };
+    expiresAt: lease && lease.expiresAt,
+    refreshAt: lease && lease.refreshAt,
+    pendingUses: pendingUses(held),
+    lastError,
+  });
 }

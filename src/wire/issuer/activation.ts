@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { Activation } from '../../domain/lease.ts';
 import { hasSeat } from '../../domain/seat.ts';
-import { formatDatetime, parseDatetime } from '../../domain/time.ts';
+import { parseDatetime } from '../../domain/time.ts';
 import { licenseKeyText } from '../license.ts';
 import { pageShape } from '../page.ts';
 import { boolean, identifier, instant, instantText, oneOf, parameters } from '../parameters.ts';
+import { serializerOf } from '../server/shape.ts';
 import { maxDocumentBytes } from '../lease.ts';
 
 const states = ['active', 'ended', 'replaced', 'blocked'] as const;
@@ -48,26 +49,20 @@ export const activationQuery = parameters({
   ...pageShape('activations'),
 });
 
+const writeActivation = serializerOf(activationObject);
+
 /** `now`: epoch ms. */
 export function serializeActivation(activation: Activation, now: number): ActivationObject {
-  const { seatUntil, expiresAt, renewedAt, copiedAt, uses } = activation;
   const isTaken = hasSeat(activation, now);
-  return {
-    activation_id: activation.activationId,
-    license_key: activation.licenseKey,
-    product_key: activation.productKey,
-    device: activation.device,
-    device_name: activation.deviceName,
-    state: activation.state,
-    has_seat: isTaken,
-    seat_until: isTaken ? formatDatetime(seatUntil) : null,
-    expires_at: expiresAt === 0 ? null : formatDatetime(expiresAt),
-    created_at: formatDatetime(activation.createdAt),
-    renewed_at: renewedAt === 0 ? null : formatDatetime(renewedAt),
-    uses_recorded: uses.recorded,
-    uses_returned: uses.returned,
-    copied_at: copiedAt === null ? null : formatDatetime(copiedAt),
-  };
+  return writeActivation({
+    ...activation,
+    hasSeat: isTaken,
+    seatUntil: isTaken ? activation.seatUntil : null,
+    expiresAt: activation.expiresAt || null,
+    renewedAt: activation.renewedAt || null,
+    usesRecorded: activation.uses.recorded,
+    usesReturned: activation.uses.returned,
+  });
 }
 
 /** A day ends with its last second, UTC. */

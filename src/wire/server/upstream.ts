@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { formatDatetime } from '../../domain/time.ts';
 import type { UpstreamStatus } from '../../service/status.ts';
 import { instant } from '../parameters.ts';
+import { serializerOf, type Inside } from './shape.ts';
 
 const count = z.int().min(0);
 
@@ -61,26 +61,15 @@ export const upstreamObject = z
 
 export type UpstreamObject = z.infer<typeof upstreamObject>;
 
+const writeUpstream = serializerOf(upstreamObject);
+
 export function serializeUpstream(upstream: UpstreamStatus): UpstreamObject {
-  return {
-    state: upstream.state,
-    since: formatDatetime(upstream.since),
-    protocol: upstream.protocol,
-    follows: upstream.follows.map(({ productKey, followed, confirmedAt }) => ({
-      product_key: productKey,
-      followed,
-      confirmed_at: confirmedAt === null ? null : formatDatetime(confirmedAt),
-    })),
-    breaker: upstream.breaker,
-    last_success_at: upstream.lastSuccessAt === null ? null : formatDatetime(upstream.lastSuccessAt),
-    last_error: upstream.lastError,
-    last_error_at: upstream.lastErrorAt === null ? null : formatDatetime(upstream.lastErrorAt),
-    recovered_at: upstream.recoveredAt === null ? null : formatDatetime(upstream.recoveredAt),
-    retry_after: upstream.retryAfterUntil === null ? null : formatDatetime(upstream.retryAfterUntil),
-    next_attempt_at: upstream.nextAttemptAt === null ? null : formatDatetime(upstream.nextAttemptAt),
-    ...(upstream.rate !== undefined && { rate: upstream.rate }),
-    proxy: upstream.proxy,
-    paused_products: upstream.pausedProducts,
-    coupons_paused: upstream.couponsPaused,
-  };
+  return writeUpstream(insideUpstream(upstream));
+}
+
+export function insideUpstream({
+  retryAfterUntil: retryAfter,
+  ...same
+}: UpstreamStatus): Inside<typeof upstreamObject> {
+  return { ...same, retryAfter };
 }

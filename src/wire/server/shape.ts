@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { formatDatetime } from '../../domain/time.ts';
+import { camelCase, type Camel } from '../parameters.ts';
+
+type IsOptional<Type> = Type extends z.ZodOptional ? true : false;
+
+/** The value inside the program of a shape: names in camelCase, instants as epoch ms. */
+export type Inside<Shape> = Shape extends z.ZodISODateTime
+  ? number
+  : Shape extends z.ZodNullable<infer Inner>
+    ? Inside<Inner> | null
+    : Shape extends z.ZodOptional<infer Inner>
+      ? Inside<Inner> | undefined
+      : Shape extends z.ZodReadonly<infer Inner>
+        ? Inside<Inner>
+        : Shape extends z.ZodArray<infer Item>
+          ? readonly Inside<Item>[]
+          : Shape extends z.ZodObject<infer Members>
+            ? InsideMembers<Members>
+            : z.output<Shape>;
+
+type InsideMembers<Members> = {
+  [Name in keyof Members as IsOptional<Members[Name]> extends true ? never : Camel<Name & string>]: Inside<
+    Members[Name]
+  >;
+} & {
+  [Name in keyof Members as IsOptional<Members[Name]> extends true ? Camel<Name & string> : never]?: Inside<
+    Members[Name]
+  >;
+};
+
+/**
+ * Makes the function that writes a value in its shape, with the members in the order of the shape. What is undefined, or
+ * not in the shape, is left out. Nothing is validated.
+ */
+export function serializerOf<Shape extends z.ZodType>(
+  shape: Shape,
+): (value: Inside<Shape>) => z.output<Shape> {
+  // The types of the members are those of `Inside`; the compiler cannot follow this through the recursion.
+  return serializer(shape) as (value: Inside<Shape>) => z.output<Shape>;
+}
+
+function serializer(shape: z.core.$ZodType): (value: never) => unknown {
+  if (shape instanceof z.ZodISODateTime) return formatDatetime;
+  if (shape instanceof z.ZodNullable || shape instanceof z.ZodOptional || shape instanceof z.ZodReadonly) {
+    const write = serializer(shape.unwrap());
+    return (value) => (value === null || value === undefined ? value : write(value));
+  }
+  if (shape instanceof z.ZodArray) {
+    const write = serializer(shape.element);
+    return (items: readonly never[]) => items.map((item) => write(item));
+  }
+  if (!(shape instanceof z.ZodObject)) return (value) => value;
+  const members = Object.entries<z.core.$ZodType>(shape.shape).map(([name, type]) => {
+    return { name, key: camelCase(name), write: serializer(type) };
+  });
+  return (value: Readonly<Record<string, never>>) => {
+    const written: Record<string, unknown> = {};
+    for (const { name, key, write } of members) {
+      const member = value[key];
+      if (member !== undefined) written[name] = write(member);
+    }
+    return written;
+  };
+}
