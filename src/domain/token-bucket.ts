@@ -1,27 +1,34 @@
 /** How often something may happen: `burst` times at once, `perSecond` times a second in the long run. */
 export type Rate = { perSecond: number; burst: number };
 
-/** `left`: the remaining tokens at the instant `at` (ms); below 0 the bucket is in debt. */
-export type Bucket = { left: number; at: number };
+/** A token bucket, full at first. Its rate may change. `now`: ms of a clock, always the same. */
+export class TokenBucket {
+  /** Below 0, the bucket is in debt. */
+  #left = Infinity;
+  #at = 0;
 
-/** The bucket refilled up to `now`. A new bucket is full. */
-export function bucketAt(bucket: Bucket | undefined, { perSecond, burst }: Rate, now: number): Bucket {
-  if (bucket === undefined) return { left: burst, at: now };
-  const gained = (Math.max(0, now - bucket.at) / 1000) * perSecond;
-  return { left: Math.min(burst, bucket.left + gained), at: now };
-}
+  /** Takes `count` tokens, if there is at least one, and returns 0; otherwise returns how many ms to wait for one. */
+  take(rate: Rate, now: number, count: number = 1): number {
+    const waitMs = this.waitMs(rate, now);
+    if (waitMs === 0) this.#left -= count;
+    return waitMs;
+  }
 
-/** Takes tokens out, even if the bucket does not have them. */
-export function spend({ left, at }: Bucket, count: number = 1): Bucket {
-  return { left: left - count, at };
-}
+  /** Puts tokens back. */
+  giveBack(rate: Rate, now: number, count: number): void {
+    this.#refill(rate, now);
+    this.#left = Math.min(rate.burst, this.#left + count);
+  }
 
-/** Puts tokens back. */
-export function giveBack({ left, at }: Bucket, { burst }: Rate, count: number): Bucket {
-  return { left: Math.min(burst, left + count), at };
-}
+  /** The time until there is a token, in ms. */
+  waitMs(rate: Rate, now: number): number {
+    this.#refill(rate, now);
+    return this.#left >= 1 ? 0 : Math.ceil(((1 - this.#left) / rate.perSecond) * 1000);
+  }
 
-/** The time until the bucket has a token, in ms. */
-export function waitOf({ left }: Bucket, { perSecond }: Rate): number {
-  return left >= 1 ? 0 : Math.ceil(((1 - left) / perSecond) * 1000);
+  #refill({ perSecond, burst }: Rate, now: number): void {
+    const gained = (Math.max(0, now - this.#at) / 1000) * perSecond;
+    this.#left = Math.min(burst, this.#left + gained);
+    this.#at = now;
+  }
 }

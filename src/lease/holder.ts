@@ -10,7 +10,7 @@ import {
   type Problem,
   type Result,
 } from '../domain/problem/problem.ts';
-import { bucketAt, spend, waitOf, type Bucket } from '../domain/token-bucket.ts';
+import { TokenBucket } from '../domain/token-bucket.ts';
 import { heldStatement } from '../service/lease/held-lease.ts';
 import type { HeldLicenses } from '../service/lease/held-license.ts';
 import type { FileAnswer, HeldLeaseStatus, LeaseHolder, ProgramAnswer } from '../service/lease/ports.ts';
@@ -52,7 +52,7 @@ export class Holder implements LeaseHolder, HeldLicenses {
   readonly #files: LeaseFiles;
   readonly #refusals = new LRUCache<string, Refusal>({ max: maxRemembered });
   readonly #nonces = new LRUCache<string, number>({ max: maxRemembered });
-  #misses: Bucket | undefined;
+  readonly #misses = new TokenBucket();
 
   constructor(parts: HolderParts) {
     this.#parts = parts;
@@ -261,12 +261,8 @@ export class Holder implements LeaseHolder, HeldLicenses {
     if (refusal !== undefined && refusal.until > now) return refusal.problem;
     const perSecond = this.#parts.settings().misses;
     const rate = { perSecond, burst: Math.max(1, perSecond) };
-    const bucket = bucketAt(this.#misses, rate, now);
-    const waitMs = waitOf(bucket, rate);
-    if (waitMs === 0) {
-      this.#misses = spend(bucket);
-      return null;
-    }
+    const waitMs = this.#misses.take(rate, now);
+    if (waitMs === 0) return null;
     const detail = 'Too many unknown license keys are asked for.';
     return failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) }).problem;
   }

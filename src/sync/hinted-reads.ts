@@ -1,4 +1,4 @@
-import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
+import { TokenBucket, type Rate } from '../domain/token-bucket.ts';
 import type { Clock } from '../service/ports.ts';
 import { isSuccess } from '../domain/outbox/outcome.ts';
 import type { LicenseFetcher } from './license-fetcher.ts';
@@ -54,7 +54,7 @@ export class HintedReads {
   readonly #parts: HintedReadsParts;
   readonly #hints = new Map<string, Hint>();
   readonly #wake: Wake;
-  #bucket: Bucket | undefined;
+  readonly #bucket = new TokenBucket();
 
   constructor(parts: HintedReadsParts) {
     this.#parts = parts;
@@ -113,9 +113,7 @@ export class HintedReads {
   /** Waits for a token of the rate. Returns false if there was none yet: another hint may be due by now. */
   async #takeTurn(signal: AbortSignal): Promise<boolean> {
     const { clock, rate } = this.#parts;
-    const bucket = bucketAt(this.#bucket, rate(), clock.monotonic());
-    const waitMs = waitOf(bucket, rate());
-    this.#bucket = waitMs > 0 ? bucket : spend(bucket);
+    const waitMs = this.#bucket.take(rate(), clock.monotonic());
     if (waitMs > 0) await clock.sleep(waitMs, signal).catch(() => undefined);
     return waitMs === 0;
   }

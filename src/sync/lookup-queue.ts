@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
+import { TokenBucket, type Rate } from '../domain/token-bucket.ts';
 import type { Caller, Clock } from '../service/ports.ts';
 import { raceWithAbort } from './waiting.ts';
 
@@ -65,7 +65,7 @@ export class LookupQueue {
   readonly #clock: Clock;
   readonly #limits: () => LookupLimits;
   readonly #lifetime: AbortSignal;
-  readonly #buckets = keyCache<Bucket>();
+  readonly #buckets = keyCache<TokenBucket>();
   /** When each key whose caller was refused or left was first requested. */
   readonly #abandoned = keyCache<number>();
   /** The requests of each connection, without those that were given back. */
@@ -109,7 +109,7 @@ export class LookupQueue {
   /** Gives back requests that were charged and not used. */
   giveBack({ credential, connection }: Caller, requests: number): void {
     this.#charge(connection, -requests);
-    this.#buckets.set(credential, giveBack(this.#bucket(credential), this.#rate(), requests));
+    this.#bucket(credential).giveBack(this.#rate(), this.#clock.monotonic(), requests);
     this.#advance();
   }
 
@@ -157,7 +157,7 @@ export class LookupQueue {
   #admit({ credential, connection, name, requests, isRepeated }: Waiter): void {
     this.#charge(connection, requests);
     this.#isTurnOfRepeated.set(credential, !isRepeated);
-    this.#buckets.set(credential, spend(this.#bucket(credential), requests));
+    this.#bucket(credential).take(this.#rate(), this.#clock.monotonic(), requests);
     for (const waiter of this.#waiting.filter((each) => each.name === name)) {
       this.#remove(waiter);
       waiter.resolve({ admitted: true });
@@ -202,11 +202,13 @@ export class LookupQueue {
     return { perSecond, burst: Math.max(1, perSecond * burstSeconds) };
   }
 
-  #bucket(credential: string): Bucket {
-    return bucketAt(this.#buckets.get(credential), this.#rate(), this.#clock.monotonic());
+  #bucket(credential: string): TokenBucket {
+    const bucket = this.#buckets.get(credential) ?? new TokenBucket();
+    this.#buckets.set(credential, bucket);
+    return bucket;
   }
 
   #waitOf(credential: string): number {
-    return waitOf(this.#bucket(credential), this.#rate());
+    return this.#bucket(credential).waitMs(this.#rate(), this.#clock.monotonic());
   }
 }

@@ -1,4 +1,4 @@
-import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
+import { TokenBucket, type Rate } from '../domain/token-bucket.ts';
 import type { Clock } from '../service/ports.ts';
 import { raceWithAbort } from './waiting.ts';
 
@@ -24,8 +24,8 @@ export class RateLimiter {
   readonly #clock: Clock;
   readonly #perSecond: () => number;
   readonly #lifetime: AbortSignal;
+  readonly #bucket = new TokenBucket();
   readonly #waiting: Record<Priority, Queue> = { caller: new Map(), push: new Map(), refresh: new Map() };
-  #bucket: Bucket;
   #granted = 0;
   #isTimed = false;
 
@@ -33,7 +33,6 @@ export class RateLimiter {
     this.#clock = clock;
     this.#perSecond = perSecond;
     this.#lifetime = lifetime;
-    this.#bucket = bucketAt(undefined, this.#rate(), clock.monotonic());
   }
 
   /** Resolves when it is the turn of this priority and requester; rejects with the signal's reason. */
@@ -54,8 +53,7 @@ export class RateLimiter {
 
   /** Gives back what was acquired and not used. */
   giveBack(): void {
-    this.#refill();
-    this.#bucket = giveBack(this.#bucket, this.#rate(), 1);
+    this.#bucket.giveBack(this.#rate(), this.#clock.monotonic(), 1);
     this.#grant();
   }
 
@@ -64,15 +62,9 @@ export class RateLimiter {
     return { perSecond, burst: Math.max(1, perSecond * burstSeconds) };
   }
 
-  #refill(): void {
-    this.#bucket = bucketAt(this.#bucket, this.#rate(), this.#clock.monotonic());
-  }
-
   /** Takes a token if one is left. */
   #spend(): boolean {
-    this.#refill();
-    if (this.#bucket.left < 1) return false;
-    this.#bucket = spend(this.#bucket);
+    if (this.#bucket.take(this.#rate(), this.#clock.monotonic()) > 0) return false;
     this.#granted += 1;
     return true;
   }
@@ -95,7 +87,8 @@ export class RateLimiter {
   async #grantLater(): Promise<void> {
     this.#isTimed = true;
     try {
-      await this.#clock.sleep(Math.max(1, waitOf(this.#bucket, this.#rate())), this.#lifetime);
+      const waitMs = this.#bucket.waitMs(this.#rate(), this.#clock.monotonic());
+      await this.#clock.sleep(Math.max(1, waitMs), this.#lifetime);
     } catch {
       // The process is ending: the waiters' own signals reject.
       return;

@@ -33,7 +33,7 @@ import {
   type ParameterFault,
 } from '../../domain/problem/problem.ts';
 import { storedLicenseKey } from '../../service/services.ts';
-import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
+import { TokenBucket, type Rate } from '../../domain/token-bucket.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 
 type AdmissionParts = {
@@ -238,7 +238,7 @@ export class AnnouncedCredentialCache implements CredentialCache {
 
 /** A token bucket for each name, in bounded memory: the least recently used bucket is evicted. */
 export class NamedRateLimiter implements RateLimiter {
-  readonly #buckets = new LRUCache<string, Bucket>(cacheSize);
+  readonly #buckets = new LRUCache<string, TokenBucket>(cacheSize);
   readonly #perSecond: () => number;
   readonly #monotonic: () => number;
   readonly #burst: number;
@@ -254,10 +254,9 @@ export class NamedRateLimiter implements RateLimiter {
     const perSecond = this.#perSecond();
     if (perSecond === 0) return 0;
     const rate: Rate = { perSecond, burst: Math.max(this.#burst, perSecond) };
-    const bucket = bucketAt(this.#buckets.get(name), rate, this.#monotonic());
-    const waitMs = waitOf(bucket, rate);
-    if (waitMs === 0) this.#buckets.set(name, spend(bucket));
-    return waitMs;
+    const bucket = this.#buckets.get(name) ?? new TokenBucket();
+    this.#buckets.set(name, bucket);
+    return bucket.take(rate, this.#monotonic());
   }
 }
 

@@ -1,4 +1,4 @@
-import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
+import { TokenBucket, type Rate } from '../../domain/token-bucket.ts';
 import type { Log } from '../../service/ports.ts';
 
 /** How many refusals are logged: anybody on the internet can send requests to the public listener. */
@@ -11,7 +11,7 @@ const rate: Rate = { perSecond: 1, burst: 30 };
  * @param now The time in epoch ms.
  */
 export function quietLog(log: Log, now: () => number): Log {
-  let bucket: Bucket | undefined;
+  const bucket = new TokenBucket();
   let unlogged = 0;
   return {
     debug: (fields, message) => log.debug(fields, message),
@@ -22,12 +22,10 @@ export function quietLog(log: Log, now: () => number): Log {
         log.info(fields, message);
         return;
       }
-      bucket = bucketAt(bucket, rate, now());
-      if (waitOf(bucket, rate) > 0) {
+      if (bucket.take(rate, now()) > 0) {
         unlogged += 1;
         return;
       }
-      bucket = spend(bucket);
       log.info(unlogged === 0 ? fields : { ...fields, unlogged }, message);
       unlogged = 0;
     },
