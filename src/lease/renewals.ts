@@ -1,5 +1,6 @@
 import { mayHaveSeat, pendingUses, warningOf } from '../domain/held-lease.ts';
 import type { HeldLease } from '../domain/lease.ts';
+import { backoffMs, defaultBackoffPolicy } from '../domain/outbox/delivery.ts';
 import { counted } from '../domain/text.ts';
 import { formatDatetime } from '../domain/time.ts';
 import { StorageError } from '../service/ports.ts';
@@ -27,7 +28,6 @@ const betweenMs = 1_000;
 const shortestIdleMs = 20;
 /** The loop looks at all license keys at least this often, in ms. */
 const lookMs = 60_000;
-const backoff = { baseMs: 1_000, maxMs: 15 * 60_000 };
 
 export type RenewalParts = ExchangeParts & {
   exchanges: Exchanges;
@@ -324,10 +324,9 @@ export class Renewals {
     this.#contact = { ...this.#contact, lastError: detail, lastErrorAt: this.#parts.clock.now() };
   }
 
-  /** Exponential, with jitter. */
+  /** At least half of the longest wait. */
   #backoffMs(failures: number): number {
-    const longest = Math.min(backoff.maxMs, backoff.baseMs * 2 ** Math.min(failures - 1, 20));
-    return Math.ceil(longest * (0.5 + this.#parts.fraction() / 2));
+    return backoffMs(defaultBackoffPolicy, failures, 0.5 + this.#parts.fraction() / 2);
   }
 
   /** How long nothing is due, in ms. */
