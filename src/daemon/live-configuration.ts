@@ -7,10 +7,8 @@ import type { SettingMeta } from '../config/types.ts';
 import { defaultLeaseTerms, type LeaseTerms } from '../domain/lease.ts';
 import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import type { UpstreamCredentials } from '../service/access/credential.ts';
-import type { AgentCheckoutParts } from '../service/agent/checkout.ts';
-import type { AgentCouponParts } from '../service/agent/coupon.ts';
-import type { AgentLicenseParts } from '../service/agent/license.ts';
 import { AgentProducts } from '../service/agent/products.ts';
+import type { AgentSettings } from '../service/services.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Sender } from '../sync/store-events.ts';
 import type { SyncOptions } from '../sync/sync.ts';
@@ -27,8 +25,9 @@ export class LiveConfiguration {
   source: ConfigurationSource | null = null;
   #configuration: Configuration;
   #credentials: UpstreamCredentials;
-  /** Cached, because the loops read it several times per request. */
+  /** Cached, because loops and services read them several times per request. */
   #sync: SyncOptions | null = null;
+  #agent: AgentSettings | null = null;
 
   /** `stored`: the products in the store of an agent. */
   constructor(configuration: Configuration, stored: ProductList = noProducts) {
@@ -46,6 +45,7 @@ export class LiveConfiguration {
     this.products.configure(configuredProducts(configuration));
     this.#credentials = this.#digestCredentials();
     this.#sync = null;
+    this.#agent = null;
   }
 
   /** The upstream's own part; throws on an authority, which has none. */
@@ -119,24 +119,15 @@ export class LiveConfiguration {
     return { reconcileAfterMs, writers, onUncertain, backoff, goneMs, refreshMs, graceMs };
   }
 
-  readonly licenseSettings: AgentLicenseParts['settings'] = () => {
-    const { sync, freshness } = this.#configuration;
-    return {
-      freshness,
-      refreshMs: freshness.refreshMs,
-      maxPending: sync.maxPending,
-      timeoutMs: this.upstream.timeoutMs,
-    };
-  };
+  /** The same object until the configuration changes. */
+  readonly agentSettings = (): AgentSettings => (this.#agent ??= this.#agentSettings());
 
-  readonly couponSettings: AgentCouponParts['settings'] = () => {
+  #agentSettings(): AgentSettings {
     const { sync, freshness } = this.#configuration;
-    return { freshness, maxPending: sync.maxPending, timeoutMs: this.upstream.timeoutMs };
-  };
-
-  readonly checkoutSettings: AgentCheckoutParts['settings'] = () => {
-    return { ...this.couponSettings(), unknownMs: this.#configuration.freshness.unknownMs };
-  };
+    const { refreshMs, unknownMs } = freshness;
+    const { timeoutMs } = this.upstream;
+    return { freshness, refreshMs, unknownMs, maxPending: sync.maxPending, timeoutMs };
+  }
 
   #digestCredentials(): UpstreamCredentials {
     const apiKey = this.#configuration.upstream?.apiKey ?? null;

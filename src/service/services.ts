@@ -189,9 +189,22 @@ export async function withStoredLicenseKey<Filter extends { licenseKey?: string 
     : { ...filter, licenseKey: await storedLicenseKey(reader, licenseKey) };
 }
 
+/** The settings of an agent that its services read at each request. */
+export type AgentSettings = {
+  freshness: FreshnessPolicy;
+  /** `freshness.refresh`. */
+  refreshMs: number;
+  /** How long an agent waits until it asks the upstream again for unknown codes. */
+  unknownMs: number;
+  /** `sync.max_pending`. */
+  maxPending: number;
+  /** `upstream.timeout`: how long an enable, a coupon or a redemption waits for the upstream. */
+  timeoutMs: number;
+};
+
 /** The provenance of an agent's response (src/http/README.md, Agent headers). `confirmedAt`: null for a coupon that the upstream has not seen yet. */
 export function provenanceNow(
-  { clock, settings }: { clock: Pick<Clock, 'now'>; settings: () => { freshness: FreshnessPolicy } },
+  { clock, settings }: { clock: Pick<Clock, 'now'>; settings: () => Pick<AgentSettings, 'freshness'> },
   { confirmedAt, pending, cache }: Pick<AgentProvenance, 'confirmedAt' | 'pending' | 'cache'>,
 ): AgentProvenance {
   if (confirmedAt === null) {

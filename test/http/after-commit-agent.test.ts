@@ -47,6 +47,7 @@ class Agent implements AsyncDisposable {
         settings: () => ({
           freshness,
           maxPending: 1_000,
+          unknownMs: 0,
           timeoutMs: 10 * second,
           refreshMs: 360 * minute,
         }),

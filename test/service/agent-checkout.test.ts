@@ -20,7 +20,7 @@ function checkout(harness: ManualHarness, { isConfigured = true } = {}): Checkou
     fetcher: sync.coupons,
     isConfigured: () => isConfigured,
     deliveries: sync.push,
-    settings: () => ({ freshness, unknownMs: minute, maxPending, timeoutMs: 10 * second }),
+    settings: () => ({ freshness, refreshMs: 0, unknownMs: minute, maxPending, timeoutMs: 10 * second }),
   });
 }
 

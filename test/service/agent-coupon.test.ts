@@ -32,7 +32,7 @@ function couponService(harness: ManualHarness, { isConfigured = true } = {}): Co
     fetcher: sync.coupons,
     isConfigured: () => isConfigured,
     deliveries: sync.push,
-    settings: () => ({ freshness, maxPending, timeoutMs: 10_000 }),
+    settings: () => ({ freshness, maxPending, refreshMs: 0, unknownMs: 0, timeoutMs: 10_000 }),
   });
 }
 

@@ -40,7 +40,7 @@ function licenseService(
     fetcher: sync.fetcher,
     deliveries: sync.push,
     productIds: () => productIds,
-    settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, timeoutMs: 10 * second }),
+    settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, unknownMs: 0, timeoutMs: 10 * second }),
   });
 }
 

@@ -49,7 +49,7 @@ function licenseService({
     fetcher: sync.fetcher,
     deliveries: sync.push,
     productIds: () => [productKey],
-    settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, timeoutMs: 10 * second }),
+    settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, unknownMs: 0, timeoutMs: 10 * second }),
   });
 }
 

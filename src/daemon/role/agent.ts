@@ -38,7 +38,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     fetcher: sync.fetcher,
     deliveries: sync.push,
     productIds: current.productIds,
-    settings: current.licenseSettings,
+    settings: current.agentSettings,
   });
   return {
     licenseService,
@@ -47,14 +47,14 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       fetcher: sync.coupons,
       deliveries: sync.push,
       isConfigured,
-      settings: current.couponSettings,
+      settings: current.agentSettings,
     }),
     checkout: agentCheckoutService({
       ...parts,
       fetcher: sync.coupons,
       deliveries: sync.push,
       isConfigured,
-      settings: current.checkoutSettings,
+      settings: current.agentSettings,
     }),
     credentials: agentCredentials(
       { reader, isSame: isSameDigest, verifiedNow: () => clock.verified(), uses },
@@ -123,7 +123,7 @@ async function leaseDesk(
     fetcher: sync.fetcher,
     productIdOf: (productKey) => current.products.idOf(productKey),
     termsOf: (productId) => current.leaseTermsOf(productId),
-    settings: current.licenseSettings,
+    settings: current.agentSettings,
     wake: (licenseKey) => sync.push.wake({ subject: licenseKey, queue: queueOf.usage }),
   });
 }

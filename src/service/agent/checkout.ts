@@ -1,4 +1,3 @@
-import type { FreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { hasStoredResponse } from '../access/records.ts';
 import { quoteMirroredCoupon, storedCouponCode, type RedeemCoupon } from '../checkout.ts';
@@ -33,19 +32,8 @@ import { mirroredSince } from './mirror.ts';
 /** `settings` and `isConfigured` return the current configuration. */
 export type AgentCheckoutParts = Pick<
   AgentCouponParts,
-  'reader' | 'writer' | 'clock' | 'fetcher' | 'deliveries' | 'isConfigured'
-> & {
-  /**
-   * `unknownMs`: how long an agent waits until it asks the upstream again for unknown codes. `timeoutMs`:
-   * `upstream.timeout`, how long a redemption waits for the upstream.
-   */
-  settings: () => {
-    freshness: FreshnessPolicy;
-    unknownMs: number;
-    maxPending: number;
-    timeoutMs: number;
-  };
-};
+  'reader' | 'writer' | 'clock' | 'fetcher' | 'deliveries' | 'isConfigured' | 'settings'
+>;
 
 /**
  * An agent quotes coupons from its mirror of the upstream's list, and stores redemptions itself. An upstream that is a

@@ -7,8 +7,14 @@ import {
 } from '../../domain/checkout/coupon.ts';
 import { isRefused, type NotApplied } from '../../domain/outbox/outcome.ts';
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
-import { type CouponResponse, type CouponService, type CouponList, provenanceNow } from '../services.ts';
+import { freshnessAt } from '../../domain/agent/license-snapshot.ts';
+import {
+  type AgentSettings,
+  type CouponResponse,
+  type CouponService,
+  type CouponList,
+  provenanceNow,
+} from '../services.ts';
 import { withStoredCouponCode } from '../checkout.ts';
 import { hasStoredResponse, refuseIfForgotten } from '../access/records.ts';
 import { afterCommit, type Writer } from '../writer.ts';
@@ -41,8 +47,7 @@ export type AgentCouponParts = {
   deliveries: Deliveries;
   /** Whether the upstream's API key is configured. */
   isConfigured: () => boolean;
-  /** `timeoutMs`: `upstream.timeout`, how long a creation waits for the word of a Latchkey. */
-  settings: () => { freshness: FreshnessPolicy; maxPending: number; timeoutMs: number };
+  settings: () => AgentSettings;
 };
 
 /** An agent reads coupons from its mirror, and creates them at the upstream as soon as the upstream can be reached. */
@@ -94,7 +99,8 @@ async function createAbove(
 ): Promise<Result<CouponResponse>> {
   const keyed = idempotency?.keyed ?? null;
   const { reader, writer, fetcher, deliveries, settings } = parts;
-  const { maxPending } = settings();
+  const current = settings();
+  const { maxPending } = current;
   const isReplay = hasStoredResponse(reader, idempotency);
   if (!isReplay && fetcher.isRefused()) return keyNotAccepted('it was rejected before');
   const forgotten = isReplay ? null : await refuseForgotten(reader, keyed);
@@ -106,7 +112,7 @@ async function createAbove(
   const { operationId, isSent: _, ...coupon } = queued.value;
   if (!isReplay) deliveries.wake();
   if (!isAwaited) return done(respond(parts, coupon, 'miss'));
-  const waitMs = wordWaitMs(settings(), keyed);
+  const waitMs = wordWaitMs(current, keyed);
   await deliveries.waitFor(operationId, { waitMs, untilFailure: true }, signal);
   const answer = { operationId, queued: coupon, isAgent: keyed !== null };
   const answered = await writer.write('answerCoupon', answer, { ...caller, idempotency });
@@ -224,9 +230,7 @@ function respond(
   return { coupon, provenance: provenanceNow(parts, { confirmedAt, pending, cache }) };
 }
 
-type Aging = Pick<AgentCouponParts, 'clock' | 'fetcher'> & {
-  settings: () => { freshness: FreshnessPolicy };
-};
+type Aging = Pick<AgentCouponParts, 'clock' | 'fetcher' | 'settings'>;
 
 /** Whether to ask the upstream first. `confirmedAt`: null if the upstream has not seen the coupon yet. */
 export function isExpired({ clock, settings }: Aging, confirmedAt: number | null): boolean {

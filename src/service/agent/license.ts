@@ -2,6 +2,7 @@ import type { Tenant } from '../../domain/access/principal.ts';
 import { notFound, done, type Result, failWith, type Problem } from '../../domain/problem/problem.ts';
 import type { HistoryPage, Reader, Awaitable } from '../tables.ts';
 import {
+  type AgentSettings,
   type CacheableResponse,
   type LicenseHistory,
   type LicenseService,
@@ -15,7 +16,6 @@ import {
   freshnessEndsAt,
   type LicenseSnapshot,
   verdict,
-  type FreshnessPolicy,
   localLicense,
   freshnessAt,
 } from '../../domain/agent/license-snapshot.ts';
@@ -125,15 +125,7 @@ export type AgentLicenseParts = {
   deliveries: Deliveries;
   /** The ids of the configured products. */
   productIds: () => readonly string[];
-  settings: () => {
-    freshness: FreshnessPolicy;
-    /** `freshness.refresh`. */
-    refreshMs: number;
-    /** `sync.max_pending`. */
-    maxPending: number;
-    /** `upstream.timeout`: how long an enable waits for the upstream. */
-    timeoutMs: number;
-  };
+  settings: () => AgentSettings;
 };
 
 /** `isOfFormerAddress`: the snapshot comes from an upstream at another address. */

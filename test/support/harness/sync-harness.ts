@@ -437,6 +437,14 @@ export class SyncHarness implements Disposable {
       [Symbol.dispose]: () => undefined,
     };
     const writer = localWriter(connection, { run: runUseCase, isFailure, context });
+    const freshness = { freshMs: 24 * hour, staleMs: 48 * hour, graceMs: 96 * hour };
+    const settings = {
+      freshness,
+      refreshMs: 6 * hour,
+      unknownMs: minute,
+      maxPending: 1000,
+      timeoutMs: 10 * second,
+    };
     const shared = { reader: this.store, writer, clock, log: silent };
     const sync = new Sync({
       ...shared,
@@ -448,13 +456,12 @@ export class SyncHarness implements Disposable {
       settings: () => this.#options,
       lifetime: ending.signal,
     });
-    const freshness = { freshMs: 24 * hour, staleMs: 48 * hour, graceMs: 96 * hour };
     const licenseService = agentLicenseService({
       ...shared,
       fetcher: sync.fetcher,
       deliveries: sync.push,
       productIds: () => this.#options.productIds,
-      settings: () => ({ freshness, maxPending: 1000, timeoutMs: 10 * second, refreshMs: 6 * hour }),
+      settings: () => settings,
     });
     const coupons = {
       ...shared,
@@ -462,7 +469,7 @@ export class SyncHarness implements Disposable {
       fetcher: sync.coupons,
       deliveries: sync.push,
       isConfigured: () => true,
-      settings: () => ({ freshness, maxPending: 1000, timeoutMs: 10 * second, unknownMs: minute }),
+      settings: () => settings,
     };
     const couponService = agentCouponService(coupons);
     const checkout = agentCheckoutService(coupons);
