@@ -4,7 +4,6 @@ import { signingDirectoryOf } from '../config/configuration.ts';
 import type { ConfigurationSource } from '../config/load.ts';
 import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
-import type { CacheableResponse, LicenseService } from '../service/services.ts';
 import { recordMinutes, type RecorderParts } from './console/series-recorder.ts';
 import { Daemon } from './daemon.ts';
 import { lazyLeaseIssuer } from './lease-issuer.ts';
@@ -28,9 +27,7 @@ import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
-import type { Metrics } from './metrics.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
-import { done } from '../domain/problem/problem.ts';
 import { proofOf } from '../wire/server/proof.ts';
 
 export type ComposeOptions = {
@@ -215,7 +212,7 @@ function appOf(
   daemon: Daemon,
   ofProcess: OfProcess,
 ): App {
-  const { instance, current, reader, local, node, writer, clock, log, metrics, changes } = store;
+  const { instance, current, reader, local, node, writer, clock, log, changes } = store;
   const { role, stateDir, listen } = current.configuration;
   const credentialCache = node?.cache ?? new AnnouncedCredentialCache(changes);
   return {
@@ -224,7 +221,7 @@ function appOf(
     instance,
     epoch: epochOf(store),
     dialect: dialects[listen.dialect],
-    licenseService: countedLicenseService(licenseService, metrics),
+    licenseService,
     couponService,
     checkout,
     changes,
@@ -301,6 +298,8 @@ function appMetrics({ current, metrics, node }: OpenedStore, daemon: Daemon): Ap
     begin: () => metrics.begin(),
     countResponse: (...response) => metrics.countResponse(...response),
     countUnrouted: (status) => metrics.countUnrouted(status),
+    countVerify: (response) => metrics.countVerify(response),
+    countUse: () => metrics.countUse(),
   };
 }
 
@@ -359,40 +358,4 @@ async function freeBytesIn(directory: string): Promise<number | null> {
   } catch {
     return null;
   }
-}
-
-type Counts = Pick<Metrics, 'countVerdict' | 'countUse'>;
-
-/** The same licenseService. It counts every verify and every use that succeeds, also verifies that a cache answers. */
-function countedLicenseService(licenseService: LicenseService, counts: Counts): LicenseService {
-  return {
-    change: async (request, signal) => {
-      const result = await licenseService.change(request, signal);
-      if (result.ok && request.trigger === 'usage') counts.countUse();
-      return result;
-    },
-    history: (...args) => licenseService.history(...args),
-    askAgain: (licenseKey) => licenseService.askAgain?.(licenseKey),
-    verify: async (...args) => {
-      const result = await licenseService.verify(...args);
-      if (!result.ok) return result;
-      counts.countVerdict(result.value);
-      const { cacheable } = result.value;
-      return cacheable === undefined ? result : done(countingCached({ ...result.value, cacheable }, counts));
-    },
-    // The caller serves the response as if it came from the cache.
-    verifyNow: (...args) => {
-      const response = licenseService.verifyNow?.(...args) ?? null;
-      return response && countingCached(response, counts);
-    },
-  };
-}
-
-function countingCached(response: CacheableResponse, counts: Counts): CacheableResponse {
-  const { cacheable } = response;
-  const onServed = (): void => {
-    counts.countVerdict(response);
-    cacheable.onServed();
-  };
-  return { ...response, cacheable: { ...cacheable, onServed } };
 }

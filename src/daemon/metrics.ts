@@ -175,7 +175,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   }
 
   /** Counts an answered verify. */
-  countVerdict({ provenance, license }: LicenseResponse): void {
+  countVerify({ provenance, license }: LicenseResponse): void {
     this.#totals.verifies += 1;
     this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
   }

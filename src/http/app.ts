@@ -7,7 +7,7 @@ import type { RoleName } from '../domain/role.ts';
 import type { Explanation } from '../domain/outbox/explanation.ts';
 import type { Credentials } from '../service/access/credential.ts';
 import type { AgentProducts } from '../service/agent/products.ts';
-import type { CheckoutService, CouponService, LicenseService } from '../service/services.ts';
+import type { CheckoutService, CouponService, LicenseResponse, LicenseService } from '../service/services.ts';
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { LeaseHolder, LeaseIssuer } from '../service/lease/ports.ts';
@@ -160,6 +160,10 @@ export interface AppMetrics {
   countResponse(route: string, status: number, begunAt: number): void;
   /** Counts a response to bytes that could not be parsed as a request. */
   countUnrouted(status: number): void;
+  /** Counts an answered verify. */
+  countVerify(response: LicenseResponse): void;
+  /** Counts an answered use. */
+  countUse(): void;
 }
 
 /** A token bucket for each name. */

@@ -179,6 +179,8 @@ export const silentMetrics: App['metrics'] = {
   begin: () => 0,
   countResponse: () => {},
   countUnrouted: () => {},
+  countVerify: () => {},
+  countUse: () => {},
 };
 
 /** The data that a first start creates. */

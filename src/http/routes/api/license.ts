@@ -46,11 +46,9 @@ export async function verifyLicense(
     credential: principal.credential,
     connection,
   });
-  return await present(
-    { role: app.role, productName: app.productName, isAgent },
-    explained(verified, licenseKey),
-    form,
-  );
+  if (verified.ok) app.metrics.countVerify(verified.value);
+  const { role, productName, metrics } = app;
+  return await present({ role, productName, metrics, isAgent }, explained(verified, licenseKey), form);
 }
 
 /** Changes a license. */
@@ -65,16 +63,17 @@ export async function changeLicense(
   const keyed = writeOptions.idempotency?.keyed ?? null;
   const request = { tenant, licenseKey, trigger, waitMs, isAgent, requester, keyed, ...writeOptions };
   const result = await app.licenseService.change(request, signal);
+  if (result.ok && trigger === 'usage') app.metrics.countUse();
   // After a wait for the upstream, the result is in the store before the writer announces it.
   if (result.ok) app.changes.announce([{ licenseKey: result.value.license.licenseKey }]);
   const productName: ProductName = (productKey) =>
     afterCommit(app.log, () => app.productName(productKey), null);
-  const presenting = { role: app.role, productName, isAgent, isKeyed: keyed !== null };
+  const presenting = { role: app.role, metrics: app.metrics, productName, isAgent, isKeyed: keyed !== null };
   return await present(presenting, explained(result, licenseKey), form);
 }
 
 /** `isAgent`: the caller is an agent. `isKeyed`: the request has the id of an operation. */
-type Presenting = Pick<App, 'role' | 'productName'> & { isAgent: boolean; isKeyed?: boolean };
+type Presenting = Pick<App, 'role' | 'productName' | 'metrics'> & { isAgent: boolean; isKeyed?: boolean };
 
 async function present(
   app: Presenting,
@@ -107,7 +106,11 @@ function responseOf(app: Presenting, answer: LicenseResponse, form: LicenseForm)
     // On an agent, a report about another license key may change the name of the product.
     if (cacheable === undefined || (readsName && app.role === 'agent')) return value;
     const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
-    return { ...value, cacheable: { ...cacheable, licenseKey: license.licenseKey, confirmedAt } };
+    const onServed = (): void => {
+      app.metrics.countVerify(answer);
+      cacheable.onServed();
+    };
+    return { ...value, cacheable: { ...cacheable, onServed, licenseKey: license.licenseKey, confirmedAt } };
   };
   return presented instanceof Promise ? presented.then(finish) : finish(presented);
 }
@@ -139,8 +142,8 @@ const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
 function verifyNow(app: App, tenant: Tenant, target: string, form: LicenseForm): RouteResponse | null {
   const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
   const verified = licenseKey === null ? null : app.licenseService.verifyNow?.(tenant, licenseKey);
-  const { role, productName } = app;
-  const response = verified && responseOf({ role, productName, isAgent: false }, verified, form);
+  const { role, productName, metrics } = app;
+  const response = verified && responseOf({ role, productName, metrics, isAgent: false }, verified, form);
   return response instanceof Promise ? null : (response ?? null);
 }
 

@@ -107,7 +107,13 @@ export class Served {
       licenseCredential: null,
       console: null,
       readiness: () => ({ state: 'ready' as const, reasons: [] }),
-      metrics: { begin: () => 0, countResponse: () => undefined, countUnrouted: () => undefined },
+      metrics: {
+        begin: () => 0,
+        countResponse: () => undefined,
+        countUnrouted: () => undefined,
+        countVerify: () => undefined,
+        countUse: () => undefined,
+      },
     };
     // The routes for operators, which need more, are not asked for.
     const server = buildServer(app as unknown as App, settings);
