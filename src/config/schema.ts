@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { camelCase, type CamelCase } from '../domain/text.ts';
 import { type ConfigError, formatKey, type KeyPath, suggest } from './errors.ts';
 import { isTree } from './file/tree.ts';
 import { durationUnit, type Milliseconds, type SettingMeta } from './types.ts';
@@ -16,10 +17,6 @@ type NameInside<Key extends string, Value> = Value extends Milliseconds
 
 type ValueInside<Value> = Value extends Milliseconds ? number : Value;
 
-type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<CamelCase<Tail>>}`
-  : Text;
-
 /** A mapping between the names of the file and the names inside the program. Rules are refinements of `object`. */
 export function section<S extends Shape>(object: z.ZodObject<S, z.core.$strict>) {
   const names = Object.entries(object.shape).map(
@@ -36,7 +33,7 @@ export function section<S extends Shape>(object: z.ZodObject<S, z.core.$strict>)
 }
 
 function nameInside(key: string, type: z.ZodType): string {
-  const name = key.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  const name = camelCase(key);
   return metaOf(type).unit === durationUnit ? `${name}Ms` : name;
 }
 

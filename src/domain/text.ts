@@ -3,6 +3,15 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/** The name in camelCase of a name in snake_case. */
+export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name;
+
+export function camelCase(name: string): string {
+  return name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 /** Counts characters as JSON Schema does. `length` counts some characters twice. */
 export function isLongerThan(text: string, maximum: number): boolean {
   return text.length > maximum && Array.from(text).length > maximum;

@@ -120,11 +120,7 @@ export const licenseDetail = z
 
 export type LicenseDetail = z.infer<typeof licenseDetail>;
 
-type DetailFacts = {
-  product: { productKey: string; name: string | null; seats: number | null };
-  activations: number;
-  seatsTaken: number;
-};
+type DetailFacts = Pick<Inside<typeof licenseDetail>, 'product' | 'activations' | 'seatsTaken'>;
 
 const writeDetail = serializerOf(
   licenseDetail.omit({ license: true, operations: true, operations_total: true }),

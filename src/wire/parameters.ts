@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ParameterFault } from '../domain/problem/problem.ts';
 import { isInstant, parseDatetime } from '../domain/time.ts';
-import { isLongerThan } from '../domain/text.ts';
+import { camelCase, isLongerThan, type CamelCase } from '../domain/text.ts';
 import { minSecretLength } from '../service/access/credential.ts';
 
 /** Parameters as sent, by name; empty ones are left out. */
@@ -26,11 +26,7 @@ export type ParameterSet<Values> = {
   read(raw: ParameterSource, within?: string): ParsedParameters<Values>;
 };
 
-export type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
-  ? `${First}${Capitalize<Camel<Rest>>}`
-  : Name;
-
-type CamelKeys<Values> = { [Name in keyof Values & string as Camel<Name>]: Values[Name] };
+type CamelKeys<Values> = { [Name in keyof Values & string as CamelCase<Name>]: Values[Name] };
 
 /**
  * Declares the parameters of a request under their names on the wire; inside the program, names are in camelCase.
@@ -88,10 +84,6 @@ function unknownFaults(raw: ParameterSource, shape: object, within: string): Par
 export function without(raw: ParameterSource, name: string): ParameterSource {
   const others = [...raw.keys()].filter((each) => each !== name);
   return new Map(others.map((each) => [each, raw.get(each)]));
-}
-
-export function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /*

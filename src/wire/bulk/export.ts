@@ -1,4 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
+import { z } from 'zod';
 import type { Coupon } from '../../domain/checkout/coupon.ts';
 import type { Activation } from '../../domain/lease.ts';
 import { formatDatetime } from '../../domain/time.ts';
@@ -6,6 +7,8 @@ import type { License } from '../../domain/license.ts';
 import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
 import type { ExportFilter, AuthorityReader } from '../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../coupon.ts';
+import { instant } from '../parameters.ts';
+import { serializerOf } from '../server/shape.ts';
 import { withGuard } from './csv.ts';
 
 type Cell = string | number | boolean | null;
@@ -116,48 +119,42 @@ const couponColumns: readonly (keyof CouponObject)[] = [
 
 const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: serializeCoupon };
 
+const activationRow = z.object({
+  activation_id: z.string(),
+  license_key: z.string(),
+  product_key: z.string(),
+  device: z.string(),
+  device_name: z.string().nullable(),
+  state: z.string(),
+  seq: z.int(),
+  rev: z.int(),
+  expires_at: instant,
+  seat_until: instant,
+  uses_recorded: z.int(),
+  uses_returned: z.int(),
+  created_at: instant,
+  renewed_at: instant,
+  moved_at: z.string(),
+  challenged_at: z.string(),
+  copied_at: instant.nullable(),
+  digest: z.string(),
+});
+
+const writeActivation = serializerOf(activationRow);
+
 const activationExport: ExportShape<Activation> = {
-  columns: [
-    'activation_id',
-    'license_key',
-    'product_key',
-    'device',
-    'device_name',
-    'state',
-    'seq',
-    'rev',
-    'expires_at',
-    'seat_until',
-    'uses_recorded',
-    'uses_returned',
-    'created_at',
-    'renewed_at',
-    'moved_at',
-    'challenged_at',
-    'copied_at',
-    'digest',
-  ],
-  row: (activation) => ({
-    activation_id: activation.activationId,
-    license_key: activation.licenseKey,
-    product_key: activation.productKey,
-    device: activation.device,
-    device_name: activation.deviceName,
-    state: activation.state,
-    seq: activation.seq,
-    rev: activation.rev,
-    // Rounded up, so that no lease outlives its activation.
-    expires_at: formatDatetime(roundedUp(activation.expiresAt)),
-    seat_until: formatDatetime(roundedUp(activation.seatUntil)),
-    uses_recorded: activation.uses.recorded,
-    uses_returned: activation.uses.returned,
-    created_at: formatDatetime(activation.createdAt),
-    renewed_at: formatDatetime(activation.renewedAt),
-    moved_at: activation.movedAt.map(formatDatetime).join(' '),
-    challenged_at: activation.challengedAt.map(formatDatetime).join(' '),
-    copied_at: activation.copiedAt === null ? null : formatDatetime(activation.copiedAt),
-    digest: activation.digest,
-  }),
+  columns: Object.keys(activationRow.shape),
+  row: (activation) =>
+    writeActivation({
+      ...activation,
+      // Rounded up, so that no lease outlives its activation.
+      expiresAt: roundedUp(activation.expiresAt),
+      seatUntil: roundedUp(activation.seatUntil),
+      usesRecorded: activation.uses.recorded,
+      usesReturned: activation.uses.returned,
+      movedAt: activation.movedAt.map(formatDatetime).join(' '),
+      challengedAt: activation.challengedAt.map(formatDatetime).join(' '),
+    }),
 };
 
 function roundedUp(epochMs: number): number {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { camelCase, type CamelCase } from '../../domain/text.ts';
 import { formatDatetime } from '../../domain/time.ts';
-import { camelCase, type Camel } from '../parameters.ts';
 
 type IsOptional<Type> = Type extends z.ZodOptional ? true : false;
 
@@ -20,13 +20,13 @@ export type Inside<Shape> = Shape extends z.ZodISODateTime
             : z.output<Shape>;
 
 type InsideMembers<Members> = {
-  [Name in keyof Members as IsOptional<Members[Name]> extends true ? never : Camel<Name & string>]: Inside<
-    Members[Name]
-  >;
+  [
+    Name in keyof Members as IsOptional<Members[Name]> extends true ? never : CamelCase<Name & string>
+  ]: Inside<Members[Name]>;
 } & {
-  [Name in keyof Members as IsOptional<Members[Name]> extends true ? Camel<Name & string> : never]?: Inside<
-    Members[Name]
-  >;
+  [
+    Name in keyof Members as IsOptional<Members[Name]> extends true ? CamelCase<Name & string> : never
+  ]?: Inside<Members[Name]>;
 };
 
 /**
