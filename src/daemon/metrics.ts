@@ -1,14 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type * as client from 'prom-client';
-// Only these files, not the index of prom-client, which would load 80 more at each start. They have no types.
-// @ts-expect-error
-import counterModule from 'prom-client/lib/counter.js';
-// @ts-expect-error
-import gaugeModule from 'prom-client/lib/gauge.js';
-// @ts-expect-error
-import histogramModule from 'prom-client/lib/histogram.js';
-// @ts-expect-error
-import registryModule from 'prom-client/lib/registry.js';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
@@ -30,11 +21,6 @@ import {
   type ProcessSnapshot,
 } from './gauges.ts';
 import type { CommitMeasure } from './threads/worker.ts';
-
-const Counter = counterModule as typeof client.Counter;
-const Gauge = gaugeModule as typeof client.Gauge;
-const Histogram = histogramModule as typeof client.Histogram;
-const Registry = registryModule as typeof client.Registry;
 
 const freshnesses = ['authoritative', 'fresh', 'stale', 'grace', 'expired'] as const;
 const retryReasons: readonly RepeatReason[] = ['conflict', 'away', 'doubt'];
@@ -69,7 +55,7 @@ type MetricsOptions = {
 /** The metrics of this process, in their own registry (src/http/README.md, Health and status). */
 export class Metrics implements UpstreamMeter, Disposable {
   readonly #registry = new Registry();
-  readonly #gauges: { gauge: client.Gauge; read: GaugeDescription['read'] }[] = [];
+  readonly #gauges: { gauge: Gauge; read: GaugeDescription['read'] }[] = [];
   readonly #eventLoop: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({
     resolution: resolutionMs,
   });
@@ -100,7 +86,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   );
   readonly #commitSize = this.#histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
   /** Null: the store is on this machine. */
-  readonly #database: { waits: client.Histogram; retries: client.Counter<'reason'> } | null;
+  readonly #database: { waits: Histogram; retries: Counter<'reason'> } | null;
 
   constructor({ role, isSecure, hasDatabase, storeNames = [] }: MetricsOptions) {
     this.#database = hasDatabase ? this.#ofDatabase() : null;
@@ -246,7 +232,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     }
   }
 
-  #ofDatabase(): { waits: client.Histogram; retries: client.Counter<'reason'> } {
+  #ofDatabase(): { waits: Histogram; retries: Counter<'reason'> } {
     const retries = this.#counter('database_repeats_total', 'Writes that were retried.', ['reason']);
     for (const reason of retryReasons) retries.inc({ reason }, 0);
     const waits = this.#histogram(
@@ -257,11 +243,11 @@ export class Metrics implements UpstreamMeter, Disposable {
     return { waits, retries };
   }
 
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): client.Counter<Label> {
+  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
     return new Counter({ name: `latchkey_${name}`, help, labelNames, registers: [this.#registry] });
   }
 
-  #histogram(name: string, help: string, buckets: number[]): client.Histogram {
+  #histogram(name: string, help: string, buckets: number[]): Histogram {
     return new Histogram({ name: `latchkey_${name}`, help, buckets, registers: [this.#registry] });
   }
 
