@@ -42,7 +42,6 @@ const refusalMs = 10_000;
 const nonceMs = 10_000;
 const maxRemembered = 1_000;
 
-type Refusal = { problem: Problem; until: number };
 type Named = { licenseKey: string; productKey: string | null };
 
 /** Has the leases of this device: gets them, renews them, and gives them to programs. */
@@ -50,12 +49,16 @@ export class Holder implements LeaseHolder, HeldLicenses {
   readonly #parts: HolderParts;
   readonly renewals: Renewals;
   readonly #files: LeaseFiles;
-  readonly #refusals = new LRUCache<string, Refusal>({ max: maxRemembered });
-  readonly #nonces = new LRUCache<string, number>({ max: maxRemembered });
+  readonly #refusals: LRUCache<string, Problem>;
+  readonly #nonces: LRUCache<string, true>;
   readonly #misses = new TokenBucket();
 
   constructor(parts: HolderParts) {
     this.#parts = parts;
+    const perf = { now: () => parts.clock.monotonic() };
+    const limits = { max: maxRemembered, ttlResolution: 0, perf };
+    this.#refusals = new LRUCache({ ...limits, ttl: refusalMs });
+    this.#nonces = new LRUCache({ ...limits, ttl: nonceMs });
     const exchanges = new Exchanges(parts);
     const renewals = new Renewals({ ...parts, exchanges });
     this.renewals = renewals;
@@ -169,8 +172,7 @@ export class Holder implements LeaseHolder, HeldLicenses {
 
   async #obtain(licenseKey: string, signal: AbortSignal): Promise<Result<HeldLease>> {
     const refusal = this.#refusals.get(licenseKey);
-    if (refusal !== undefined && refusal.until > this.#parts.clock.monotonic())
-      return { ok: false, problem: refusal.problem };
+    if (refusal !== undefined) return { ok: false, problem: refusal };
     let asked = await this.#ask(licenseKey, (held) => this.#wantLease(held), signal);
     // The seat of an expired lease may be lost, and is taken again if that is allowed.
     const isTaken = this.#parts.settings().activate === 'on_verify';
@@ -229,15 +231,13 @@ export class Holder implements LeaseHolder, HeldLicenses {
       return failWith('upstream_unreachable', `The issuer of leases gave no lease: ${detail}.`);
     }
     const { problem } = exchanged;
-    this.#refusals.set(licenseKey, { problem, until: this.#parts.clock.monotonic() + refusalMs });
+    this.#refusals.set(licenseKey, problem);
     return { ok: false, problem };
   }
 
   async #renewWith(nonce: string, licenseKey: string, waitMs: number, signal: AbortSignal): Promise<void> {
-    const now = this.#parts.clock.monotonic();
-    const before = this.#nonces.get(licenseKey);
-    if (before !== undefined && now - before < nonceMs) return;
-    this.#nonces.set(licenseKey, now);
+    if (this.#nonces.has(licenseKey)) return;
+    this.#nonces.set(licenseKey, true);
     // The program sees by the nonce whether the issuer has answered.
     await this.#askFor(waitMs, licenseKey, () => ({ act: 'renew', nonce }), signal);
   }
@@ -257,11 +257,10 @@ export class Holder implements LeaseHolder, HeldLicenses {
   /** Limits how often this process asks for license keys that may be guesses. */
   #missesProblem(licenseKey: string): Problem | null {
     const refusal = this.#refusals.get(licenseKey);
-    const now = this.#parts.clock.monotonic();
-    if (refusal !== undefined && refusal.until > now) return refusal.problem;
+    if (refusal !== undefined) return refusal;
     const perSecond = this.#parts.settings().misses;
     const rate = { perSecond, burst: Math.max(1, perSecond) };
-    const waitMs = this.#misses.take(rate, now);
+    const waitMs = this.#misses.take(rate, this.#parts.clock.monotonic());
     if (waitMs === 0) return null;
     const detail = 'Too many unknown license keys are asked for.';
     return failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) }).problem;

@@ -203,8 +203,8 @@ export function challenge(code: string): string | null {
     : null;
 }
 
-/** With `max`, lru-cache would allocate room for all entries at once. */
-const cacheSize = { maxSize: 10_000, sizeCalculation: () => 1 };
+/** How many credentials are cached, and how many names have a token bucket. */
+const maxNames = 10_000;
 
 /** Caches accepted credentials until a commit changes any credential. Wrong ones are not cached: attackers send many. */
 export class AnnouncedCredentialCache implements CredentialCache {
@@ -215,7 +215,7 @@ export class AnnouncedCredentialCache implements CredentialCache {
   }
 
   cached(credentials: Credentials): Credentials {
-    const resolvedCredentials = new LRUCache<string, KnownCredential>(cacheSize);
+    const resolvedCredentials = new LRUCache<string, KnownCredential>({ max: maxNames });
     let generation = 0;
     this.#changes.subscribe((changes) => {
       if (changes.every((change) => typeof change === 'object')) return;
@@ -238,7 +238,7 @@ export class AnnouncedCredentialCache implements CredentialCache {
 
 /** A token bucket for each name, in bounded memory: the least recently used bucket is evicted. */
 export class NamedRateLimiter implements RateLimiter {
-  readonly #buckets = new LRUCache<string, TokenBucket>(cacheSize);
+  readonly #buckets = new LRUCache<string, TokenBucket>({ max: maxNames });
   readonly #perSecond: () => number;
   readonly #monotonic: () => number;
   readonly #burst: number;

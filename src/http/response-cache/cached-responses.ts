@@ -5,8 +5,6 @@ import type { Change } from '../../service/tables.ts';
 
 /** How many responses are cached: the most recently used. */
 const maxResponses = 10_000;
-/** With `max`, lru-cache would allocate room for all entries at once. */
-const limit = { maxSize: maxResponses, sizeCalculation: () => 1 };
 
 /** In characters. A target is a path and a license key; a longer one is not worth its memory. */
 const maxTargetLength = 1_000;
@@ -31,9 +29,9 @@ type Entry = { response: CachedResponse; license: Validity };
  * responses that depend on it, so a cached response is never older than a response to a write.
  */
 export class CachedResponses {
-  readonly #entries = new LRUCache<string, Entry>(limit);
+  readonly #entries = new LRUCache<string, Entry>({ max: maxResponses });
   readonly #licenses = new LRUCache<string, Validity>({
-    ...limit,
+    max: maxResponses,
     dispose: (license) => {
       license.isValid = false;
     },
