@@ -1,93 +1,92 @@
 import { createHmac } from 'node:crypto';
-import { pino, type Logger } from 'pino';
+import { type DestinationStream, type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino';
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../service/ports.ts';
 import type { Traced } from '../domain/outbox/trace.ts';
 import { credentialLabel } from '../service/access/credential.ts';
 import type { Reader } from '../service/tables.ts';
 
+type Fields = Record<string, unknown>;
 type LogSettings = { level: string; format: 'json' | 'pretty' };
-
-/** The last time that was formatted, in epoch ms: many lines have the same time. */
-let written = { at: 0, member: '' };
-
-/** The time of a line, as pino's `isoTime` writes it. */
-function timeMember(): string {
-  const at = Date.now();
-  if (written.at !== at) written = { at, member: `,"time":"${new Date(at).toISOString()}"` };
-  return written.member;
-}
 
 /** How many bytes are buffered while standard output accepts no writes. Further lines are lost. */
 const maxBufferedBytes = 4 * 1024 * 1024;
+/** Lines are written together once they have so many bytes, and at the latest after `flushMs`. */
+const bufferBytes = 8 * 1024;
+/** A killed process loses the lines of this time. */
+const flushMs = 20;
 
-/** Standard output. Errors, for instance of a full disk, must not end the process. */
-function openOutput(): LineSink {
-  const output = pino.destination({ dest: 1, sync: true, maxLength: maxBufferedBytes });
-  output.on('error', () => undefined);
-  return output;
-}
+/** Fields whose values are withheld, whatever part of the program logs them. */
+const secretFields = [
+  'api_key',
+  'authorization',
+  'body',
+  'headers',
+  'license_key',
+  'password',
+  'secret',
+  'token',
+];
 
 /** Creates the log: JSON lines on standard output, or readable lines for a terminal. */
 export async function makeLog({ level, format }: LogSettings): Promise<Logger> {
-  const options = {
-    level,
-    base: null,
-    timestamp: timeMember,
-    formatters: { log: allowedFields, level: (name: string) => ({ level: name }) },
-    // `allowedFields` describes errors: pino's serializer must not do so again.
-    serializers: { err: (described: unknown) => described },
-  };
-  const output = openOutput();
-  if (format === 'json') return pino(options, new BufferedLines(output));
+  const output = pino.destination({
+    dest: 1,
+    sync: true,
+    minLength: format === 'json' ? bufferBytes : 0,
+    maxLength: maxBufferedBytes,
+    periodicFlush: flushMs,
+  });
+  // Errors, for instance of a full disk, must not end the process.
+  output.on('error', () => undefined);
+  process.on('exit', () => output.flush());
+  if (format === 'json') return makeLogOn(output, level);
   // In this thread: the transports of pino hang in bundles.
   const { prettyFactory } = await import('pino-pretty');
   const prettify = prettyFactory({ colorize: process.stdout.isTTY });
-  return pino(options, { write: (line: string) => output.write(prettify(line)) });
+  return makeLogOn({ write: (line: string) => output.write(prettify(line)) }, level);
 }
 
-/** The destination of lines. `write` returns after the line is written. */
-type LineSink = { write(lines: string): unknown };
+/** Creates a log that writes JSON lines to a stream. */
+export function makeLogOn(output: DestinationStream, level: string): Logger {
+  const options: LoggerOptions = {
+    level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (name) => ({ level: name }), log: renamed },
+    serializers: { err: (error: unknown) => describeError(error) },
+    redact: { paths: secretFields, censor: '(withheld)' },
+  };
+  return pino(options, output);
+}
 
-/** How long lines are buffered, in ms. A killed process loses the lines of this time. */
-const bufferedMs = 5;
+/** Fields with another name in the log. */
+const names: Readonly<Record<string, string>> = {
+  durationMs: 'duration_ms',
+  licenseKey: 'license_key',
+  otherTcp: 'other_tcp',
+  requestId: 'request_id',
+  waitMs: 'wait_ms',
+};
 
-/** Buffers lines for a moment and writes them with one system call. The exit of the process writes them too. */
-export class BufferedLines {
-  readonly #sink: LineSink;
-  #lines = '';
-
-  constructor(sink: LineSink) {
-    this.#sink = sink;
-    process.on('exit', () => this.flushSync());
-  }
-
-  write(line: string): void {
-    if (this.#lines === '') setTimeout(() => this.flushSync(), bufferedMs).unref();
-    this.#lines += line;
-  }
-
-  /** Named as pino's `flush` calls it. */
-  flush(): void {
-    this.flushSync();
-  }
-
-  /** Named as pino calls it, before a process ends with a fatal line. */
-  flushSync(): void {
-    if (this.#lines === '') return;
-    const lines = this.#lines;
-    this.#lines = '';
-    this.#sink.write(lines);
-  }
+function renamed(fields: Fields): Fields {
+  const result: Fields = {};
+  for (const [name, value] of Object.entries(fields)) result[names[name] ?? name] = value;
+  return result;
 }
 
 /** The log of one part of the process. Every line names the part. */
 export function logOf(log: Log, part: 'daemon' | 'http' | 'lease' | 'store' | 'sync' | 'webhook'): Log {
+  return withFields(log, (fields) => ({ ...fields, part }));
+}
+
+/** A log that changes the fields of its lines. Not a child of pino: programs that embed Latchkey bring their own log. */
+function withFields(log: Log, change: (fields: Fields) => Fields): Log {
   return {
-    debug: (fields, message) => log.debug({ ...fields, part }, message),
-    info: (fields, message) => log.info({ ...fields, part }, message),
-    warn: (fields, message) => log.warn({ ...fields, part }, message),
-    error: (fields, message) => log.error({ ...fields, part }, message),
+    debug: (fields, message) => log.debug(change(fields), message),
+    info: (fields, message) => log.info(change(fields), message),
+    warn: (fields, message) => log.warn(change(fields), message),
+    error: (fields, message) => log.error(change(fields), message),
   };
 }
 
@@ -102,18 +101,12 @@ export function hashLicenseKeys(log: Log, secret: string): Log {
     memoMethod: (licenseKey) =>
       createHmac('sha256', secret).update(licenseKey).digest('hex').slice(0, hashLength),
   });
-  const hashed = (fields: Record<string, unknown>): Record<string, unknown> => {
+  return withFields(log, (fields) => {
     const { licenseKey } = fields;
     if (typeof licenseKey !== 'string') return fields;
     // Undefined instead of omitted: V8 copies a whole object faster.
     return { ...fields, licenseKey: undefined, license: hashes.memo(licenseKey) };
-  };
-  return {
-    debug: (fields, message) => log.debug(hashed(fields), message),
-    info: (fields, message) => log.info(hashed(fields), message),
-    warn: (fields, message) => log.warn(hashed(fields), message),
-    error: (fields, message) => log.error(hashed(fields), message),
-  };
+  });
 }
 
 const maxLabels = 1_000;
@@ -149,7 +142,7 @@ export class OperationLog {
   }
 
   /** Every object has the same shape, which is fast. */
-  #fieldsOf(traced: Traced): Record<string, unknown> {
+  #fieldsOf(traced: Traced): Fields {
     const { point, id, kind, subject, productId, state, attempts, credential, requestId, lastError } = traced;
     const isStuck = point === 'held' || point === 'dead' || point === 'conflicted';
     return {
@@ -175,103 +168,6 @@ export class OperationLog {
       return undefined;
     }
   }
-}
-
-/** The fields of log lines. No other field is written, so that no secret or license key gets into the log by accident. */
-const allowed: ReadonlySet<string> = new Set([
-  // of requests
-  'method',
-  'route',
-  'status',
-  'code',
-  'request_id',
-  'duration_ms',
-  // of the process
-  'part',
-  'role',
-  'version',
-  'tcp',
-  'other_tcp',
-  'socket',
-  'sockets',
-  'public',
-  'database',
-  'at',
-  'signal',
-  'act',
-  'not_after',
-  'file',
-  'errors',
-  'warnings',
-  'changed',
-  'restart',
-  // of webhooks
-  'webhook',
-  'event',
-  'type',
-  // of leases
-  'directory',
-  'faults',
-  'kid',
-  'detail',
-  'until',
-  'last',
-  'issuer',
-  'leases',
-  'wait_ms',
-  // of changes delivered
-  'delivered',
-  'failures',
-  'instance',
-  // of events of stores
-  'webhook',
-  'result',
-  'licenses',
-  'unlogged',
-  // of the upstream
-  'proxy',
-  'from',
-  'operation',
-  'operations',
-  'kind',
-  'attempt',
-  'credential',
-  'label',
-  'outcome',
-  'license',
-  'product',
-  'before',
-  'coupon',
-  'coupons',
-  'state',
-  'expected',
-  'got',
-  'error',
-  'hint',
-]);
-
-/** Fields with another name in the code. */
-const fieldNames: Readonly<Record<string, string>> = {
-  requestId: 'request_id',
-  durationMs: 'duration_ms',
-  waitMs: 'wait_ms',
-  otherTcp: 'other_tcp',
-};
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Replaces the values of other fields by `(withheld)`. Drops `undefined`. Copies only if a field is not allowed. */
-export function allowedFields(fields: Fields): Fields {
-  const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
-  if (names.every((name) => allowed.has(name))) return fields;
-  const result: Record<string, unknown> = {};
-  for (const key of names) {
-    const value = fields[key];
-    const name = fieldNames[key] ?? key;
-    if (name === 'err') result[name] = describeError(value);
-    else result[name] = allowed.has(name) ? value : '(withheld)';
-  }
-  return result;
 }
 
 const maxCauses = 3;

@@ -1,37 +1,45 @@
-import { expect, test, onTestFinished, vi } from 'vitest';
-import { pino } from 'pino';
-import { hashLicenseKeys, allowedFields, OperationLog, BufferedLines } from '../../src/daemon/log.ts';
+import { expect, test } from 'vitest';
+import { hashLicenseKeys, makeLogOn, OperationLog } from '../../src/daemon/log.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { traced } from '../../src/domain/outbox/trace.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 
-test('The log withholds a field that is not in the list of fields.', () => {
-  expect(allowedFields({ status: 404, headers: { authorization: 'CANARY' }, licenseKey: 'CANARY' })).toEqual({
+/** The line that the log writes for these fields. */
+function lineOf(fields: Record<string, unknown>): Record<string, unknown> {
+  let line = '';
+  makeLogOn({ write: (text) => (line = text) }, 'info').info(fields, 'a line');
+  return JSON.parse(line) as Record<string, unknown>;
+}
+
+test('A line has its level, its time and its fields, without those that are undefined.', () => {
+  expect(lineOf({ status: 404, code: undefined, requestId: 'r', durationMs: 1 })).toEqual({
+    level: 'info',
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     status: 404,
-    headers: '(withheld)',
-    licenseKey: '(withheld)',
+    request_id: 'r',
+    duration_ms: 1,
+    msg: 'a line',
   });
 });
 
-test('The log writes the fields of products, waiting changes and the place of a key.', () => {
-  const fields = { product: 'PRX1', before: 'PRD1', operations: 3, at: 'host:/var/lib/latchkey/api.key' };
-  expect(allowedFields(fields)).toEqual(fields);
-});
-
-test('The log writes why leases cannot be signed, and which signing key ends soon.', () => {
-  const fields = {
-    directory: '/state/signing',
-    faults: ['statement.jwt is not valid.'],
-    kid: 'k',
-    until: 'u',
+test('The log withholds license keys and secrets, whatever part of the program logs them.', () => {
+  const secrets = {
+    licenseKey: 'CANARY',
+    license_key: 'CANARY',
+    secret: 'CANARY',
+    token: 'CANARY',
+    headers: { authorization: 'CANARY' },
+    body: { license_key: 'CANARY' },
   };
-  expect(allowedFields(fields)).toEqual(fields);
+  const line = lineOf({ status: 404, ...secrets });
+  expect(line).toMatchObject({ status: 404, license_key: '(withheld)', headers: '(withheld)' });
+  expect(JSON.stringify(line)).not.toContain('CANARY');
 });
 
 test('The log writes type, code, message, stack and causes of an error, and none of its other properties.', () => {
   const cause = Object.assign(new RangeError('too far'), { input: 'CANARY' });
   const error = Object.assign(new Error('failed', { cause }), { code: 'EIO', request: { secret: 'CANARY' } });
-  const { err } = allowedFields({ err: error });
+  const { err } = lineOf({ err: error });
   expect(err).toEqual({
     type: 'Error',
     code: 'EIO',
@@ -50,14 +58,14 @@ test('The log omits the message of a SyntaxError, which quotes the text.', () =>
     error = thrown;
   }
   expect(String(error)).toContain('CANARY');
-  expect(JSON.stringify(allowedFields({ err: error }))).not.toContain('CANARY');
-  expect(allowedFields({ err: 'CANARY' })).toEqual({ err: { type: 'string' } });
+  expect(JSON.stringify(lineOf({ err: error }))).not.toContain('CANARY');
+  expect(lineOf({ err: 'CANARY' })).toMatchObject({ err: { type: 'string' } });
 });
 
 test('The log ends a cycle of causes.', () => {
   const error = new Error('round');
   error.cause = error;
-  expect(JSON.stringify(allowedFields({ err: error })).match(/"message"/g)).toHaveLength(4);
+  expect(JSON.stringify(lineOf({ err: error })).match(/"message"/g)).toHaveLength(4);
 });
 
 test('The log replaces a license key by a short hash with the secret of the store.', () => {
@@ -114,32 +122,4 @@ test('The steps of a start are logged in order after the log can hash keys, even
     ['uncertain', { ...common, state: 'pending' }],
     ['held', { ...common, state: 'pending', error: 'why' }],
   ]);
-});
-
-test('Buffered lines are written together, in order, and each once.', () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const written: string[] = [];
-  const lines = new BufferedLines({ write: (text) => written.push(text) });
-  lines.write('a\n');
-  lines.write('b\n');
-  expect(written).toEqual([]);
-  vi.advanceTimersByTime(5);
-  expect(written).toEqual(['a\nb\n']);
-  lines.write('c\n');
-  lines.flushSync();
-  vi.advanceTimersByTime(5);
-  expect(written).toEqual(['a\nb\n', 'c\n']);
-});
-
-test('The flush of pino writes the buffered lines at once.', () => {
-  const written: string[] = [];
-  const log = pino(
-    { base: null, timestamp: false },
-    new BufferedLines({ write: (text) => written.push(text) }),
-  );
-  log.info('the store is migrated');
-  expect(written).toEqual([]);
-  log.flush();
-  expect(written).toEqual(['{"level":30,"msg":"the store is migrated"}\n']);
 });

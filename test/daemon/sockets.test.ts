@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
-import { allowedFields } from '../../src/daemon/log.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { groupNumber } from '../../src/daemon/system/process.ts';
@@ -67,8 +66,7 @@ test('The log names the sockets at the start.', async () => {
   await using directory = temporaryDirectory();
   const path = join(directory.path, 'till.sock');
   const ready: object[] = [];
-  const info: Log['info'] = (fields, message) =>
-    void (message === 'ready' && ready.push(allowedFields(fields)));
+  const info: Log['info'] = (fields, message) => void (message === 'ready' && ready.push(fields));
   await using daemon = await daemonOn(directory.path, [{ path }], { ...silent, info });
   expect(ready).toMatchObject([{ socket: daemon.addresses.socket, sockets: [path] }]);
 });
