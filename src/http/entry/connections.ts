@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Server as TlsServer } from 'node:tls';
 import type { FastifyReply } from 'fastify';
-import { ResponseBatch, responseClassOf } from './server-response.ts';
+import { UnsentResponses } from './unsent-responses.ts';
 import type { Principal } from '../../domain/access/principal.ts';
 import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
@@ -78,14 +79,11 @@ export class Connections {
   readonly #idle = new Map<Duplex, number>();
   /** Connections that close after an early response, because a new connection needs their place. */
   readonly #leaving = new Set<Duplex>();
-  /** The class of the responses of a server. */
-  readonly responseClass: typeof ServerResponse;
-  readonly #batch = new ResponseBatch(() => this.#unanswered.size > 1);
+  readonly unsent: UnsentResponses = new UnsentResponses();
   readonly #waiting: WaitingRequests;
 
   constructor(maximum: number) {
     this.#maximum = maximum;
-    this.responseClass = responseClassOf(this.#batch);
     this.#waiting = new WaitingRequests(maximum);
   }
 
@@ -102,10 +100,7 @@ export class Connections {
   /** Whether a request is ignored because its connection ends. Closes a connection with too many requests. */
   isOver(socket: Duplex): boolean {
     const unanswered = this.unanswered(socket);
-    if (unanswered.length >= maxUnanswered) {
-      this.#batch.send();
-      socket.destroy();
-    }
+    if (unanswered.length >= maxUnanswered) socket.destroy();
     return socket.destroyed || unanswered.some(isClosing);
   }
 
@@ -233,7 +228,6 @@ export class Connections {
 
   /** Closes a connection if there are too many. Returns false if the new connection itself is closed. */
   #makeRoom(socket: Duplex): boolean {
-    this.#batch.send();
     const taken = this.#handshakes.size + this.#unanswered.size - this.#leaving.size;
     if (taken < this.#maximum) return true;
     const [handshake] = this.#handshakes;
@@ -291,6 +285,11 @@ export class Connections {
     this.#unanswered.delete(socket);
     this.#leaving.delete(socket);
   }
+}
+
+/** Resolves when the earlier responses of the connection are sent. Stays pending if the connection ends before. */
+export async function turnOf(response: ServerResponse): Promise<void> {
+  if (response.socket === null) await once(response, 'socket');
 }
 
 /** Does not import `node:tls`, which takes 1 MiB of memory: most servers listen without it. */
