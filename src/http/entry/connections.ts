@@ -149,24 +149,13 @@ export class Connections {
   }
 
   #begin(socket: Duplex, response: ServerResponse): void {
-    const unanswered = this.#withResponse(socket, response);
+    const unanswered = this.#unanswered.get(socket) ?? [];
+    unanswered.push(response);
     this.#idle.delete(socket);
     response.once('close', () => {
       unanswered.splice(unanswered.indexOf(response), 1);
       if (unanswered.length === 0 && !socket.destroyed && !this.#leaving.has(socket)) this.#setIdle(socket);
     });
-  }
-
-  /** Adds a response to the unfinished responses of a connection. A list that grows from nothing would have room for 17. */
-  #withResponse(socket: Duplex, response: ServerResponse): ServerResponse[] {
-    const before = this.#unanswered.get(socket);
-    if (before === undefined || before.length > 0) {
-      before?.push(response);
-      return before ?? [response];
-    }
-    const first = [response];
-    this.#unanswered.set(socket, first);
-    return first;
   }
 
   /** The unfinished responses of a connection, in order. */
