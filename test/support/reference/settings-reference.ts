@@ -20,15 +20,6 @@ type Part = SettingMeta & {
 /** The keys that lead to a value; `[]` is any item of a list. */
 type Path = readonly string[];
 
-type Row = {
-  path: Path;
-  fallback: string;
-  unit: string;
-  values: string;
-  reload: string;
-  description: string;
-};
-
 /** Every setting, as JSON Schema. */
 export function settingsSchema(): Part {
   return z.toJSONSchema(settings, {
@@ -51,8 +42,8 @@ function rulesOf({ _zod: { def } }: z.core.$ZodType): { path: string[]; text: st
   });
 }
 
-/** A heading and a table for each section of the file. */
-export function settingsTables(): string {
+/** A heading and a list for each section of the file. */
+export function settingsLists(): string {
   const root = settingsSchema();
   return Object.entries(root.properties ?? {})
     .map(([key, part]) => `## ${key}\n\n${pageOf([key], part, root.rules ?? [])}`)
@@ -64,11 +55,6 @@ export function writeKey(path: Path): string {
   return path.join('.').replaceAll('.[]', '[]');
 }
 
-/** The environment variable of a value; for items, the variable of the first item. */
-function variableOf(path: Path): string {
-  return `LATCHKEY_${path.map((step) => (step === '[]' ? '0' : step.toUpperCase())).join('__')}`;
-}
-
 function pageOf(path: Path, part: Part, rootRules: NonNullable<Part['rules']>): string {
   const rules = [
     ...rootRules.filter((each) => each.path[0] === path[0]).map((each) => formatRule(path, each.text)),
@@ -76,41 +62,35 @@ function pageOf(path: Path, part: Part, rootRules: NonNullable<Part['rules']>): 
   ];
   const refused = rules.length === 0 ? '' : `\n\nAlso refused:\n\n${rules.join('\n')}`;
   const { properties } = within(part);
-  if (properties === undefined) return tableOf(rowsOf(path, part, 'applies', true)) + refused;
+  if (properties === undefined) return itemsOf(path, part, 'applies', true).join('\n') + refused;
   const isOptional = part.default === null ? ' This section is optional.' : '';
-  return `${part.description}${isOptional}\n\n${tableOf(rowsWithin(path, part, 'applies'))}${refused}`;
+  return `${part.description}${isOptional}\n\n${itemsWithin(path, part, 'applies').join('\n')}${refused}`;
 }
 
-function tableOf(rows: readonly Row[]): string {
-  const lines = rows.map(({ path, fallback, unit, values, reload, description }) =>
-    [code(writeKey(path)), fallback, unit, values, code(variableOf(path)), reload, description]
-      .map((cell) => cell.replaceAll('|', String.raw`\|`))
-      .join(' | '),
-  );
-  return ['key | default | unit | value | environment | SIGHUP | description', '-|-|-|-|-|-|-', ...lines]
-    .map((line) => `| ${line} |`)
-    .join('\n');
-}
-
-function rowsOf(path: Path, part: Part, inherited: string, isRequired = false): readonly Row[] {
+/** The items of a setting and of the settings in it. */
+function itemsOf(path: Path, part: Part, inherited: string, isRequired = false): readonly string[] {
   const { description = '', reload = inherited } = part;
   const inner = within(part);
-  const { properties, items, unit = '' } = { ...inner, ...part };
-  const fallback = properties !== undefined && part.default !== null ? '' : defaultOf(part, isRequired);
-  const row = { path, fallback, unit, values: valuesOf(part, isRequired), reload, description };
+  const { items } = { ...inner, ...part };
+  const facts = [valuesOf(inner), ...unitOf(inner), ...defaultOf(part, isRequired)];
+  if (inner.isSecret === true) facts.push(`or in ${code(`${path.at(-1)}_file`)}`);
+  if (reload === 'restart') facts.push(reload);
+  const item = `- ${code(writeKey(path))} (${facts.join('; ')}): ${description}`;
   const entry = entryOf(inner);
-  if (entry !== null) return [row, ...rowsWithin([...path, anyName], entry, reload)];
-  const item = items ?? {};
-  if (item.properties !== undefined) return [row, ...rowsWithin([...path, '[]'], item, reload)];
-  return [row, ...rowsWithin(path, part, reload)];
+  if (entry !== null) return [item, ...itemsWithin([...path, anyName], entry, reload)];
+  if (items?.properties !== undefined) return [item, ...itemsWithin([...path, '[]'], items, reload)];
+  return [item, ...itemsWithin(path, part, reload)];
 }
 
-function rowsWithin(path: Path, part: Part, inherited: string): readonly Row[] {
+function itemsWithin(path: Path, part: Part, inherited: string): readonly string[] {
   const { properties = {}, required = [] } = within(part);
   const { reload = inherited } = part;
-  return Object.entries(properties).flatMap(([key, each]) =>
-    rowsOf([...path, key], each, reload, required.includes(key)),
-  );
+  return Object.entries(properties).flatMap(([key, each]) => {
+    // The file of a secret is named beside the secret.
+    const secret = properties[key.replace(/_file$/, '')] ?? {};
+    if (secret !== each && within(secret).isSecret === true) return [];
+    return itemsOf([...path, key], each, reload, required.includes(key));
+  });
 }
 
 /** The values of a mapping whose names the operator chooses; null for any other part. */
@@ -123,28 +103,31 @@ function within(part: Part): Part {
   return part.anyOf?.some(({ type }) => type === 'null') === true ? (part.anyOf[0] ?? part) : part;
 }
 
-function valuesOf(part: Part, isRequired = false): string {
-  const inner = within(part);
+function valuesOf(inner: Part): string {
   if (inner.properties !== undefined) return 'a mapping';
   if (entryOf(inner) !== null) return 'a mapping of names to mappings';
-  const { items } = inner;
-  if (items !== undefined)
-    return `a list: ${items.properties === undefined ? valuesOf(items, true) : 'mappings'}`;
-  const { expected = inner.enum === undefined ? 'true or false' : `one of ${inner.enum.join(', ')}` } = inner;
-  return isNullable(part, isRequired) ? `${expected}, or null` : expected;
+  const { items, expected, enum: words } = inner;
+  if (items !== undefined) return `a list: ${items.properties === undefined ? valuesOf(items) : 'mappings'}`;
+  if (expected === undefined) return words === undefined ? 'true or false' : `one of ${words.join(', ')}`;
+  // The forms of durations, sizes and text are under "Notation".
+  return expected
+    .replace(/^(a (?:duration|size).*?),? such as .* or \w+/, '$1')
+    .replace(', 0 or above, at most 1000000d', '')
+    .replace(', above 0 and at most 24d', ' above 0')
+    .replace(/^text \(.+/, 'text');
 }
 
-/** An optional key without a default. */
-function isNullable(part: Part, isRequired: boolean): boolean {
-  return !isRequired && (part.default ?? null) === null;
+/** What a number counts; the units of a duration or a size are in its type. */
+function unitOf({ unit = '', expected = '' }: Part): readonly string[] {
+  return unit === '' || /^a (?:duration|size)/.test(expected) ? [] : [unit];
 }
 
-function defaultOf(part: Part, isRequired: boolean): string {
-  if (part.defaultText !== undefined) return part.defaultText;
-  const { default: fallback = isRequired ? undefined : null } = part;
-  if (fallback === undefined) return 'must be given';
-  if (entryOf(within(part)) !== null) return code('{}');
-  return code(Array.isArray(fallback) ? '[]' : String(fallback));
+function defaultOf(part: Part, isRequired: boolean): readonly string[] {
+  if (part.defaultText !== undefined) return [`default ${part.defaultText}`];
+  const { default: fallback = null } = part;
+  if (fallback === null) return isRequired ? ['required'] : [];
+  if (typeof fallback === 'object') return Array.isArray(fallback) ? ['default `[]`'] : [];
+  return [`default ${code(String(fallback))}`];
 }
 
 /** The rules over several keys, as their error texts. */
