@@ -9,7 +9,7 @@ import {
 } from './command.ts';
 import { type Called, programEpilogue, programSummary } from './command-line.ts';
 
-/** The reference of a command, a group or the program: for `help --json`, the manual page and README.md. */
+/** The reference of a command, a group or the program: for `help --json` and the manual page. */
 export interface Page {
   /** `latchkey outbox retry <id>` */
   readonly usage: string;
