@@ -159,11 +159,11 @@ test('the guides are those that their README leads to', () => {
   for (const path of guides.filter((each) => each !== 'README.md')) expect(start).toContain(`(${path})`);
 });
 
-test('every alert is a heading of the operator’s guide, with what to do, and it has no other', () => {
+test('every alert is a heading of the page for trouble, with what to do, and it has no other', () => {
   const { groups } = parse(readExample('prometheus/alerts.yaml')) as {
     groups: { rules: { alert: string }[] }[];
   };
-  const chapter = chapterOf(readExample('guides/operator.md'), 'Alerts');
+  const chapter = chapterOf(readExample('guides/troubleshooting.md'), 'Alerts');
   const headings = [...chapter.matchAll(/^### (.+)\n\n(.+)$/gm)];
   const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
   expect(new Set(headings.map(([, heading]) => heading))).toEqual(new Set(alerts));
@@ -171,7 +171,7 @@ test('every alert is a heading of the operator’s guide, with what to do, and i
 });
 
 test('every kind of secret that a configuration or a command knows is told how to rotate', () => {
-  const chapter = chapterOf(readExample('guides/operator.md'), 'Rotate each secret');
+  const chapter = chapterOf(readExample('guides/maintain.md'), 'Rotate each secret');
   for (const word of [
     'secret_file',
     'api_key_file',

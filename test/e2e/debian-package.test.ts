@@ -86,7 +86,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
       /settings: (\S+)/.exec(readFileSync(at('etc/latchkey/config.yaml'), 'utf8')) ?? [];
     expect(readFileSync(at(settings), 'utf8')).toContain('## state_dir');
     const documents = at('usr/share/doc/latchkey');
-    const guide = readFileSync(join(documents, 'examples/guides/operator.md'), 'utf8');
+    const guide = readFileSync(join(documents, 'examples/guides/install.md'), 'utf8');
     const named = guide.match(/(?<=`)src\/[\w/]+\.md/g) ?? [];
     expect(named).toContain('src/http/PROBLEMS.md');
     expect(named.filter((book) => !existsSync(join(documents, book)))).toEqual([]);

@@ -10,8 +10,8 @@ import { OperatedMachine } from '../support/process/operated-machine.ts';
 import { startPlainUpstream } from '../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-const guide = readExample('guides/operator.md');
-const rotate = chapterOf(guide, 'Rotate each secret');
+const upgrade = readExample('guides/upgrade.md');
+const rotate = chapterOf(readExample('guides/maintain.md'), 'Rotate each secret');
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
 const product = { productKey: 'RGsF', secret: 'the-product-secret' };
 
@@ -171,7 +171,7 @@ test('an agent with unsent changes moves to another machine as the guide says, a
 
 /** The guide's steps on the old machine and on the new machine. */
 function moves(): string[][] {
-  const commands = commandsIn(chapterOf(guide, 'Move to another machine'));
+  const commands = commandsIn(chapterOf(upgrade, 'Move to another machine'));
   const unpack = commands.findIndex((line) => line.includes(' -xzf '));
   return [commands.slice(0, unpack), commands.slice(unpack)];
 }
@@ -179,7 +179,7 @@ function moves(): string[][] {
 test('the operator guide restores a backup', async () => {
   await using directory = temporaryDirectory();
   await using store = await startStore(join(directory.path, 'store'), await freePort());
-  const commands = commandsIn(chapterOf(guide, 'Backup')).slice(-3);
+  const commands = commandsIn(chapterOf(upgrade, 'Restore a backup'));
   const name = commands[1]?.split('/').at(-1) ?? '';
   await store.run(`latchkey backup ./${name}`);
   await store.run('latchkey purchase refund AAAAA-BBBBB-CCCCC-DDDDD');

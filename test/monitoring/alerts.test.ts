@@ -42,10 +42,10 @@ test.each(rules)(
 );
 
 test('every alert leads to what to do about it', () => {
-  const guide = readFileSync(join(repository, 'examples/guides/operator.md'), 'utf8');
+  const guide = readFileSync(join(repository, 'examples/guides/troubleshooting.md'), 'utf8');
   const headings = [...guide.matchAll(/^#+ (\w+)$/gm)].map(([, heading = '']) => heading);
   for (const { alert, annotations } of rules) {
-    expect(annotations['runbook_url']).toBe(`examples/guides/operator.md#${alert.toLowerCase()}`);
+    expect(annotations['runbook_url']).toBe(`examples/guides/troubleshooting.md#${alert.toLowerCase()}`);
     expect(headings).toContain(alert);
   }
 });
