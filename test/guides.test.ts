@@ -147,6 +147,7 @@ describe.each(guides)('%s', (path) => {
     const sources = readdirSync(join(repository, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(?:ts|md)$/.test(name))
       .map((name) => readFileSync(join(repository, 'src', name), 'utf8'))
+      .concat(chapterOf(readExample('guides/maintain.md'), 'Metrics'))
       .join('\n');
     for (const [, word = ''] of wordsIn(text)) {
       expect(sources.includes(word), `${path}: ${word}`).toBe(true);

@@ -53,7 +53,7 @@ const sources = [...filesIn('src', /\.(?:ts|md)$/), ...filesIn('test', /\.ts$/)]
 it('a comment that cites a reference names an existing page and heading', () => {
   const cited = sources.flatMap((path) => {
     const text = read(path).replaceAll(/\s*\n\s*(?:\*|\/\/) ?/g, ' ');
-    const citations = text.matchAll(/(src\/[a-z]*\/?README\.md), (?=[A-Za-z_])([^).;:|]*)/g);
+    const citations = text.matchAll(/(src\/(?:[a-z]+\/)*README\.md), (?=[A-Za-z_])([^).;:|]*)/g);
     return [...citations].map(([, book = '', headings = '']) => ({
       path,
       book,

@@ -50,7 +50,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Adds the HTTP reference as a web page (src/http/README.md, The reference in a browser). */
+/** Adds the HTTP reference as a web page (src/http/entry/README.md, Web pages and the reference). */
 export function addReferencePage(server: FastifyInstance, unknownRoute: UnknownRoute): void {
   server.get('/', (request, reply) => {
     // Browsers ask for HTML. Other software accepts anything, and gets 404.

@@ -21,7 +21,7 @@ import { closeBehind, type Connections } from './connections.ts';
 import { failWith } from '../../domain/problem/problem.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 
-/** Makes the function that checks each request of a listener before its route (src/http/README.md, The gate). */
+/** Makes the function that checks each request of a listener before its route (src/http/entry/README.md, The order of checks). */
 export function arrival(
   app: App,
   settings: ServerSettings,

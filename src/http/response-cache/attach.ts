@@ -17,7 +17,7 @@ const bypassed: ReadonlySet<Readiness['state']> = new Set(['starting', 'leaving'
 const maxKnown = 1_000;
 
 /**
- * Puts a response cache in front of the pipeline of one listener (src/http/README.md, Response cache). Everything else
+ * Puts a response cache in front of the pipeline of one listener (src/http/entry/README.md, Response cache). Everything else
  * works without it. It reads three facts: which answer a handler calls cacheable, which credential was accepted, and
  * which licenses and credentials commits have changed.
  */
