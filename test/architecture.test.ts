@@ -95,18 +95,9 @@ const floors: Readonly<Record<string, Allowance>> = {
  * when they are asked.
  */
 const loadDaemon = new Set(
-  [
-    'daemon/serve',
-    'sandbox',
-    'demo',
-    'restore',
-    'state/show',
-    'store/move',
-    'doctor',
-    'config/check',
-    'init',
-    'version',
-  ].map((name) => `cli/commands/${name}.ts`),
+  ['serve', 'sandbox', 'backup', 'state', 'store', 'doctor', 'config', 'init', 'version'].map(
+    (name) => `cli/commands/${name}.ts`,
+  ),
 );
 
 const climbing: Rule = (tree) =>
@@ -129,10 +120,13 @@ const emptyFloors: Rule = (tree) =>
 /** A folder with more files than this is no room any more: what belongs together in it gets one of its own. */
 const mostFiles = 18;
 
+/** Its files have the names of commands, and are found by them. */
+const folderOfCommands = 'cli/commands';
+
 const crowdedFolders: Rule = (tree) => {
   const files = Map.groupBy(Object.keys(tree), (path) => dirname(path));
   return [...files]
-    .filter(([, paths]) => paths.length > mostFiles)
+    .filter(([folder, paths]) => paths.length > mostFiles && folder !== folderOfCommands)
     .map(([folder, paths]) => `${folder} has ${paths.length} files`);
 };
 
@@ -178,12 +172,9 @@ const cases: { name: string; rule: Rule; breaks: Tree[]; keeps: Tree[] }[] = [
       { 'sync/a.ts': "const b = await import('../http/b.ts');" },
       { 'sync/a.ts': "import { queueChange } from '../service/outbox/queue-license-change.ts';" },
       { 'upstream/a.ts': "type B = import('../sync/b.ts').B;" },
-      { 'cli/commands/daemon/serve.ts': "import { serve } from '../../../daemon/serve.ts';" },
+      { 'cli/commands/serve.ts': "import { serve } from '../../daemon/serve.ts';" },
       { 'cli/verify.ts': "const { serve } = await import('../daemon/serve.ts');" },
-      {
-        'cli/commands/daemon/serve.ts':
-          "const { open } = await import('../../../store/sqlite/files/open.ts');",
-      },
+      { 'cli/commands/serve.ts': "const { open } = await import('../../store/sqlite/files/open.ts');" },
       { 'cli/a.ts': 'await import(name);' },
       { 'cli/a.ts': "require('./b.ts');" },
       { 'attic/a.ts': "import { b } from '../domain/b.ts';" },
@@ -192,7 +183,7 @@ const cases: { name: string; rule: Rule; breaks: Tree[]; keeps: Tree[] }[] = [
     keeps: [
       { 'domain/a.ts': "import { b } from './b.ts'; // import { b } from '../service/b.ts';" },
       { 'http/a.ts': "import { b } from '../service/b.ts'; import { z } from 'zod'; import.meta.url;" },
-      { 'cli/commands/daemon/serve.ts': "const { serve } = await import('../../../daemon/serve.ts');" },
+      { 'cli/commands/serve.ts': "const { serve } = await import('../../daemon/serve.ts');" },
     ],
   },
   {

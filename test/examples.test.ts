@@ -2,6 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from 'node
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { nameOf } from '../src/cli/command.ts';
 import { commands } from '../src/cli/commands.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
@@ -80,9 +81,10 @@ test('the unit is what service print writes', async () => {
   expect(read('latchkey.service')).toBe(out);
 });
 
-test('every command in them exists', () => {
+test('every command in them exists', async () => {
+  const loaded = await Promise.all(commands.map(({ load }) => load()));
   const groups = new Map(
-    commands.map((entry) => [entry.name, 'commands' in entry ? entry.commands.map(({ name }) => name) : []]),
+    loaded.map((each) => [nameOf(each), 'commands' in each ? each.commands.map(nameOf) : []]),
   );
   const words = files.flatMap((name) => [
     ...read(name).matchAll(

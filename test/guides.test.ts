@@ -37,9 +37,9 @@ const systemPrograms = new Set([
 /** Why `latchkey` would not understand a command line; null if it does. */
 async function misunderstanding(argv: readonly string[]): Promise<string | null> {
   try {
-    const { words, entry } = findCommand(splitLine(argv, globalOptions).words, commands);
-    if (entry === null || 'commands' in entry) return 'it is no whole command';
-    if (!argv.includes('--help')) await parseArguments(argv, words, (await entry.load()).command);
+    const { words, found } = await findCommand(splitLine(argv, globalOptions).words, commands);
+    if (found === null || 'commands' in found) return 'it is no whole command';
+    if (!argv.includes('--help')) await parseArguments(argv, words, found);
     return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

@@ -7,6 +7,8 @@ import {
   type Entry,
   type GlobalOptions,
   globalOptions,
+  type Group,
+  nameOf,
   positionalGroup,
   programOptions,
   UsageError,
@@ -16,7 +18,7 @@ import {
 /** What a command line calls: a command or a group, or null for the program itself. */
 export interface Called {
   readonly words: readonly string[];
-  readonly entry: Entry | null;
+  readonly found: Command | Group | null;
 }
 
 const parserConfiguration = {
@@ -146,25 +148,23 @@ function optionsOf(argv: readonly string[]): readonly string[] {
 }
 
 /** The help of a command or a group, in lines of at most so many columns. */
-export async function formatHelp(words: readonly string[], entry: Entry, columns: number): Promise<string> {
-  const parser = await createParser(words, [inGroups(words, await describeEntry(entry))]);
+export async function formatHelp(
+  words: readonly string[],
+  found: Command | Group,
+  columns: number,
+): Promise<string> {
+  const parser = await createParser(words, [inGroups(words, found)]);
   return await parser.wrap(columns).getHelp();
 }
 
-/** A command, or a group with its commands, as yargs registers it. */
-type Described = Command | { command: string; describe: string; commands: readonly Described[] };
-
-async function describeEntry(entry: Entry): Promise<Described> {
-  if ('load' in entry) return (await entry.load()).command;
-  const { name, describe } = entry;
-  return { command: name, describe, commands: await Promise.all(entry.commands.map(describeEntry)) };
-}
-
 /** Puts a command into the groups that its words name. */
-function inGroups(words: readonly string[], described: Described): Described {
+function inGroups(words: readonly string[], found: Command | Group): Command | Group {
   return words
     .slice(0, -1)
-    .reduceRight<Described>((inner, word) => ({ command: word, describe: '', commands: [inner] }), described);
+    .reduceRight<Command | Group>(
+      (inner, word) => ({ command: word, describe: '', commands: [inner] }),
+      found,
+    );
 }
 
 export const programSummary = 'Verifies license keys and counts their uses beside your software.';
@@ -173,19 +173,19 @@ export const programEpilogue =
 
 async function createParser(
   argv: readonly string[],
-  commands: readonly Described[],
+  commands: readonly (Command | Group)[],
   on?: { enter: () => void; run: (args: GlobalOptions) => void },
 ): Promise<Argv> {
   const { default: yargs } = await import('yargs');
-  const add = (parser: Argv, entry: Described): Argv =>
-    'commands' in entry
-      ? parser.command(entry.command, entry.describe, (inner) => entry.commands.reduce(add, inner))
+  const add = (parser: Argv, each: Command | Group): Argv =>
+    'commands' in each
+      ? parser.command(each.command, each.describe, (inner) => each.commands.reduce(add, inner))
       : parser.command(
-          entry.command,
-          entry.describe,
+          each.command,
+          each.describe,
           (inner) => {
             on?.enter();
-            return declare(inner, entry);
+            return declare(inner, each);
           },
           (args) => on?.run(args as GlobalOptions),
         );
@@ -274,16 +274,26 @@ function unescape(text: string): string {
 }
 
 /** Finds the command that these words call; the words after it are its arguments. Throws a `UsageError`. */
-export function findCommand(words: readonly string[], commands: readonly Entry[]): Called {
-  let called: Called = { words: [], entry: null };
-  for (const word of words) {
-    if (called.entry !== null && 'load' in called.entry) return called;
-    const among: readonly Entry[] = called.entry?.commands ?? commands;
-    const entry = among.find((each) => each.name === word);
-    if (entry === undefined) throw unknownCommand(called.words, word, among);
-    called = { words: [...called.words, word], entry };
+export async function findCommand(words: readonly string[], entries: readonly Entry[]): Promise<Called> {
+  const [first, ...others] = words;
+  if (first === undefined) return { words: [], found: null };
+  const entry = entries.find(({ name }) => name === first);
+  if (entry === undefined)
+    throw unknownCommand(
+      [],
+      first,
+      entries.map(({ name }) => name),
+    );
+  let found = await entry.load();
+  const called = [first];
+  for (const word of others) {
+    if (!('commands' in found)) break;
+    const next = found.commands.find((each) => nameOf(each) === word);
+    if (next === undefined) throw unknownCommand(called, word, found.commands.map(nameOf));
+    called.push(word);
+    found = next;
   }
-  return called;
+  return { words: called, found };
 }
 
 /** Words that people know from other programs, each with our commands for them. */
@@ -299,8 +309,7 @@ const synonyms: readonly (readonly [words: string, commands: readonly string[]])
   ['health ps', ['status', 'show']],
 ];
 
-function unknownCommand(words: readonly string[], word: string, among: readonly Entry[]): UsageError {
-  const names = among.map(({ name }) => name);
+function unknownCommand(words: readonly string[], word: string, names: readonly string[]): UsageError {
   const [, meant = []] = synonyms.find(([others]) => others.split(' ').includes(word)) ?? [];
   const near = meant.find((name) => names.includes(name)) ?? suggest(word, names);
   return new UsageError(`Unknown command: ${[...words, word].join(' ')}${didYouMean(near)}`, words);

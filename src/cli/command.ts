@@ -56,19 +56,24 @@ export interface Command {
   readonly handler: (args: GlobalOptions, output: Output) => Promise<number>;
 }
 
-/** A command by its name. Its module is loaded only when the command is called or described. */
-export interface CommandEntry {
-  readonly name: string;
-  readonly load: () => Promise<{ readonly command: Command }>;
-}
-
-export interface CommandGroup {
-  readonly name: string;
+/** Commands under one word, which is `command`. */
+export interface Group {
+  readonly command: string;
   readonly describe: string;
-  readonly commands: readonly Entry[];
+  readonly commands: readonly (Command | Group)[];
 }
 
-export type Entry = CommandEntry | CommandGroup;
+/** A word after `latchkey`. Its file is loaded only when the command or the group is called or described. */
+export interface Entry {
+  readonly name: string;
+  /** Of a group, which can be listed without its file. */
+  readonly describe?: string;
+  readonly load: () => Promise<Command | Group>;
+}
+
+export function nameOf({ command }: Command | Group): string {
+  return command.split(' ', 1).join();
+}
 
 /** Declares a command. The handler knows the types of the values in the builder. */
 export function defineCommand<const Declared extends Builder>(

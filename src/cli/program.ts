@@ -1,7 +1,7 @@
 import { EnvironmentError } from '../config/errors.ts';
 import { version } from '../config/version.ts';
 import { oneLine } from '../domain/text.ts';
-import { CommandError, globalOptions, programOptions, UsageError } from './command.ts';
+import { CommandError, globalOptions, nameOf, programOptions, UsageError } from './command.ts';
 import {
   type Called,
   checkOptions,
@@ -26,26 +26,23 @@ export async function runProgram(argv: readonly string[], output: Output = proce
 }
 
 async function run(argv: readonly string[], output: Output): Promise<number> {
-  let called: Called = { words: [], entry: null };
+  let called: Called = { words: [], found: null };
   try {
     const { words, options } = splitLine(argv, { ...globalOptions, ...programOptions });
-    called = findCommand(words, commands);
+    called = await findCommand(words, commands);
     if (options['help'] === true || argv.length === 0) {
       const { printHelp } = await import('./commands/help.ts');
       await printHelp(called, output);
       return argv.length === 0 ? exitCode.usage : exitCode.done;
     }
-    const { entry } = called;
-    if (entry !== null && 'load' in entry) {
-      const { command } = await entry.load();
-      const args = await parseArguments(argv, called.words, command);
-      return await command.handler({ ...args, warn: warnOnce(output) }, output);
+    const { found } = called;
+    if (found !== null && 'handler' in found) {
+      const args = await parseArguments(argv, called.words, found);
+      return await found.handler({ ...args, warn: warnOnce(output) }, output);
     }
-    checkOptions(argv, entry === null ? knownOptions(null) : globalOptions);
-    if (entry !== null) {
-      const names = entry.commands.map(({ name }) => name).join(', ');
-      throw new UsageError(`${entry.name} needs a command: ${names}`);
-    }
+    checkOptions(argv, found === null ? knownOptions(null) : globalOptions);
+    if (found !== null)
+      throw new UsageError(`${found.command} needs a command: ${found.commands.map(nameOf).join(', ')}`);
     if (options['version'] !== true) throw new UsageError('A command is missing');
     return await output.result({ version }, version);
   } catch (error) {

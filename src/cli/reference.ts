@@ -1,7 +1,10 @@
 import {
   type Builder,
+  type Command,
   type Entry,
   globalOptions,
+  type Group,
+  nameOf,
   positionalGroup,
   programOptions,
   type Term,
@@ -23,33 +26,50 @@ export interface Page {
 }
 
 /** The pages of the program and of all commands, in the order of the help. */
-export async function readPages(commands: readonly Entry[]): Promise<readonly Page[]> {
-  const below = async (entries: readonly Entry[], before: readonly string[]): Promise<Page[]> => {
-    const pages = entries.map(async (entry) => {
-      const words = [...before, entry.name];
-      const page = await readPage({ words, entry }, commands);
-      return [page, ...('commands' in entry ? await below(entry.commands, words) : [])];
-    });
-    return (await Promise.all(pages)).flat();
+export async function readPages(entries: readonly Entry[]): Promise<readonly Page[]> {
+  const loaded = await Promise.all(entries.map(({ load }) => load()));
+  const pagesOf = (found: Command | Group, before: readonly string[]): readonly Page[] => {
+    const words = [...before, nameOf(found)];
+    if ('handler' in found) return [commandPage(words, found)];
+    return [groupPage(words, found), ...found.commands.flatMap((each) => pagesOf(each, words))];
   };
-  return [await readPage({ words: [], entry: null }, commands), ...(await below(commands, []))];
+  return [await programPage(entries), ...loaded.flatMap((each) => pagesOf(each, []))];
 }
 
-export async function readPage({ words, entry }: Called, commands: readonly Entry[]): Promise<Page> {
-  const general = Object.entries(globalOptions).map(formatOption);
-  if (entry === null || 'commands' in entry) {
-    return {
-      usage: ['latchkey', ...words, '<command>'].join(' '),
-      summary: entry?.describe ?? programSummary,
-      commands: await Promise.all((entry?.commands ?? commands).map(commandTerm)),
-      positionals: [],
-      options: entry === null ? Object.entries(programOptions).map(formatOption) : [],
-      general,
-      examples: [],
-      epilogue: entry === null ? programEpilogue : null,
-    };
-  }
-  const { command, describe, builder, examples, epilogue = null } = (await entry.load()).command;
+export async function readPage({ words, found }: Called, entries: readonly Entry[]): Promise<Page> {
+  if (found === null) return await programPage(entries);
+  return 'handler' in found ? commandPage(words, found) : groupPage(words, found);
+}
+
+const general = Object.entries(globalOptions).map(formatOption);
+
+async function programPage(entries: readonly Entry[]): Promise<Page> {
+  const terms = entries.map(async ({ name, describe, load }) =>
+    describe === undefined ? termOf(await load()) : { term: name, meaning: describe },
+  );
+  return {
+    ...groupPage([], { command: 'latchkey', describe: programSummary, commands: [] }),
+    commands: await Promise.all(terms),
+    options: Object.entries(programOptions).map(formatOption),
+    epilogue: programEpilogue,
+  };
+}
+
+function groupPage(words: readonly string[], { describe, commands }: Group): Page {
+  return {
+    usage: ['latchkey', ...words, '<command>'].join(' '),
+    summary: describe,
+    commands: commands.map(termOf),
+    positionals: [],
+    options: [],
+    general,
+    examples: [],
+    epilogue: null,
+  };
+}
+
+function commandPage(words: readonly string[], found: Command): Page {
+  const { command, describe, builder, examples } = found;
   const [positionals, options] = split(builder);
   const line = ['latchkey', ...words.slice(0, -1), command].join(' ');
   return {
@@ -63,13 +83,11 @@ export async function readPage({ words, entry }: Called, commands: readonly Entr
     options: options.map(formatOption),
     general,
     examples: examples.map(([term, meaning]) => ({ term, meaning })),
-    epilogue,
+    epilogue: found.epilogue ?? null,
   };
 }
 
-async function commandTerm(entry: Entry): Promise<Term> {
-  if ('commands' in entry) return { term: entry.name, meaning: entry.describe };
-  const { command, describe } = (await entry.load()).command;
+function termOf({ command, describe }: Command | Group): Term {
   return { term: command, meaning: describe };
 }
 

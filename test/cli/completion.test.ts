@@ -1,9 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import type { Entry } from '../../src/cli/command.ts';
+import { nameOf } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { explanations } from '../../src/cli/explanation.ts';
+import { everyPlace } from '../support/app/every-command.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 import * as shell from '../support/process/shell-completion.ts';
@@ -17,20 +18,8 @@ async function next(...words: string[]): Promise<readonly string[]> {
   return [kind, ...terms.map(({ term }) => term)];
 }
 
-interface Place {
-  readonly words: readonly string[];
-  readonly entry: Entry;
-}
-
-function placesOf(entries: readonly Entry[], before: readonly string[] = []): readonly Place[] {
-  return entries.flatMap((entry) => {
-    const words = [...before, entry.name];
-    return [{ words, entry }, ...('commands' in entry ? placesOf(entry.commands, words) : [])];
-  });
-}
-
 test('completion offers every option in the help of a command', async () => {
-  for (const { words } of placesOf(commands)) {
+  for (const { words } of await everyPlace()) {
     const { out } = await latchkey(...words, '--help');
     const [help = ''] = out.split('\nExamples:');
     const told = [...help.matchAll(/^ +(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
@@ -40,9 +29,9 @@ test('completion offers every option in the help of a command', async () => {
 
 test('completion offers every command', async () => {
   expect(await next('')).toEqual(['words', ...commands.map(({ name }) => name)]);
-  for (const { words, entry } of placesOf(commands)) {
-    if (!('commands' in entry)) continue;
-    expect(await next(...words, '')).toEqual(['words', ...entry.commands.map(({ name }) => name)]);
+  for (const { words, found } of await everyPlace()) {
+    if (!('commands' in found)) continue;
+    expect(await next(...words, '')).toEqual(['words', ...found.commands.map(nameOf)]);
   }
 });
 

@@ -7,12 +7,12 @@ import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { postgresOfProject } from '../support/app/app-store.ts';
 import { openCliShop } from '../support/app/cli-shop.ts';
-import { completeLine, linesOf } from '../support/app/every-command.ts';
+import { completeLine, everyLine } from '../support/app/every-command.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-const lines = linesOf();
+const lines = await everyLine();
 
 /** These commands take no configuration, and would not end. */
 const runsOnItsOwn = new Set(['demo', 'sandbox']);

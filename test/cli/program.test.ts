@@ -1,10 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { type CommandEntry, type Entry, globalOptions } from '../../src/cli/command.ts';
+import { globalOptions, nameOf } from '../../src/cli/command.ts';
 import { parseArguments } from '../../src/cli/command-line.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { newestSchema } from '../../src/store/sqlite/files/migrations.ts';
+import { everyPlace } from '../support/app/every-command.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -122,17 +123,17 @@ test.each([
 });
 
 test('the name in the list of commands is the one in the module, and no option has the name of a global option', async () => {
-  const commandsIn = (entry: Entry): readonly CommandEntry[] =>
-    'commands' in entry ? entry.commands.flatMap(commandsIn) : [entry];
-  const entries = commands.flatMap(commandsIn);
+  const loaded = await Promise.all(commands.map(({ load }) => load()));
+  expect(loaded.map(nameOf)).toEqual(commands.map(({ name }) => name));
   const reserved = new Set([...Object.keys(globalOptions), 'warn']);
-  const wrong = entries.map(async ({ name, load }) => {
-    const { command } = await load();
-    const taken = Object.keys(command.builder).filter((option) => reserved.has(option));
-    return { name: command.command.split(' ')[0] === name, taken, of: command.command };
-  });
-  const found = (await Promise.all(wrong)).filter(({ name, taken }) => !name || taken.length > 0);
-  expect(found).toEqual([]);
+  const taken = (await everyPlace()).flatMap(({ words, found }) =>
+    'commands' in found
+      ? []
+      : Object.keys(found.builder)
+          .filter((option) => reserved.has(option))
+          .map((option) => [...words, option].join(' ')),
+  );
+  expect(taken).toEqual([]);
 });
 
 test.each([
@@ -149,7 +150,7 @@ test.each([
   ['--listen=false', '--log-level=debug', '--json'],
   ['--socket', '-', '--upstream-url=http://[::1]:8787/?a=b', '--json=false'],
 ])('serve %s gives the options that yargs reads', async (...argv) => {
-  const { command } = await import('../../src/cli/commands/daemon/serve.ts');
+  const { command } = await import('../../src/cli/commands/serve.ts');
   // yargs reads a line that does not begin with its command.
   const [plain, byYargs] = await Promise.all([
     parseArguments(['serve', '--state-dir', '/x y', ...argv], ['serve'], command),

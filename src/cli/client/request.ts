@@ -164,6 +164,11 @@ function formatError({ parameter, detail }: { parameter: string; detail: string 
     : `  ${parameter}: ${detail}`;
 }
 
+/** The path of one thing below the path of its list. */
+export function pathOf(list: string, id: string): string {
+  return `${list}/${encodeURIComponent(id)}`;
+}
+
 const pageOptions = {
   limit: { type: 'number', default: 100, describe: 'How many to show, 1 to 100' },
   offset: { type: 'number', default: 0, describe: 'How many to skip' },

@@ -23,15 +23,15 @@ export const command = defineCommand({
   },
   examples: [['latchkey help outbox retry', 'the same as latchkey outbox retry --help']],
   handler: async (args, output) => {
-    return await printHelp(findCommand(args.command, commands), output);
+    return await printHelp(await findCommand(args.command, commands), output);
   },
 });
 
 export async function printHelp(called: Called, output: Output): Promise<number> {
   const columns = Math.min(maxColumns, process.stdout.columns ?? defaultColumns);
   const page = await readPage(called, commands);
-  const { words, entry } = called;
-  const text = entry === null ? formatProgram(page, columns) : await formatHelp(words, entry, columns);
+  const { words, found } = called;
+  const text = found === null ? formatProgram(page, columns) : await formatHelp(words, found, columns);
   return await output.result(page, text);
 }
 

@@ -1,9 +1,10 @@
 import { parseDuration } from '../../config/value/unit.ts';
 import { dialectNames } from '../../domain/header-names.ts';
 import { CommandError, defineCommand, refuseDaemonOptions, textOption, UsageError } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
 import { programName } from '../hint.ts';
 
-export const command = defineCommand({
+export const sandbox = defineCommand({
   command: 'sandbox',
   describe: 'Run a temporary authority to try things out',
   builder: {
@@ -85,6 +86,22 @@ export const command = defineCommand({
       if (!(error instanceof SandboxError)) throw error;
       throw new CommandError([`latchkey: ${error.message}`]);
     }
+  },
+});
+
+export const demo = defineCommand({
+  command: 'demo',
+  describe: 'Show the main scenario end to end, in a few seconds',
+  builder: {},
+  examples: [['latchkey demo', 'on a temporary store and agent']],
+  handler: async (args, output) => {
+    refuseDaemonOptions(args, 'the demo has its own data, which it removes at the end');
+    const { runDemo } = await import('../../daemon/sandbox/demo.ts');
+    if (!args.json) return await runDemo(output.print);
+    const steps: string[] = [];
+    const code = await runDemo((line) => steps.push(line));
+    output.printJson({ ok: code === exitCode.done, steps });
+    return code;
   },
 });
 

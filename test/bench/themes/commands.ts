@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { completeLine, linesOf } from '../../support/app/every-command.ts';
+import { completeLine, everyLine } from '../../support/app/every-command.ts';
 import type { Bench } from '../bench.ts';
 import { alternate, difference } from '../figure.ts';
 import type { Argv } from '../process.ts';
@@ -17,7 +17,7 @@ export const commandsTheme: Theme = {
   isExtra: true,
   async *measure(bench) {
     const folder = mkdtempSync(join(bench.directory, 'commands-'));
-    const lines = linesOf().filter((line) => !others.has(line));
+    const lines = (await everyLine()).filter((line) => !others.has(line));
     const chosen = bench.isQuick ? lines.slice(0, 2) : lines;
     for (const form of bench.shippedForms()) {
       for (const line of chosen) {

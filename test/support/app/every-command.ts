@@ -1,23 +1,35 @@
 import { join } from 'node:path';
-import type { Entry } from '../../../src/cli/command.ts';
+import { type Command, type Group, nameOf } from '../../../src/cli/command.ts';
 import { findCommand } from '../../../src/cli/command-line.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { readPage } from '../../../src/cli/reference.ts';
 
+export interface Place {
+  readonly words: readonly string[];
+  readonly found: Command | Group;
+}
+
+/** Every command and group, in the order of the help. */
+export async function everyPlace(): Promise<readonly Place[]> {
+  const loaded = await Promise.all(commands.map(({ load }) => load()));
+  return loaded.flatMap((found) => placesIn(found, []));
+}
+
+function placesIn(found: Command | Group, before: readonly string[]): readonly Place[] {
+  const words = [...before, nameOf(found)];
+  const inside = 'commands' in found ? found.commands : [];
+  return [{ words, found }, ...inside.flatMap((each) => placesIn(each, words))];
+}
+
 /** The name of every command, in the order of the help, such as `outbox retry`. */
-export function linesOf(
-  entries: readonly Entry[] = commands,
-  before: readonly string[] = [],
-): readonly string[] {
-  return entries.flatMap((entry) => {
-    const words = [...before, entry.name];
-    return 'commands' in entry ? linesOf(entry.commands, words) : [words.join(' ')];
-  });
+export async function everyLine(): Promise<readonly string[]> {
+  const places = await everyPlace();
+  return places.filter(({ found }) => 'handler' in found).map(({ words }) => words.join(' '));
 }
 
 /** A command line with a value for every required argument. Files are in `folder`. */
 export async function completeLine(line: string, folder: string): Promise<readonly string[]> {
-  const { usage } = await readPage(findCommand(line.split(' '), commands), commands);
+  const { usage } = await readPage(await findCommand(line.split(' '), commands), commands);
   const given = usage
     .replaceAll(/ \[[^\]]*\]/g, '')
     .split(' ')

@@ -19,7 +19,7 @@ import {
 const proxiedAddress = '127.0.0.1:8790';
 
 /** Works without a daemon, and a running daemon needs no restart. */
-export const command = defineCommand({
+export const setup = defineCommand({
   command: 'setup',
   describe: 'Make root keys and the first signing key of an issuer, and say what to do next',
   builder: {

@@ -1,3 +1,0 @@
-import { defineShell } from './scripts.ts';
-
-export const command = defineShell('bash');
