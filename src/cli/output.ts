@@ -11,9 +11,6 @@ export interface Output {
   /** Shows a result, or prints the JSON value with `--json`. Returns the exit code `done`. */
   readonly result: (value: unknown, shown: Shown, now?: number) => Promise<number>;
   readonly printJson: (value: unknown) => void;
-  readonly printJsonLine: (value: unknown) => void;
-  /** Opens an area of the terminal that each update replaces. Null if there is no terminal. */
-  readonly openLive: () => Promise<Live | null>;
   /** Prints an error or a warning. `refusal`: the daemon's error, for `--json`. */
   readonly printError: (lines: readonly string[], refusal?: Refusal) => void;
 }
@@ -25,18 +22,6 @@ export interface Refusal {
   readonly body: unknown;
 }
 
-export interface Live {
-  readonly show: Output['show'];
-  /** Ends the updates. The last one stays on the terminal. */
-  readonly close: () => void;
-}
-
-/** Replaces the text that was written last, until `done`. */
-export interface Rewrite {
-  (text: string): void;
-  done(): void;
-}
-
 export type Write = (text: string) => void;
 
 /** Standard output: the width of the terminal, null for a pipe or a file, and whether it shows colours. */
@@ -45,22 +30,11 @@ export interface Screen {
   readonly hasColour: boolean;
 }
 
-/** A standard output, and how to update text on it. */
-export interface Terminal {
-  readonly screen: () => Screen;
-  readonly openRewrite: () => Promise<Rewrite>;
-}
-
-const noTerminal: Terminal = {
-  screen: () => ({ columns: null, hasColour: false }),
-  openRewrite: () => Promise.reject(new Error('this is not a terminal')),
-};
-
 /** Creates an output that writes to two streams. Every text ends with a newline. */
 export function createOutput(
   writeResult: Write,
   writeError: Write,
-  { screen, openRewrite }: Terminal = noTerminal,
+  screen: () => Screen = () => ({ columns: null, hasColour: false }),
 ): Output {
   const write = async (shown: Shown, now: number): Promise<string> => {
     const { columns, hasColour } = screen();
@@ -75,16 +49,7 @@ export function createOutput(
       await show(shown, now);
       return exitCode.done;
     },
-    openLive: async () => {
-      if (screen().columns === null) return null;
-      const rewrite = await openRewrite();
-      return {
-        show: async (shown, now = Date.now()) => rewrite((await write(shown, now)).trimEnd()),
-        close: () => rewrite.done(),
-      };
-    },
     printJson: (value) => writeResult(`${toSafeJson(value)}\n`),
-    printJsonLine: (value) => writeResult(`${toSafeJson(value, 0)}\n`),
     printError: (lines) => writeError(`${toVisibleLines(lines.join('\n'))}\n`),
   };
 }
@@ -92,14 +57,11 @@ export function createOutput(
 export const processOutput: Output = createOutput(
   (text) => void process.stdout.write(text),
   (text) => void process.stderr.write(text),
-  {
-    screen: () => ({
-      columns: process.stdout.isTTY ? process.stdout.columns : null,
-      // styleText respects NO_COLOR, FORCE_COLOR and TERM, and checks that the stream is a terminal.
-      hasColour: styleText('bold', '.', { stream: process.stdout }) !== '.',
-    }),
-    openRewrite: async () => (await import('log-update')).createLogUpdate(process.stdout),
-  },
+  () => ({
+    columns: process.stdout.isTTY ? process.stdout.columns : null,
+    // styleText respects NO_COLOR, FORCE_COLOR and TERM, and checks that the stream is a terminal.
+    hasColour: styleText('bold', '.', { stream: process.stdout }) !== '.',
+  }),
 );
 
 const styles = {
@@ -129,8 +91,8 @@ function formatSpan({ text, tone }: Span, hasColour: boolean): string {
 }
 
 /** Writes JSON, and escapes the control characters that `JSON.stringify` does not escape. */
-export function toSafeJson(value: unknown, indent: number = 2): string {
-  return JSON.stringify(value, null, indent).replaceAll(
+export function toSafeJson(value: unknown): string {
+  return JSON.stringify(value, null, 2).replaceAll(
     /[\u007F-\u009F\p{Bidi_Control}]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -138,7 +138,7 @@ test('the name in the list of commands is the one in the module, and no option h
 
 test.each([
   ['--json before a command', ['--json', 'config', 'show'], 0],
-  ['an option before its command', ['--watch', 'status'], 2],
+  ['an option before its command', ['--check', 'status'], 2],
   ['an unknown option before a command', ['--frob', 'version'], 2],
   ['--json=false', ['version', '--json=false'], 0],
 ])('%s leads to the exit code %j', async (_, argv, code) => {

@@ -13,7 +13,7 @@ async function show(shown: Shown, screen: Screen = pipe): Promise<string> {
   const output = createOutput(
     (text) => void (out += text),
     () => {},
-    { screen: () => screen, openRewrite: () => Promise.reject(new Error('not here')) },
+    () => screen,
   );
   await output.show(shown, now);
   return out;
