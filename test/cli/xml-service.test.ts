@@ -7,11 +7,9 @@ import {
   formatLaunchdJob,
   formatScheduledTask,
   formatWinswService,
-  windowsAccount,
-  windowsSid,
   type XmlServiceOptions,
 } from '../../src/cli/commands/service/xml-service.ts';
-import { isUnchanged } from '../../src/cli/commands/service/systemd-unit.ts';
+import { checkSystem } from '../../src/cli/commands/service/service-file.ts';
 import { startCommand } from '../../src/cli/hint.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -161,15 +159,6 @@ test('a path with a control character is refused, because XML cannot have it', (
   }
 });
 
-test('an edit of the file for Windows or macOS is detected, on any line', () => {
-  for (const text of [formatWinswService(windows), formatScheduledTask(windows), formatLaunchdJob(mac)]) {
-    expect(isUnchanged(text)).toBe(true);
-    expect(isUnchanged(`<!-- mine -->\n${text}`)).toBe(false);
-    expect(isUnchanged(text.replace('serve', 'demo'))).toBe(false);
-  }
-  expect(isUnchanged('<service/>\n')).toBe(false);
-});
-
 test.runIf(isLinux)(
   'service print prints for another platform, and asks for full paths of that platform',
   async () => {
@@ -212,63 +201,22 @@ test('startCommand suggests the service of the machine for its state directory, 
   expect(start('win32', String.raw`D:\my state`)).toBe('latchkey serve');
 });
 
-test('the SID of the account of the service is the hash of its name', () => {
+test('the guide gives the state directory to the SID of the account, which is the hash of its name', () => {
   const sidOf = (name: string): string => {
     const digest = createHash('sha1').update(Buffer.from(name.toUpperCase(), 'utf16le')).digest();
     return ['S-1-5-80', ...[0, 4, 8, 12, 16].map((at) => digest.readUInt32LE(at))].join('-');
   };
   // This one is known.
   expect(sidOf('TrustedInstaller')).toBe('S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464');
-  expect(windowsSid).toBe(sidOf(windowsAccount.replace(/^.*\\/, '')));
+  const guide = readFileSync(join(import.meta.dirname, '../../examples/guides/platforms.md'), 'utf8');
+  expect(guide).toContain(`"*${sidOf('latchkey')}:(OI)(CI)F"`);
 });
 
-test.runIf(isLinux).each([
-  [
-    'darwin',
-    'Library/LaunchDaemons/latchkey.plist',
-    'launchctl bootstrap system /Library/LaunchDaemons/latchkey.plist',
-    'launchctl bootout system/latchkey',
-  ],
-  [
-    'win32',
-    'Program Files/Latchkey/latchkey-service.xml',
-    'cd "C:\\Program Files\\Latchkey"',
-    'sc.exe delete latchkey',
-  ],
-])(
-  'service install --platform %s writes %s below --root, and uninstall removes it',
-  async (platform, file, next, last) => {
-    await using root = temporaryDirectory();
-    const path = join(root.path, file);
-    const call = async (command: string) =>
-      await latchkey('service', command, '--platform', platform, '--root', root.path);
-    for (const _ of [1, 2]) {
-      const { code, out } = await call('install');
-      expect([code, out.split('\n')[0]]).toEqual([0, `Installed ${path}. Next:`]);
-      expect(out).toContain(next);
-    }
-    const printed = (await latchkey('service', 'print', '--platform', platform)).out;
-    expect(readFileSync(path, 'utf8')).toBe(printed);
-    writeFileSync(path, printed.replace('serve', 'demo'));
-    for (const command of ['install', 'uninstall']) {
-      expect(await call(command)).toMatchObject({ code: 1, err: expect.stringContaining('was edited') });
-    }
-    writeFileSync(path, printed);
-    const removed = await call('uninstall');
-    expect([removed.code, removed.out]).toEqual([0, expect.stringContaining(last)]);
-    expect(await call('uninstall')).toMatchObject({ code: 1 });
-  },
-);
-
-test('service install refuses another platform without --root, and a user of another platform', async () => {
-  await using root = temporaryDirectory();
-  for (const argv of [[], ['--user', '--root', root.path]]) {
-    for (const command of ['install', 'uninstall']) {
-      const { code, err } = await latchkey('service', command, '--platform', 'darwin', ...argv);
-      expect(code).toBe(1);
-      expect(err).toContain(
-        'cannot be installed here for darwin. See: latchkey service print --platform darwin',
-      );
-    }
+test('service install and uninstall are refused where there is no systemd, unless they are for an image', () => {
+  for (const platform of ['darwin', 'win32'] as const) {
+    expect(() => checkSystem({ root: undefined }, platform)).toThrow(
+      'Print the file of a service: latchkey service print',
+    );
+    expect(() => checkSystem({ root: '/image' }, platform)).not.toThrow();
   }
 });

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { isSea } from 'node:sea';
-import { dirname, isAbsolute, join, posix, resolve, win32 } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { EnvironmentError, formatConfigError, formatReason } from '../../../config/errors.ts';
 import { homeDirectory, pathsOf } from '../../../config/defaults.ts';
 import { findLocalFile, locateDaemon, type LocationResult } from '../../../config/load.ts';
@@ -8,84 +8,51 @@ import { type Args, CommandError, textOption } from '../../command.ts';
 import { toLoadOptions } from '../../configuration.ts';
 import {
   defaultStateDir,
-  formatUnit,
   runtimeDirectory,
   type ServiceOptions,
   unitFolder,
   type UnitOptions,
 } from './systemd-unit.ts';
-import {
-  formatLaunchdJob,
-  formatScheduledTask,
-  formatWinswService,
-  type XmlServiceOptions,
-} from './xml-service.ts';
 
 const platforms = ['linux', 'darwin', 'win32'] as const;
 
 export type ServicePlatform = (typeof platforms)[number];
 
-export const serviceOptions = {
+export const unitOptions = {
   user: { type: 'boolean', default: false, describe: 'A service of this user instead of the system' },
   root: textOption('Root directory of another system, such as an image', 'folder'),
-  platform: { choices: platforms, describe: 'Platform of that other system; default: this one' },
   program: textOption('Program that the service starts; default: this one', 'file'),
 } as const;
 
-export type ServiceArgs = Args<typeof serviceOptions>;
+export const platformOption = {
+  choices: platforms,
+  describe: 'Platform of the service; default: this one',
+} as const;
+
+export type UnitArgs = Args<typeof unitOptions>;
 
 /** Where neither systemd nor launchd nor Windows runs, the unit for systemd is a start. */
-const thisPlatform: ServicePlatform = platforms.find((each) => each === process.platform) ?? 'linux';
-
-export function platformOf({ platform }: ServiceArgs): ServicePlatform {
-  return platform ?? thisPlatform;
-}
+export const thisPlatform: ServicePlatform = platforms.find((each) => each === process.platform) ?? 'linux';
 
 /** Services start in another directory, so the configuration file of this directory has to be named. */
-export function withLocalFile(args: ServiceArgs): ServiceArgs {
-  const isElsewhere = args.root !== undefined || platformOf(args) !== thisPlatform;
+export function withLocalFile(args: UnitArgs, platform: ServicePlatform): UnitArgs {
+  const isElsewhere = args.root !== undefined || platform !== thisPlatform;
   if (args.config !== undefined || isElsewhere) return args;
   return { ...args, config: findLocalFile(toLoadOptions(args)) ?? undefined };
 }
 
-/** Refuses to install for another platform on this machine. */
-export function checkSystem(args: ServiceArgs): void {
-  const platform = platformOf(args);
-  if (platform === thisPlatform) return;
-  const what = args.user
-    ? 'a service of a user'
-    : args.root === undefined
-      ? 'a service without --root'
-      : null;
-  if (what === null) return;
+/** Refuses to install where there is no systemd. */
+export function checkSystem({ root }: Pick<UnitArgs, 'root'>, platform = thisPlatform): void {
+  if (platform === 'linux' || root !== undefined) return;
   throw new CommandError([
-    `latchkey: this machine is ${thisPlatform}: ${what} cannot be installed here for ${platform}. See: latchkey service print --platform ${platform}`,
+    'latchkey: only services of systemd can be installed. Print the file of a service: latchkey service print',
   ]);
-}
-
-/** The file of a service: its path and text. */
-export interface ServiceFile {
-  readonly path: string;
-  readonly text: string;
-}
-
-/** The file of a service on its platform. `plan`: what a systemd unit can access; null on other platforms. */
-export function planService(args: ServiceArgs): ServiceFile & { readonly plan: Plan | null } {
-  const path = servicePath(args);
-  const platform = platformOf(args);
-  if (platform === 'linux') {
-    const plan = planUnit(args);
-    return { path, text: formatUnit(plan), plan };
-  }
-  const options = xmlOptions(args);
-  if (platform === 'darwin') return { path, text: formatLaunchdJob(options), plan: null };
-  return { path, text: args.user ? formatScheduledTask(options) : formatWinswService(options), plan: null };
 }
 
 /** Runs a change of the unit file, given its text, or null if it does not exist. */
 export function changeUnit(path: string, change: (before: string | null) => void): void {
   try {
-    change(read(path));
+    change(existsSync(path) ? readFileSync(path, 'utf8') : null);
   } catch (error) {
     if (!(error instanceof Error && 'errno' in error)) throw error;
     throw unitError(path, `cannot be changed: ${formatReason(error)}`);
@@ -96,23 +63,13 @@ export function unitError(path: string, why: string): CommandError {
   return new CommandError([`latchkey: ${path} ${why}`]);
 }
 
-function read(path: string): string | null {
-  try {
-    const content = readFileSync(path);
-    return content.toString(content[0] === 0xff ? 'utf16le' : 'utf8').replace(/^\uFEFF/, '');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  }
-}
-
 /** A unit, the socket that its daemon will create (null for none), and why the configuration could not be read. */
 export type Plan = UnitOptions & { readonly socket: string | null; readonly problem: string | null };
 
 /** Plans the unit from the command line and the configuration that it names. */
-function planUnit(args: ServiceArgs): Plan {
+export function planUnit(args: UnitArgs): Plan {
   const { user, root } = args;
-  const named = namedOptions(args);
+  const named = namedOptions(args, 'linux');
   const found = root === undefined && !user ? locateForUnit(named) : null;
   const location = found?.ok === true ? found.location : null;
   return {
@@ -123,32 +80,22 @@ function planUnit(args: ServiceArgs): Plan {
   };
 }
 
-function namedOptions(args: ServiceArgs): ServiceOptions {
+/** What the command line says about a service on a platform. */
+export function namedOptions(args: UnitArgs, platform: ServicePlatform): ServiceOptions {
   const { user, program, config, stateDir } = args;
   return {
     scope: user ? 'user' : 'system',
-    program: program === undefined ? defaultProgram(platformOf(args)) : [program],
-    config: config === undefined ? null : fullPath(args, config),
-    stateDir: stateDir === undefined ? null : fullPath(args, stateDir),
+    program: program === undefined ? defaultProgram(platform) : [program],
+    config: config === undefined ? null : fullPath(config, platform),
+    stateDir: stateDir === undefined ? null : fullPath(stateDir, platform),
   };
 }
 
 /** A relative path is in the working directory, which only a service of this machine has. */
-function fullPath(args: ServiceArgs, path: string): string {
-  const platform = platformOf(args);
+function fullPath(path: string, platform: ServicePlatform): string {
   if (platform === thisPlatform) return resolve(path);
   if (pathsOf(platform).isAbsolute(path)) return path;
   throw new CommandError([`latchkey: ${path} is not a full path on ${platform}`]);
-}
-
-function xmlOptions(args: ServiceArgs): XmlServiceOptions {
-  const isHere = platformOf(args) === thisPlatform;
-  const { USERDOMAIN: domain, USERNAME: name } = process.env;
-  return {
-    ...namedOptions(args),
-    home: isHere ? homeDirectory() : null,
-    userName: isHere && domain !== undefined && name !== undefined ? `${domain}\\${name}` : null,
-  };
 }
 
 /** Where state and socket will be for a daemon that systemd starts, without this user's environment. */
@@ -176,52 +123,21 @@ function defaultProgram(platform: ServicePlatform): readonly string[] {
   return [process.execPath, join(import.meta.dirname, launcher)];
 }
 
-/** The path of the file. Windows has no folder for such files. */
-export function servicePath(args: ServiceArgs): string {
-  const { user, root } = args;
-  const platform = platformOf(args);
-  if (platform === 'linux') {
-    return join(
-      resolve(root ?? '/'),
-      user ? join(userConfiguration(), 'systemd/user') : unitFolder,
-      'latchkey.service',
-    );
-  }
-  const name = platform === 'darwin' ? 'latchkey.plist' : user ? 'latchkey-task.xml' : 'latchkey-service.xml';
-  if (root !== undefined) {
-    const folder = platform === 'darwin' ? 'Library/LaunchDaemons' : 'Program Files/Latchkey';
-    return join(resolve(root), folder, name);
-  }
-  return pathsOf(platform).join(serviceFolder(platform, user), name);
-}
-
-/** The folder of the file on this machine; for another platform, as people write it there. */
-function serviceFolder(platform: 'darwin' | 'win32', user: boolean): string {
-  if (platform === 'darwin' && !user) return '/Library/LaunchDaemons';
-  if (platform === 'darwin')
-    return posix.join(platform === thisPlatform ? homeOf() : '~', 'Library/LaunchAgents');
-  const [variable, usual] = user
-    ? ['LOCALAPPDATA', '%LOCALAPPDATA%']
-    : ['ProgramFiles', String.raw`C:\Program Files`];
-  const folder = platform === thisPlatform ? process.env[variable] : undefined;
-  return win32.join(folder ?? usual, 'Latchkey');
+export function unitPath({ user, root }: UnitArgs): string {
+  const folder = user ? join(userConfiguration(), 'systemd/user') : unitFolder;
+  return join(resolve(root ?? '/'), folder, 'latchkey.service');
 }
 
 function userConfiguration(): string {
   const given = process.env['XDG_CONFIG_HOME'] ?? '';
   if (isAbsolute(given)) return given;
-  return join(homeOf(), '.config');
-}
-
-function homeOf(): string {
   const home = homeDirectory();
   if (home === null) throw new EnvironmentError('this user has no home directory: set HOME');
-  return home;
+  return join(home, '.config');
 }
 
-/** Whether systemd starts the unit at boot or login. Other platforms do not show that in a file. */
-export function isEnabled(args: ServiceArgs, path: string): boolean {
-  if (platformOf(args) !== 'linux') return false;
-  const target = args.user ? 'default.target.wants' : 'multi-user.target.wants';
+/** Whether systemd starts the unit at boot or login. */
+export function isEnabled({ user }: UnitArgs, path: string): boolean {
+  const target = user ? 'default.target.wants' : 'multi-user.target.wants';
   return lstatSync(join(dirname(path), target, 'latchkey.service'), { throwIfNoEntry: false }) !== undefined;
 }

@@ -41,7 +41,7 @@ export function formatUnit(options: UnitOptions): string {
     options.scope === 'system'
       ? [systemUnit(options), 'systemctl edit']
       : [userUnit(options), 'systemctl --user edit'];
-  return markText('', body, (mark) => `# ${mark} To change it: ${edit} latchkey`);
+  return `# ${markOf(body)} To change it: ${edit} latchkey\n${body}`;
 }
 
 /** The launcher keeps compiled code here, because the service user has no home. The executable contains it. */
@@ -49,21 +49,15 @@ const compiledCode = `CacheDirectory=latchkey
 CacheDirectoryMode=0700
 `;
 
-/** Adds a line to the file of a service, after `head`. The line has a hash of all other lines, which detects edits. */
-export function markText(head: string, body: string, line: (mark: string) => string): string {
-  return `${head}${line(`Written by: latchkey service install (${digest(head + body)}).`)}\n${body}`;
+/** The first line of a unit has a hash of the others, which detects edits. */
+function markOf(body: string): string {
+  return `Written by: latchkey service install (${hash('sha256', body, 'hex').slice(0, 16)}).`;
 }
 
-/** Whether the file of a service was written by a version of this program and not edited. */
-export function isUnchanged(text: string): boolean {
-  const lines = text.split('\n');
-  const marked = lines.findIndex((line) => line.includes('Written by: latchkey service install ('));
-  const others = lines.toSpliced(marked, 1).join('\n');
-  return marked !== -1 && lines[marked]?.includes(`(${digest(others)}).`) === true;
-}
-
-function digest(text: string): string {
-  return hash('sha256', text, 'hex').slice(0, 16);
+/** Whether a unit was written by a version of this program and not edited. */
+export function isUnchanged(unit: string): boolean {
+  const [first = '', ...others] = unit.split('\n');
+  return first.includes(markOf(others.join('\n')));
 }
 
 function systemUnit(options: UnitOptions): string {

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { CommandError } from '../../command.ts';
-import { markText, type ServiceOptions } from './systemd-unit.ts';
+import type { ServiceOptions } from './systemd-unit.ts';
 
 /** A service of Windows or macOS, and the folders of the user for whom it is. */
 export interface XmlServiceOptions extends ServiceOptions {
@@ -14,13 +14,12 @@ const description = 'License verification for your software';
 
 /** The state directory of a service of the machine. WinSW inserts the variable. */
 const windowsState = String.raw`%ProgramData%\Latchkey`;
-/** Windows has an account for each service. Its SID is a hash of the name of the service. */
-export const windowsAccount = String.raw`NT SERVICE\latchkey`;
-export const windowsSid = 'S-1-5-80-1927291340-3315084382-1610954537-1053208541-2792860870';
+/** Windows has an account for each service. */
+const windowsAccount = String.raw`NT SERVICE\latchkey`;
 const macState = '/Library/Application Support/Latchkey';
 /** The user of a service of the machine. On macOS, names of such users begin with `_`. */
-export const macUser = '_latchkey';
-export const macLogs = '/Library/Logs/Latchkey';
+const macUser = '_latchkey';
+const macLogs = '/Library/Logs/Latchkey';
 
 /** Writes the file that WinSW 2 or 3 (https://github.com/winsw/winsw) reads. */
 export function formatWinswService(options: XmlServiceOptions): string {
@@ -32,7 +31,7 @@ export function formatWinswService(options: XmlServiceOptions): string {
       .slice(1)
       .map((word) => `  <${name}>${escapeXml(word)}</${name}>`)
       .join('\n');
-  const body = `<service>
+  return `<service>
   <id>latchkey</id>
   <name>Latchkey</name>
   <description>${description}</description>
@@ -62,7 +61,6 @@ ${words('stopargument', 'stop')}
   </serviceaccount>
 </service>
 `;
-  return markText('', body, xmlMark('change this file, then restart the service'));
 }
 
 /** Writes a task of Windows' Task Scheduler that starts the daemon when this user logs on. */
@@ -70,7 +68,7 @@ export function formatScheduledTask(options: XmlServiceOptions): string {
   const [command = '', ...words] = commandLine(options, 'serve');
   const user = options.userName === null ? '' : `\n      <UserId>${escapeXml(options.userName)}</UserId>`;
   // Without an encoding, a redirection of any PowerShell or of cmd.exe writes a file that can be read.
-  const body = `<Task version="1.3" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
+  return `<Task version="1.3" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo>
     <Description>${description}</Description>
   </RegistrationInfo>
@@ -109,7 +107,6 @@ export function formatScheduledTask(options: XmlServiceOptions): string {
   </Actions>
 </Task>
 `;
-  return markText('', body, xmlMark('change this file, then create the task again'));
 }
 
 /** Writes a job of launchd: a LaunchDaemon of the machine, or a LaunchAgent of a user. */
@@ -140,16 +137,14 @@ export function formatLaunchdJob(options: XmlServiceOptions): string {
           ],
         ] as const)),
   ];
-  const head = `<?xml version="1.0" encoding="UTF-8"?>
+  return `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-`;
-  const body = `<plist version="1.0">
+<plist version="1.0">
 <dict>
 ${members.map(([key, value]) => `  <key>${key}</key>\n  ${value}`).join('\n')}
 </dict>
 </plist>
 `;
-  return markText(head, body, xmlMark('change this file, then load the job again'));
 }
 
 /** Whether a service of the machine that this file wrote is for the daemon of a state directory. */
@@ -199,8 +194,4 @@ function escapeXml(value: string): string {
     '"': '&quot;',
   };
   return value.replaceAll(/[&<>"]/g, (character) => entities[character] ?? character);
-}
-
-function xmlMark(advice: string): (mark: string) => string {
-  return (mark) => `<!-- ${mark} To change it: ${advice}. -->`;
 }
