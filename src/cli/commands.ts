@@ -43,18 +43,13 @@ export const commands: readonly Entry[] = [
   group('sync', 'Send now, pause or resume sending to the store', () => import('./commands/sync.ts')),
   group(
     'lease',
-    'Set up leases, sign and install them and key statements',
+    'Set up leases, sign and install them, rotate the keys that sign them',
     () => import('./commands/lease.ts'),
   ),
   group(
     'activation',
     'List, end and block devices that have asked for seats, and move them to another issuer',
     () => import('./commands/activation.ts'),
-  ),
-  group(
-    'signing-key',
-    'Add, list and retire the keys that sign leases',
-    () => import('./commands/signing-key.ts'),
   ),
   { name: 'preload', load: async () => (await import('./commands/preload.ts')).command },
   { name: 'backup', load: async () => (await import('./commands/backup.ts')).backup },
@@ -99,7 +94,7 @@ export const commandAreas: Readonly<Record<string, readonly CommandLine[]>> = {
     line('account token webhook', 'Let programs in; send events to other systems'),
   ],
   Lease: [
-    line('lease signing-key', 'Set up and sign leases; the keys that sign them'),
+    line('lease', 'Set up and sign leases; rotate the signing keys'),
     line('activation', 'List, end and block the devices that have seats'),
   ],
   'Look after': [

@@ -123,7 +123,7 @@ export async function readStatement(
 }
 
 /** Why a key statement makes no sense; null: it does. */
-export async function findStatementFault(
+async function findStatementFault(
   { keys }: KeyStatement,
   roots: readonly PublicJwk[],
 ): Promise<string | null> {

@@ -11,31 +11,21 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { createFile, makeDirectory, renameOver, syncDirectory } from '../store/sqlite/files/private-file.ts';
 import {
-  parseStatementClaims,
+  maxKeysOfStatement,
   serializeStatement,
-  statementClaims,
   type KeyStatement,
   type PrivateJwk,
   type PublicJwk,
 } from '../wire/lease.ts';
 import {
-  findStatementFault,
   newKey,
   publicPartOf,
   readPrivateKey,
-  readStatement,
   signDocument,
   thumbprintOf,
   type KeyPair,
 } from './documents.ts';
-import {
-  keyLifetimeMs,
-  listKeys,
-  readSigningDirectory,
-  signerOf,
-  signingFiles,
-  type SigningDirectory,
-} from './signing-keys.ts';
+import { keyLifetimeMs, readSigningDirectory, signingFiles, type SigningDirectory } from './signing-keys.ts';
 
 /*
  * Changes the signing directory. Each file is complete or missing, also after a crash, and the key statement is written
@@ -143,125 +133,37 @@ function writeRoot({ pair, privateFile, publicFile, unwritten }: OpenRoot, owner
   writePrivateFile(publicFile, formatKey(pair.jwk), ownership);
 }
 
-/** Makes a signing key, and returns a draft of the next statement, which lists it. */
-export async function addKey(
+/**
+ * Makes a signing key, and a key statement with it that `root` signs. The statement lists the earlier keys that have not
+ * ended, except `retired`. The private keys that it does not list are deleted. Throws `SigningFilesRefused`.
+ */
+export async function rotateKey(
   directory: string,
+  { root, retired }: { root: KeyPair; retired: string | null },
   now: number,
   ownership: Ownership,
-): Promise<{ kid: string; draft: KeyStatement }> {
-  const { statement } = await readInstalled(directory);
-  const key = await makeSigningKey(directory, ownership);
-  const keys = statement.keys.filter(({ notAfter }) => notAfter > now);
-  const added = { jwk: key.jwk, notAfter: endOfNewKey(now) };
-  return { kid: key.kid, draft: { ...nextOf(statement), keys: [...keys, added] } };
-}
-
-/** Returns a draft of the next statement without a key. `draft`: a draft to change; null: the installed statement. */
-export async function retireKey(
-  directory: string,
-  kid: string,
-  draft: KeyStatement | null,
-  now: number,
-): Promise<KeyStatement> {
-  const contents = await readInstalled(directory);
-  const base = draft ?? nextOf(contents.statement);
-  const keys = base.keys.filter(({ jwk, notAfter }) => thumbprintOf(jwk) !== kid && notAfter > now);
-  if (!base.keys.some(({ jwk }) => thumbprintOf(jwk) === kid)) {
-    throw new SigningFilesRefused(`the statement does not list the key ${kid}`);
-  }
-  const here = new Set(contents.keys.filter(({ pair }) => pair !== null).map((key) => key.kid));
-  if (!keys.some(({ jwk }) => here.has(thumbprintOf(jwk)))) {
-    throw new SigningFilesRefused('no other key could sign here: add a key first');
-  }
-  return { ...base, keys };
-}
-
-/** Takes over a signed statement, and removes the private keys that it no longer lists. `kid`: the key that signs now. */
-export async function installStatement(
-  text: string,
-  directory: string,
-  now: number,
-  ownership: Ownership,
-): Promise<{ statement: KeyStatement; kid: string; removed: readonly string[] }> {
-  const before = await readSigningDirectory(directory);
-  if (before.roots.length === 0) {
-    throw new SigningFilesRefused(`${directory} has no public root key (root-1.pub.jwk): it is not set up`);
-  }
-  const read = await readStatement(text, before.roots);
-  if (!read.ok) throw new SigningFilesRefused(read.problem.detail);
-  const statement = read.value;
-  if (before.statement !== null) checkSuccessor(statement, before.statement);
-  const pairs = before.keys.flatMap(({ pair }) => (pair === null ? [] : [pair]));
-  const next = { ...before, statement: { ...statement, text }, keys: listKeys(statement, pairs) };
-  const signer = signerOf(next, now);
-  if (signer === null) {
-    throw new SigningFilesRefused(
-      'none of its keys could sign here: each has ended, or has no private key here',
-    );
-  }
+): Promise<{ statement: KeyStatement; kid: string; notAfter: number; removed: readonly string[] }> {
+  const { statement: before, roots, keys: known } = await readInstalled(directory);
+  if (!roots.some((jwk) => thumbprintOf(jwk) === root.kid))
+    throw new SigningFilesRefused(`it needs a root key of this issuer: ${directory} has the public ones`);
+  if (retired !== null && !before.keys.some(({ jwk }) => thumbprintOf(jwk) === retired))
+    throw new SigningFilesRefused(`the statement does not list the key ${retired}`);
+  const kept = before.keys.filter(({ jwk, notAfter }) => notAfter > now && thumbprintOf(jwk) !== retired);
+  if (kept.length === maxKeysOfStatement)
+    throw new SigningFilesRefused(`the statement lists ${kept.length} keys already: retire one of them`);
+  const { kid, jwk } = await makeSigningKey(directory, ownership);
+  const notAfter = endOfNewKey(now);
+  const statement = {
+    issuer: before.issuer,
+    version: before.version + 1,
+    keys: [...kept, { jwk, notAfter }],
+  };
+  const text = await signDocument('keys', serializeStatement(statement), root);
   writePrivateFile(join(directory, signingFiles.statement), `${text}\n`, ownership);
-  const retired = before.keys.filter(
-    ({ kid, notAfter, pair }) =>
-      notAfter !== null && pair !== null && !statement.keys.some(({ jwk }) => thumbprintOf(jwk) === kid),
-  );
-  for (const { kid } of retired) rmSync(join(directory, `${kid}.jwk`));
-  return { statement, kid: signer.key.kid, removed: retired.map(({ kid }) => kid) };
-}
-
-function checkSuccessor(next: KeyStatement, installed: KeyStatement): void {
-  if (next.issuer !== installed.issuer) {
-    throw new SigningFilesRefused(
-      `it is of the issuer ${next.issuer}, and this issuer is ${installed.issuer}`,
-    );
-  }
-  if (next.version <= installed.version) {
-    throw new SigningFilesRefused(
-      `its version is ${next.version}, and version ${installed.version} is installed: it must be higher`,
-    );
-  }
-}
-
-/** The version of the next statement. */
-export async function nextVersion(directory: string): Promise<number> {
-  return (await readInstalled(directory)).statement.version + 1;
-}
-
-/** Reads a draft that people may have changed. Throws `SigningFilesRefused` with a sentence that says what is wrong. */
-export async function parseDraft(text: string, now: number): Promise<KeyStatement> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new SigningFilesRefused('it is not JSON');
-  }
-  const parsed = statementClaims.safeParse(value);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new SigningFilesRefused(
-      [issue?.path.join('.'), issue?.message].filter((part) => part !== '').join(': '),
-    );
-  }
-  const draft = parseStatementClaims(parsed.data);
-  const fault = await findStatementFault(draft, []);
-  if (fault !== null) throw new SigningFilesRefused(fault);
-  if (!draft.keys.some(({ notAfter }) => notAfter > now))
-    throw new SigningFilesRefused('it lists no key that has not ended');
-  const last = Math.max(...draft.keys.map(({ notAfter }) => notAfter));
-  if (last > endOfNewKey(now)) throw new SigningFilesRefused('it lists a key for more than 400 days');
-  return draft;
-}
-
-/** The text of a draft. */
-export function formatDraft(draft: KeyStatement): string {
-  return `${JSON.stringify(serializeStatement(draft), null, 2)}\n`;
-}
-
-/** Signs a draft with a root key. */
-export async function signDraft(draft: KeyStatement, root: KeyPair): Promise<string> {
-  if (draft.keys.some(({ jwk }) => thumbprintOf(jwk) === root.kid)) {
-    throw new SigningFilesRefused('it lists the root key: a root key signs nothing except key statements');
-  }
-  return await signDocument('keys', serializeStatement(draft), root);
+  const listed = new Set(statement.keys.map((key) => thumbprintOf(key.jwk)));
+  const removed = known.filter((key) => key.pair !== null && !listed.has(key.kid)).map((key) => key.kid);
+  for (const each of removed) rmSync(join(directory, `${each}.jwk`));
+  return { statement, kid, notAfter, removed };
 }
 
 async function readInstalled(
@@ -277,10 +179,6 @@ async function readInstalled(
     );
   }
   return { ...contents, statement };
-}
-
-function nextOf({ issuer, version, keys }: KeyStatement): KeyStatement {
-  return { issuer, version: version + 1, keys };
 }
 
 /** In whole seconds, as in documents. */

@@ -111,7 +111,7 @@ async function readInstalled(
 }
 
 /** Of keys with the same end, the statement lists the newer key last. */
-export function listKeys(statement: KeyStatement | null, pairs: readonly KeyPair[]): readonly SigningKey[] {
+function listKeys(statement: KeyStatement | null, pairs: readonly KeyPair[]): readonly SigningKey[] {
   const listed = (statement?.keys ?? []).map(({ jwk, notAfter }) => {
     const kid = thumbprintOf(jwk);
     return { kid, notAfter, pair: pairs.find((pair) => pair.kid === kid) ?? null };
@@ -221,7 +221,7 @@ export class SigningKeys {
     this.#warnedAt = now;
     this.#log.warn(
       { kid: key.kid, until: formatDatetime(notAfter) },
-      'the last signing key ends soon: run latchkey signing-key add',
+      'the last signing key ends soon: run latchkey lease signing-key rotate',
     );
   }
 }

@@ -67,10 +67,12 @@ const device = z.strictObject({ jkt: thumbprint });
 /** SHA-256 of the signed part of the request that the document answers. */
 const answeredRequest = bytes32;
 
+export const maxKeysOfStatement = 20;
+
 export const statementClaims = z.strictObject({
   iss: issuer,
   version: z.int().min(1),
-  keys: z.array(z.strictObject({ jwk: publicJwk, not_after: seconds })).max(20),
+  keys: z.array(z.strictObject({ jwk: publicJwk, not_after: seconds })).max(maxKeysOfStatement),
 });
 
 export type StatementClaims = z.infer<typeof statementClaims>;

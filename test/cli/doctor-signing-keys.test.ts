@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
@@ -28,7 +37,6 @@ async function issuerIn(parent: string) {
     run,
     kid,
     keyFile: join(directory, `${kid}.jwk`),
-    draft: join(parent, 'draft.json'),
     /** Findings that name keys, roots, leases or the signing directory; `level what → advice`. */
     async findings(): Promise<string[]> {
       const { out } = await run('doctor');
@@ -58,7 +66,9 @@ test.skipIf(process.platform === 'win32')(
     const issuer = await issuerIn(temporary.path);
     vi.setSystemTime(begin + 341 * dayMs);
     expect(await issuer.findings()).toEqual([
-      expect.stringMatching(/^warn: the last signing key ends soon, on 2027-02-05.* signing-key add$/),
+      expect.stringMatching(
+        /^warn: the last signing key ends soon, on 2027-02-05.* lease signing-key rotate --root FILE$/,
+      ),
     ]);
     vi.setSystemTime(begin + 400 * dayMs);
     expect(await issuer.findings()).toEqual([
@@ -100,9 +110,12 @@ test.skipIf(process.platform === 'win32')(
   async () => {
     await using temporary = temporaryDirectory();
     const issuer = await issuerIn(temporary.path);
-    await issuer.run('signing-key', 'add', '--output', issuer.draft);
+    const statementFile = join(issuer.directory, 'statement.jwt');
+    const installed = readFileSync(statementFile);
+    await issuer.run('lease', 'signing-key', 'rotate', '--root', join(issuer.roots, 'root-1.jwk'));
+    writeFileSync(statementFile, installed);
     expect(await issuer.findings()).toContainEqual(
-      expect.stringMatching(/^warn: the signing key \S+ is not in the key statement → install the statement/),
+      expect.stringMatching(/^warn: the signing key \S+ is not in the key statement → delete /),
     );
     const away = join(temporary.path, 'away.jwk');
     renameSync(issuer.keyFile, away);
@@ -112,13 +125,13 @@ test.skipIf(process.platform === 'win32')(
       expect.stringContaining('is not in the key statement'),
     ]);
     renameSync(away, issuer.keyFile);
-    writeFileSync(join(issuer.directory, 'statement.jwt'), 'damaged');
+    writeFileSync(statementFile, 'damaged');
     expect(await issuer.findings()).toContainEqual(
       expect.stringMatching(
         /^fail: signing directory .* statement.jwt is not valid. The document is not a signed document/,
       ),
     );
-    rmSync(join(issuer.directory, 'statement.jwt'));
+    rmSync(statementFile);
     expect(await issuer.findings()).toContainEqual(
       expect.stringMatching(/^warn: leases are not set up, but a setup was begun/),
     );

@@ -1,4 +1,7 @@
+import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -12,7 +15,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { latchkey, type Outcome } from '../support/process/command-line.ts';
+import { fromSource, latchkey, type Outcome } from '../support/process/command-line.ts';
 import { canMount, smallDisk } from '../support/process/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -45,27 +48,6 @@ type Keys = {
   version: number;
   keys: { kid: string; state: string; has_private_key: boolean; not_after: string }[];
 };
-
-/** Signs and installs a draft. */
-async function install(
-  place: ReturnType<typeof issuerIn>,
-  draft: string,
-  root = 'root-1.jwk',
-): Promise<Outcome> {
-  const signed = `${draft}.jwt`;
-  const outcome = await latchkey(
-    'lease',
-    'statement',
-    'sign',
-    draft,
-    '--root',
-    join(place.roots, root),
-    '--output',
-    signed,
-  );
-  expect(outcome).toMatchObject({ code: 0, err: '' });
-  return await place.run('lease', 'statement', 'install', signed);
-}
 
 /** The indented lines after a line of the output. */
 function blockIn(out: string, title: string): string {
@@ -270,170 +252,111 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 );
 
-test('a signing key is added, signed elsewhere and installed, and the earlier key is retired', async () => {
+test('a signing key is rotated by either root key, also from standard input, and a leaked key is retired', async () => {
   await using temporary = temporaryDirectory();
   const place = issuerIn(temporary.path);
-  const { kid: first } = await place.read<{ kid: string }>(
-    'lease',
-    'setup',
-    '--issuer',
-    issuer,
-    '--roots',
-    place.roots,
-  );
-  const draft = place.file('statement-2.json');
-  const added = await place.run('signing-key', 'add', '--output', draft);
-  expect(added.out).toContain(
-    `lease statement sign ${draft} --root root-1.jwk --output ${place.file('statement-2.jwt')}`,
-  );
-  const listed = await place.read<Keys>('signing-key', 'list');
-  expect(listed.keys.map(({ kid, state }) => [kid === first, state])).toEqual([
-    [true, 'signs'],
-    [false, 'not_listed'],
+  await place.setUp();
+  const list = () => place.read<Keys>('lease', 'signing-key', 'list');
+  const [first] = (await list()).keys;
+  const root = join(place.roots, 'root-2.jwk');
+  const rotated = await place.run('lease', 'signing-key', 'rotate', '--root', root);
+  const { version, keys } = await list();
+  expect([version, keys.map(({ kid, state }) => [kid === first?.kid, state])]).toEqual([
+    2,
+    [
+      [false, 'signs'],
+      [true, 'listed'],
+    ],
   ]);
-  const second = listed.keys[1]?.kid ?? '';
-  expect(added.out).toContain(second);
-  expect((await install(place, draft, 'root-2.jwk')).out).toContain(`${second} signs leases from now on`);
-  const retired = place.file('statement-3.json');
-  expect(await place.run('signing-key', 'retire', first, '--output', retired)).toMatchObject({ code: 0 });
-  expect((await install(place, retired)).out).toContain(`Deleted the private key ${first}.`);
-  expect(await place.read('signing-key', 'list')).toMatchObject({
-    version: 3,
-    total: 1,
-    keys: [{ kid: second, state: 'signs', has_private_key: true }],
-  });
-  expect(readdirSync(place.signingDir)).not.toContain(`${first}.jwk`);
-  expect(await place.read('lease', 'statement', 'show')).toMatchObject({
-    issuer,
-    version: 3,
-    is_signed: true,
-  });
-});
-
-test('the draft of signing-key add gets a name from its version, and an existing file is kept', async () => {
-  await using temporary = temporaryDirectory();
-  const place = issuerIn(temporary.path);
-  await place.setUp();
-  const cwd = vi.spyOn(process, 'cwd').mockReturnValue(temporary.path);
-  writeFileSync(place.file('taken.json'), 'mine');
-  expect((await place.run('signing-key', 'add')).out).toMatch(/The draft is \.[/\\]statement-2\.json\./);
-  expect(existsSync(place.file('statement-2.json'))).toBe(true);
-  const before = readdirSync(place.signingDir);
-  const { code, err } = await place.run('signing-key', 'add', '--output', place.file('taken.json'));
-  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('cannot create') as string });
-  expect(readdirSync(place.signingDir)).toEqual(before);
-  expect(readFileSync(place.file('taken.json'), 'utf8')).toBe('mine');
-  cwd.mockRestore();
-  const none = await place.run('signing-key', 'retire', 'A'.repeat(43), '--output', place.file('none.json'));
-  expect(none).toMatchObject({ code: 1, err: expect.stringContaining('does not list the key') as string });
-  expect(existsSync(place.file('none.json'))).toBe(false);
-});
-
-test('lease statement sign prints the statement, and says what is wrong with a draft or a root key', async () => {
-  await using temporary = temporaryDirectory();
-  const place = issuerIn(temporary.path);
-  await place.setUp();
-  const draft = place.file('draft.json');
-  await place.run('signing-key', 'add', '--output', draft);
-  const sign = (file: string, root: string) => latchkey('lease', 'statement', 'sign', file, '--root', root);
-  const root = join(place.roots, 'root-1.jwk');
-  const { out } = await sign(draft, root);
-  expect(out.trim().split('.')).toHaveLength(3);
-  writeFileSync(place.file('s.jwt'), out);
-  expect(await place.read('lease', 'statement', 'show', place.file('s.jwt'))).toMatchObject({
-    version: 2,
-    is_signed: true,
-  });
-  const shown = await latchkey(
-    'lease',
-    'statement',
-    'show',
-    place.file('s.jwt'),
-    '--root',
-    join(place.roots, 'root-2.pub.jwk'),
+  const second = keys[0]?.kid ?? '';
+  expect(rotated).toMatchObject({ code: 0, err: '' });
+  expect(rotated.out).toContain(`${second} signs leases from now on, until `);
+  const argv = ['lease', 'signing-key', 'rotate', '--root', '-', '--retire', first?.kid ?? ''];
+  const { stdout } = spawnSync(
+    process.execPath,
+    [...fromSource.slice(1), ...argv, '--state-dir', join(place.signingDir, '..'), '--json'],
+    { input: readFileSync(join(place.roots, 'root-1.jwk')), encoding: 'utf8' },
   );
-  expect(shown).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('None of the known root keys') as string,
-  });
-  const text = readFileSync(draft, 'utf8');
-  writeFileSync(place.file('wrong.json'), text.replace('"version": 2', '"version": "two"'));
-  const endless = '/dev/zero';
-  for (const [file, key, reason] of [
-    [draft, join(place.roots, 'root-1.pub.jwk'), 'has only the public part of the key'],
-    [draft, draft, 'is not a private P-256 key (JWK)'],
-    [place.file('wrong.json'), root, 'was not signed: version: Invalid input: expected number'],
-    [place.file('s.jwt'), root, 'was not signed: it is not JSON'],
-    [place.file('missing.json'), root, 'cannot read'],
-    ...(existsSync(endless) ? [[endless, root, 'cannot read /dev/zero'] as const] : []),
-  ] as const) {
-    const { code, err } = await sign(file, key);
-    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(reason) as string });
-    expect(err).not.toContain((JSON.parse(readFileSync(root, 'utf8')) as { d: string }).d);
-  }
+  const third = JSON.parse(stdout) as { kid: string };
+  expect(third).toMatchObject({ issuer, version: 3, removed: [first?.kid] });
+  expect((await list()).keys.map(({ kid, state }) => [kid, state])).toEqual([
+    [third.kid, 'signs'],
+    [second, 'listed'],
+  ]);
+  expect(readdirSync(place.signingDir)).not.toContain(`${first?.kid}.jwk`);
 });
 
-test('lease statement install refuses what does not fit, and the installed statement stays', async () => {
+test('a copy of the signing directory is rotated where a root key is, and works back at the issuer', async () => {
+  await using temporary = temporaryDirectory();
+  const place = issuerIn(temporary.path);
+  await place.setUp();
+  const offline = place.file('offline');
+  cpSync(place.signingDir, join(offline, 'signing'), { recursive: true });
+  const root = join(place.roots, 'root-1.jwk');
+  const { code } = await latchkey('lease', 'signing-key', 'rotate', '--root', root, '--state-dir', offline);
+  expect(code).toBe(0);
+  cpSync(join(offline, 'signing'), place.signingDir, { recursive: true });
+  expect(await place.read('lease', 'signing-key', 'list')).toMatchObject({
+    version: 2,
+    keys: [{ state: 'signs' }, { state: 'listed' }],
+  });
+});
+
+test('lease signing-key rotate says what is wrong with a root key or a key to retire, and changes nothing', async () => {
   await using temporary = temporaryDirectory();
   const place = issuerIn(temporary.path);
   const other = issuerIn(place.file('other'));
   await place.setUp();
   await other.setUp();
-  const before = readFileSync(join(place.signingDir, 'statement.jwt'), 'utf8');
-  const draft = place.file('draft.json');
-  await place.run('signing-key', 'add', '--output', draft);
-  const refused = async (file: string, reason: string): Promise<void> => {
-    const { code, err } = await place.run('lease', 'statement', 'install', file);
+  const before = readdirSync(place.signingDir);
+  const root = join(place.roots, 'root-1.jwk');
+  const endless = '/dev/zero';
+  for (const [argv, reason] of [
+    [[join(place.roots, 'root-1.pub.jwk')], 'has only the public part of the key'],
+    [[join(place.signingDir, 'statement.jwt')], 'is not a private P-256 key (JWK)'],
+    [[join(other.roots, 'root-1.jwk')], 'no key was made: it needs a root key of this issuer'],
+    [[root, '--retire', 'A'.repeat(43)], 'no key was made: the statement does not list the key'],
+    [[place.file('missing.jwk')], 'cannot read'],
+    ...(existsSync(endless) ? [[[endless], 'cannot read /dev/zero'] as const] : []),
+  ] as const) {
+    const { code, err } = await place.run('lease', 'signing-key', 'rotate', '--root', ...argv);
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(reason) as string });
-    expect(readFileSync(join(place.signingDir, 'statement.jwt'), 'utf8')).toBe(before);
-  };
-  await refused(join(place.signingDir, 'statement.jwt'), 'version 1 is installed: it must be higher');
-  await refused(join(other.signingDir, 'statement.jwt'), 'None of the known root keys has signed');
-  await refused(draft, 'The document is not a signed document');
-  const foreign = await latchkey(
-    'lease',
-    'statement',
-    'sign',
-    draft,
-    '--root',
-    join(other.roots, 'root-1.jwk'),
-  );
-  writeFileSync(place.file('foreign.jwt'), foreign.out);
-  await refused(place.file('foreign.jwt'), 'None of the known root keys has signed');
+    expect(err).not.toContain((JSON.parse(readFileSync(root, 'utf8')) as { d: string }).d);
+  }
+  expect(readdirSync(place.signingDir)).toEqual(before);
 });
 
-test('signing-key list warns 60 days before the last key ends, and when no key can sign', async () => {
+test('lease signing-key list warns 60 days before the last key ends, and when no key can sign', async () => {
   await using temporary = temporaryDirectory();
   const place = issuerIn(temporary.path);
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 1), toFake: ['Date'] });
   await place.setUp();
   const listAfter = async (days: number) => {
     vi.setSystemTime(Date.UTC(2026, 0, 1) + days * 86_400_000);
-    return await place.run('signing-key', 'list');
+    return await place.run('lease', 'signing-key', 'list');
   };
   expect((await listAfter(340)).err).toBe('');
   expect((await listAfter(341)).err).toBe(
-    'latchkey: the last key ends in 59 days. Add the next key: latchkey signing-key add\n',
+    'latchkey: the last key ends in 59 days. Make the next one: latchkey lease signing-key rotate --root FILE\n',
   );
   const ended = await listAfter(400);
-  expect(ended.err).toBe('latchkey: no key can sign here. Add a key: latchkey signing-key add\n');
+  expect(ended.err).toBe(
+    'latchkey: no key can sign here. Make one: latchkey lease signing-key rotate --root FILE\n',
+  );
   expect(ended.out).toContain('ended');
-  const next = place.file('next.json');
-  await place.run('signing-key', 'add', '--output', next);
-  await install(place, next);
+  await place.run('lease', 'signing-key', 'rotate', '--root', join(place.roots, 'root-1.jwk'));
   expect((await listAfter(400)).err).toBe('');
 });
 
 test('the commands for keys say that leases are not set up', async () => {
   await using temporary = temporaryDirectory();
   const place = issuerIn(temporary.path);
-  writeFileSync(place.file('s.jwt'), 'a.b.c');
+  const root = place.file('root.jwk');
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  writeFileSync(root, JSON.stringify(privateKey.export({ format: 'jwk' })));
   for (const argv of [
-    ['signing-key', 'list'],
-    ['signing-key', 'add'],
-    ['signing-key', 'retire', 'A'.repeat(43)],
-    ['lease', 'statement', 'show'],
-    ['lease', 'statement', 'install', place.file('s.jwt')],
+    ['lease', 'signing-key', 'list'],
+    ['lease', 'signing-key', 'rotate', '--root', root],
   ]) {
     const { code, err } = await place.run(...argv);
     expect([code, err]).toEqual([1, expect.stringMatching(/not set up/)]);
@@ -458,12 +381,12 @@ test.skipIf(!canMount)(
         code: 1,
         err: expect.stringContaining('leases were not set up: no space left on device') as string,
       });
-      expect(await run('lease', 'statement', 'show')).toMatchObject({ code: 1 });
+      expect(await run('lease', 'signing-key', 'list')).toMatchObject({ code: 1 });
       disk.clear();
       expect(await setUp()).toMatchObject({ code: 0 });
       const files = readdirSync(join(stateDir, 'signing'));
       expect(files.filter((name) => name.endsWith('.new'))).toEqual([]);
-      expect((await run('signing-key', 'list')).out).toContain('signs');
+      expect((await run('lease', 'signing-key', 'list')).out).toContain('signs');
     }
   },
 );

@@ -17,23 +17,14 @@ import {
   thumbprintOf,
   type KeyPair,
 } from '../../src/lease/documents.ts';
-import {
-  addKey,
-  formatDraft,
-  installStatement,
-  parseDraft,
-  retireKey,
-  setUp,
-  signDraft,
-  type SetUp,
-} from '../../src/lease/signing-files.ts';
+import { rotateKey, setUp } from '../../src/lease/signing-files.ts';
 import { keyLifetimeMs, readSigningDirectory, signerOf } from '../../src/lease/signing-keys.ts';
-import type { KeyStatement } from '../../src/wire/lease.ts';
 import {
   documentClaims,
   keyPair,
   leaseIssuer,
   ownFiles,
+  readKeyFile,
   setUpIssuer,
 } from '../support/builders/lease-builders.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -52,8 +43,12 @@ async function signingKeyOf(directory: string): Promise<KeyPair> {
   return signer.key;
 }
 
-function install(text: string, directory: string, at = now) {
-  return installStatement(text, directory, at, ownFiles);
+/** Rotates with root key `number`. */
+function rotate(
+  { directory, rootKeys }: Awaited<ReturnType<typeof setUpIssuer>>,
+  { at = now, number = 0, retired = null }: { at?: number; number?: 0 | 1; retired?: string | null } = {},
+) {
+  return rotateKey(directory, { root: rootKeys[number], retired }, at, ownFiles);
 }
 
 it('setting up makes two root keys, a signing key for 400 days, and its statement', async () => {
@@ -98,8 +93,9 @@ it.skipIf(process.getuid?.() !== 0)(
     const directory = join(temporary.path, 'signing');
     const rootsDirectory = join(temporary.path, 'roots');
     const ownership = { ...ownFiles, owner: { uid: 12_345, gid: 23_456 } };
-    await setUp({ directory, rootsDirectory, issuer: leaseIssuer }, now, ownership);
-    await addKey(directory, now, ownership);
+    const made = await setUp({ directory, rootsDirectory, issuer: leaseIssuer }, now, ownership);
+    const root = await readKeyFile(made.roots[0].privateFile);
+    await rotateKey(directory, { root, retired: null }, now, ownership);
     for (const path of [directory, ...readdirSync(directory).map((name) => join(directory, name))]) {
       expect([statSync(path).uid, statSync(path).gid]).toEqual([12_345, 23_456]);
     }
@@ -175,146 +171,82 @@ it('root keys that cannot be used are refused, and never overwritten', async () 
   expect(existsSync(join(temporary.path, 'signing'))).toBe(false);
 });
 
-/** Adds a key and installs the statement that root key `number` signs. */
-async function rotate(
-  issuer: Awaited<ReturnType<typeof setUpIssuer>>,
-  at: number,
-  number: 0 | 1 = 0,
-): Promise<string> {
-  const { kid, draft } = await addKey(issuer.directory, at, ownFiles);
-  await install(await signDraft(draft, issuer.rootKeys[number]), issuer.directory, at);
-  return kid;
-}
-
-it('an added key signs only after its statement is installed, signed by either root key', async () => {
+it('a new key signs from now on, and the earlier key stays valid, whichever root key signs the statement', async () => {
   for (const number of [0, 1] as const) {
     await using temporary = temporaryDirectory();
     const issuer = await setUpIssuer(temporary.path, now);
-    const { kid, draft } = await addKey(issuer.directory, later, ownFiles);
-    expect(draft).toMatchObject({ issuer: leaseIssuer, version: 2 });
-    expect(draft.keys.map(({ jwk }) => thumbprintOf(jwk))).toEqual([issuer.kid, kid]);
-    expect((await stateOf(issuer.directory)).signer).toMatchObject({ version: 1, key: { kid: issuer.kid } });
-    await install(await signDraft(draft, issuer.rootKeys[number]), issuer.directory, later);
-    expect((await stateOf(issuer.directory)).signer).toMatchObject({
-      version: 2,
-      key: { kid },
-      notAfter: later + keyLifetimeMs,
-    });
+    const { statement, kid, notAfter, removed } = await rotate(issuer, { at: later, number });
+    expect({ notAfter, removed }).toEqual({ notAfter: later + keyLifetimeMs, removed: [] });
+    expect(statement).toMatchObject({ issuer: leaseIssuer, version: 2 });
+    expect(statement.keys.map(({ jwk }) => thumbprintOf(jwk))).toEqual([issuer.kid, kid]);
+    expect((await stateOf(issuer.directory)).signer).toMatchObject({ version: 2, key: { kid }, notAfter });
   }
 });
 
-it('a draft leaves out keys that have ended', async () => {
+it('a key that has ended leaves the statement, and loses its private file', async () => {
   await using temporary = temporaryDirectory();
   const issuer = await setUpIssuer(temporary.path, now);
-  const { kid, draft } = await addKey(issuer.directory, now + keyLifetimeMs, ownFiles);
-  expect(draft.keys.map(({ jwk }) => thumbprintOf(jwk))).toEqual([kid]);
+  const { statement, kid, removed } = await rotate(issuer, { at: now + keyLifetimeMs });
+  expect(statement.keys.map(({ jwk }) => thumbprintOf(jwk))).toEqual([kid]);
+  expect(removed).toEqual([issuer.kid]);
+  expect(existsSync(join(issuer.directory, `${issuer.kid}.jwk`))).toBe(false);
 });
 
-it('a retired key loses its private file when the statement without it is installed, and not before', async () => {
+it('a leaked key is replaced by one statement, and loses its private file', async () => {
   await using temporary = temporaryDirectory();
   const issuer = await setUpIssuer(temporary.path, now);
-  await expect(retireKey(issuer.directory, issuer.kid, null, now)).rejects.toThrow(
-    'no other key could sign here: add a key first',
-  );
-  const added = await rotate(issuer, now);
-  const draft = await retireKey(issuer.directory, issuer.kid, null, now);
-  expect(draft).toMatchObject({ version: 3 });
-  const file = join(issuer.directory, `${issuer.kid}.jwk`);
-  expect(existsSync(file)).toBe(true);
-  expect(await install(await signDraft(draft, issuer.rootKeys[0]), issuer.directory)).toMatchObject({
-    removed: [issuer.kid],
-  });
-  expect(existsSync(file)).toBe(false);
-  expect((await stateOf(issuer.directory)).signer).toMatchObject({ key: { kid: added } });
-  await expect(retireKey(issuer.directory, issuer.kid, null, now)).rejects.toThrow('does not list the key');
-});
-
-it('a leaked key is replaced by one statement: the draft with the new key loses the old key', async () => {
-  await using temporary = temporaryDirectory();
-  const issuer = await setUpIssuer(temporary.path, now);
-  const { kid, draft } = await addKey(issuer.directory, now, ownFiles);
-  const both = await retireKey(issuer.directory, issuer.kid, draft, now);
-  expect(both).toMatchObject({ version: 2 });
-  expect(await install(await signDraft(both, issuer.rootKeys[0]), issuer.directory)).toMatchObject({
-    removed: [issuer.kid],
-  });
+  const { kid, removed } = await rotate(issuer, { retired: issuer.kid });
+  expect(removed).toEqual([issuer.kid]);
+  expect(existsSync(join(issuer.directory, `${issuer.kid}.jwk`))).toBe(false);
   expect((await stateOf(issuer.directory)).signer).toMatchObject({ version: 2, key: { kid } });
+  await expect(rotate(issuer, { retired: issuer.kid })).rejects.toThrow('does not list the key');
 });
 
-it('a statement that does not fit is refused, and the installed one stays', async () => {
+it('a key that a rotation has left without a statement is deleted by the next rotation', async () => {
   await using temporary = temporaryDirectory();
   const issuer = await setUpIssuer(temporary.path, now);
-  const [root] = issuer.rootKeys;
-  const foreign = await keyPair();
+  const installed = readFileSync(join(issuer.directory, 'statement.jwt'));
+  const interrupted = await rotate(issuer);
+  writeFileSync(join(issuer.directory, 'statement.jwt'), installed);
+  const { kid, removed } = await rotate(issuer);
+  expect(removed).toEqual([interrupted.kid]);
+  expect((await stateOf(issuer.directory)).keys.map((key) => key.kid)).toEqual([kid, issuer.kid]);
+});
+
+it('a rotation by a key that is no root key of the issuer is refused, and nothing changes', async () => {
+  await using temporary = temporaryDirectory();
+  const issuer = await setUpIssuer(temporary.path, now);
+  const before = readdirSync(issuer.directory);
   const installed = readFileSync(join(issuer.directory, 'statement.jwt'), 'utf8');
-  const { draft } = await addKey(issuer.directory, now, ownFiles);
-  const sign = (change: Partial<KeyStatement>, key = root) => signDraft({ ...draft, ...change }, key);
-  const end = now + keyLifetimeMs;
-  for (const [text, reason] of [
-    [await sign({}, foreign), 'None of the known root keys has signed'],
-    [await sign({}, { ...foreign, kid: root.kid }), 'The signature is wrong.'],
-    [await sign({ version: 1 }), 'its version is 1, and version 1 is installed: it must be higher'],
-    [
-      await sign({ issuer: 'https://other.example' }),
-      'it is of the issuer https://other.example, and this issuer is',
-    ],
-    [await sign({ keys: [{ jwk: foreign.jwk, notAfter: end }] }), 'none of its keys could sign here'],
-    [
-      await sign({ keys: draft.keys.map(({ jwk }) => ({ jwk, notAfter: now })) }),
-      'none of its keys could sign here',
-    ],
-    [await sign({ keys: [] }), 'none of its keys could sign here'],
-    [formatDraft(draft), 'The document is not a signed document'],
-    ['', 'The document is not a signed document'],
-  ] as const) {
-    await expect(install(text, issuer.directory)).rejects.toThrow(reason);
-    expect(readFileSync(join(issuer.directory, 'statement.jwt'), 'utf8')).toBe(installed);
+  for (const root of [await keyPair(), await signingKeyOf(issuer.directory)]) {
+    await expect(rotateKey(issuer.directory, { root, retired: null }, now, ownFiles)).rejects.toThrow(
+      'it needs a root key of this issuer',
+    );
   }
+  expect(readdirSync(issuer.directory)).toEqual(before);
+  expect(readFileSync(join(issuer.directory, 'statement.jwt'), 'utf8')).toBe(installed);
 });
 
-it('a statement is not installed where no root key is known', async () => {
+it('a statement lists at most 20 keys, of which one must be retired to make another', async () => {
   await using temporary = temporaryDirectory();
   const issuer = await setUpIssuer(temporary.path, now);
-  const text = readFileSync(join(issuer.directory, 'statement.jwt'), 'utf8').trim();
+  for (let count = 1; count < 20; count += 1) await rotate(issuer);
+  await expect(rotate(issuer)).rejects.toThrow('lists 20 keys already: retire one of them');
+  const { statement } = await rotate(issuer, { retired: issuer.kid });
+  expect(statement.keys).toHaveLength(20);
+  expect((await stateOf(issuer.directory)).faults).toEqual([]);
+});
+
+it('a directory that is not set up has no key to rotate', async () => {
+  await using temporary = temporaryDirectory();
+  const { rootKeys } = await setUpIssuer(temporary.path, now);
   const empty = join(temporary.path, 'empty');
-  await expect(install(text, empty)).rejects.toThrow('it is not set up');
+  await expect(rotateKey(empty, { root: rootKeys[0], retired: null }, now, ownFiles)).rejects.toThrow(
+    'leases are not set up',
+  );
 });
 
-it('a draft that was changed by hand is read, and nonsense is refused with its reason', async () => {
-  await using temporary = temporaryDirectory();
-  const issuer = await setUpIssuer(temporary.path, now);
-  const { draft } = await addKey(issuer.directory, now, ownFiles);
-  const text = formatDraft(draft);
-  expect(await parseDraft(text, now)).toEqual(draft);
-  const [first] = draft.keys;
-  const change = (changed: Record<string, unknown>) => JSON.stringify({ ...JSON.parse(text), ...changed });
-  for (const [changed, reason] of [
-    ['', 'it is not JSON'],
-    ['[]', 'expected object'],
-    [change({ version: 0 }), 'version: Too small'],
-    [change({ version: '2' }), 'version: Invalid input: expected number'],
-    [change({ keys: 'none' }), 'keys: Invalid input: expected array'],
-    [change({ keys: [] }), 'it lists no key that has not ended'],
-    [change({ note: 'mine' }), 'Unrecognized key: "note"'],
-    [change({ keys: [{ jwk: first?.jwk, not_after: now + 1 }] }), 'it lists a key for more than 400 days'],
-    [change({ keys: [{ jwk: { ...first?.jwk, d: 'AAAA' }, not_after: 1 }] }), 'Unrecognized key: "d"'],
-    [
-      change({
-        keys: [
-          { jwk: first?.jwk, not_after: 1 },
-          { jwk: first?.jwk, not_after: 2 },
-        ],
-      }),
-      'lists a key twice',
-    ],
-  ] as const) {
-    await expect(parseDraft(changed, now)).rejects.toThrow(reason);
-  }
-  const own: KeyStatement = { ...draft, keys: [{ jwk: issuer.rootKeys[0].jwk, notAfter: now + 1000 }] };
-  await expect(signDraft(own, issuer.rootKeys[0])).rejects.toThrow('it lists the root key');
-});
-
-it('a stolen signing key cannot install a key', async () => {
+it('a stolen signing key cannot make another key', async () => {
   await using temporary = temporaryDirectory();
   const issuer = await setUpIssuer(temporary.path, now);
   const [stolen, own] = [await signingKeyOf(issuer.directory), await keyPair()];
@@ -325,9 +257,6 @@ it('a stolen signing key cannot install a key', async () => {
     { ...own, kid: issuer.rootKeys[0].kid },
   ]) {
     const forged = await signDocument('keys', claims, key);
-    await expect(install(forged, issuer.directory)).rejects.toThrow(
-      /root keys has signed|signature is wrong/,
-    );
     expect(
       await readStatement(
         forged,
@@ -347,9 +276,7 @@ it('a retired key signs nothing that is accepted with the next statement', async
   const device = await keyPair();
   const lease = await signDocument('lease', documentClaims(device, retired).lease, retired);
   expect(await readLease(lease, issuer.statement)).toMatchObject({ ok: true });
-  await rotate(issuer, now);
-  const draft = await retireKey(issuer.directory, retired.kid, null, now);
-  const { statement } = await install(await signDraft(draft, issuer.rootKeys[0]), issuer.directory);
+  const { statement } = await rotate(issuer, { retired: retired.kid });
   expect(await readLease(lease, statement)).toMatchObject({ ok: false, problem: { code: 'lease_invalid' } });
 });
 
@@ -357,9 +284,9 @@ it.skipIf(process.getuid?.() === 0)(
   'a directory that cannot be written leaves the keys as they were',
   async () => {
     await using temporary = temporaryDirectory();
-    const issuer: SetUp & { directory: string } = await setUpIssuer(temporary.path, now);
+    const issuer = await setUpIssuer(temporary.path, now);
     chmodSync(issuer.directory, 0o500);
-    await expect(addKey(issuer.directory, now, ownFiles)).rejects.toThrow('EACCES');
+    await expect(rotate(issuer)).rejects.toThrow('EACCES');
     expect((await stateOf(issuer.directory)).signer).toMatchObject({ key: { kid: issuer.kid } });
     chmodSync(issuer.directory, 0o700);
   },

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { newKey, readPrivateKey } from '../../src/lease/documents.ts';
-import { addKey, installStatement, signDraft } from '../../src/lease/signing-files.ts';
+import { rotateKey } from '../../src/lease/signing-files.ts';
 import { keyLifetimeMs, SigningKeys } from '../../src/lease/signing-keys.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { leaseIssuer, ownFiles, setUpIssuer } from '../support/builders/lease-builders.ts';
@@ -42,9 +42,8 @@ it('a new statement is in force at once', async () => {
   const issuer = await setUpIssuer(temporary.path, now);
   const keys = new SigningKeys(issuer.directory, recordingLog());
   expect(await keys.current(now)).toMatchObject({ value: { key: { kid: issuer.kid } } });
-  const { kid, draft } = await addKey(issuer.directory, now + dayMs, ownFiles);
-  expect(await keys.current(now)).toMatchObject({ value: { version: 1, key: { kid: issuer.kid } } });
-  await installStatement(await signDraft(draft, issuer.rootKeys[0]), issuer.directory, now + dayMs, ownFiles);
+  const rotation = { root: issuer.rootKeys[0], retired: null };
+  const { kid } = await rotateKey(issuer.directory, rotation, now + dayMs, ownFiles);
   expect(await keys.current(now + dayMs)).toMatchObject({ value: { version: 2, key: { kid } } });
 });
 
@@ -78,7 +77,10 @@ it('the end of the last key is logged 60 days before, once a day', async () => {
   expect(log.lines).toEqual([]);
   for (const at of [1, 2, dayMs, dayMs + 1, dayMs + 2]) await keys.current(soon + at);
   expect(log.lines.map(({ level, message }) => [level, message])).toEqual(
-    Array.from({ length: 2 }, () => ['warn', 'the last signing key ends soon: run latchkey signing-key add']),
+    Array.from({ length: 2 }, () => [
+      'warn',
+      'the last signing key ends soon: run latchkey lease signing-key rotate',
+    ]),
   );
 });
 

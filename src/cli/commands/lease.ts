@@ -12,7 +12,7 @@ import { type Cell, formatFields, formatTable, instant, type Tone, toned, whole 
 import type { Hint } from '../hint.ts';
 import { licenseKeyPositional, readLicenseKey, readTextFile } from '../values.ts';
 import { setup } from './lease/setup.ts';
-import { statementCommands } from './lease/statement.ts';
+import { signingKeyCommands } from './lease/signing-key.ts';
 
 const activationsPath = '/agent/v1/activations';
 
@@ -159,7 +159,11 @@ export const commands = [
     request: () => ({ path: activationsPath }),
     view: listView,
   }),
-  { command: 'statement', describe: 'Sign, install and show key statements', commands: statementCommands },
+  {
+    command: 'signing-key',
+    describe: 'Rotate and list the keys that sign leases',
+    commands: signingKeyCommands,
+  },
 ];
 
 export const activate = defineRequest({

@@ -99,7 +99,7 @@ const ending = {
     what: 'The last signing key of leases',
     ended: 'devices get no leases',
     advice: 'Make the next signing key.',
-    command: 'latchkey signing-key add',
+    command: 'latchkey lease signing-key rotate --root FILE',
   },
 } as const;
 

@@ -68,7 +68,7 @@ function examineSigner(contents: SigningDirectory, hint: Hint): Finding[] {
   }
   const now = Date.now();
   const signer = signerOf(contents, now);
-  const add = `make the next key: ${hint('signing-key add')}`;
+  const add = `make the next key: ${hint('lease signing-key rotate --root FILE')}`;
   if (signer === null) {
     const what = `no key of the key statement (version ${statement.version}) can sign here: devices get no leases`;
     return [fail(what, add)];
@@ -80,7 +80,7 @@ function examineSigner(contents: SigningDirectory, hint: Hint): Finding[] {
 
 function examineKey({ kid, notAfter, pair }: SigningKey, directory: string): Finding[] {
   if (notAfter === null) {
-    const advice = `install the statement that lists it, or delete ${join(directory, `${kid}.jwk`)}`;
+    const advice = `delete ${join(directory, `${kid}.jwk`)}`;
     return [warn(`the signing key ${kid} is not in the key statement`, advice)];
   }
   if (pair !== null || notAfter <= Date.now()) return [];

@@ -134,7 +134,7 @@ function explain(
     [
       `1. Move the private keys ${privateFiles} from ${formatPath(rootsDirectory)}`,
       '   to two places offline, such as two USB sticks, and delete them here. Anyone with a root key can',
-      '   sign licenses in your name. You need one of the two again to add the next signing key, before',
+      '   sign licenses in your name. You need one of the two again to make the next signing key, before',
       `   ${endOf(statement).slice(0, 10)}. The public keys ${publicFiles.join(' and ')} stay here, for step 3.`,
     ].join('\n'),
     explainListener(statement.issuer, addresses.public),
@@ -155,7 +155,7 @@ function explain(
       `    ${JSON.stringify(second.jwk)}`,
       '  ]',
     ].join('\n'),
-    'Before the signing key ends, add the next key: latchkey signing-key add. The guide: examples/guides/leases.md',
+    'Before the signing key ends, make the next one: latchkey lease signing-key rotate --root root-1.jwk. The guide: examples/guides/leases.md',
   ];
 }
 

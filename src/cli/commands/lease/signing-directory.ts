@@ -1,4 +1,4 @@
-import { lstatSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { isInFolder } from '../../../config/defaults.ts';
 import { formatReason } from '../../../config/errors.ts';
 import { restrictToOwner } from '../../../config/file/windows-rights.ts';
@@ -6,7 +6,7 @@ import { locateDaemon } from '../../../config/load.ts';
 import type { Address } from '../../../config/value/address.ts';
 import type { Ownership } from '../../../lease/signing-files.ts';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
-import { CommandError, type GlobalOptions, UsageError } from '../../command.ts';
+import { CommandError, type GlobalOptions } from '../../command.ts';
 import { configurationError, toLoadOptions } from '../../configuration.ts';
 
 /** The signing directory of the issuer that this command line names, and whose new files in it are. */
@@ -80,27 +80,5 @@ export async function changeKeys<Value>(what: string, action: () => Promise<Valu
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     const path = 'path' in error ? ` (${String(error.path)})` : '';
     throw new CommandError([`latchkey: ${what}: ${formatReason(error)}${path}`]);
-  }
-}
-
-/** Creates a file before its content is known, so that nothing else happens if the file cannot be created. */
-export async function withNewFile<Value>(
-  file: string,
-  make: () => Promise<{ text: string; value: Value }>,
-): Promise<Value> {
-  if (file === '-') throw new UsageError('Give a file name; - is not allowed here');
-  try {
-    writeFileSync(file, '', { flag: 'wx' });
-  } catch (error) {
-    throw new CommandError([`latchkey: cannot create ${file}: ${formatReason(error)}`]);
-  }
-  try {
-    const { text, value } = await make();
-    writeFileSync(file, text);
-    return value;
-  } catch (error) {
-    rmSync(file, { force: true });
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
-    throw new CommandError([`latchkey: cannot write ${file}: ${formatReason(error)}`]);
   }
 }
