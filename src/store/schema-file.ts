@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { getAsset, isSea } from 'node:sea';
 
+/** The number of the schema in `schema.sql`, on both engines. Only previews wrote the schemas before it. */
+export const firstSchema = 5;
+
 /**
  * Reads the first schema of an engine, `src/store/sqlite/schema.sql` or `src/store/postgres/schema.sql`. The npm package
  * has the file under `dist/store/`, the single executable as an asset of the same name.

@@ -1,18 +1,27 @@
-import { readSchema } from '../schema-file.ts';
+import { firstSchema, readSchema } from '../schema-file.ts';
 import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
 import { sqlStates, PostgresRefused, refusalOf } from './faults.ts';
 import { advisory } from './locks.ts';
-import { migrations, type Migration } from './migration-list.ts';
 import { tableNames, type Names } from './names.ts';
 import type { Row } from './statements.ts';
 
+/**
+ * SQL that leads to a schema from the one before, the first from an empty schema. `minimum`: the oldest schema whose program
+ * can still use the tables. The instances of an authority are not all replaced at once, so a migration only adds what the
+ * new program needs. A later migration removes what no instance uses any more.
+ */
+export type Migration = { sql: string; minimum: number };
+
+/** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */
+const migrations: readonly Migration[] = [];
+
 export function latchkeySchemas(): readonly Migration[] {
-  return [{ sql: readSchema('postgres'), minimum: 1 }, ...migrations];
+  return [{ sql: readSchema('postgres'), minimum: firstSchema }, ...migrations];
 }
 
 /** The number of the newest schema that this version knows. */
-export const newestSchema: number = 1 + migrations.length;
+export const newestSchema: number = firstSchema + migrations.length;
 
 /** The table with the number of the schema. */
 const versionTable = 'schema_version';
@@ -35,8 +44,9 @@ export async function migrate(
   schemas: readonly Migration[] = latchkeySchemas(),
 ): Promise<void> {
   try {
-    const present = await examine(database, schemas.length);
-    if (present === null || present.version < schemas.length) {
+    const newest = newestOf(schemas);
+    const present = await examine(database, newest);
+    if (present === null || present.version < newest) {
       await database.lend(async (connection) => await migrateInTransaction(connection, schemas));
     }
   } catch (error) {
@@ -126,18 +136,25 @@ async function versionIn({ names, query }: Asking): Promise<SchemaVersion | null
        (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace($3::text)) AS "isUsed"`,
     [names.of(versionTable), previewTables.map((table) => names.of(table)), names.schema],
   );
-  const isPreview = schemaState?.['isPreview'] === true;
-  if (schemaState?.['isOurs'] !== true || isPreview) {
-    if (schemaState?.['isUsed'] !== true) return null;
-    throw new PostgresRefused(
-      isPreview
-        ? `the tables in ${names.schema} were written by a preview; this version cannot read them. Nothing was changed: choose another schema by store.postgres.schema, or go on with the preview.`
-        : `the schema ${names.schema} holds something else: choose another by store.postgres.schema.`,
-      { isConfigured: true },
-    );
+  let isPreview = schemaState?.['isPreview'] === true;
+  if (schemaState?.['isOurs'] === true && !isPreview) {
+    const [row] = await query(`SELECT version, minimum FROM ${names.of(versionTable)}`);
+    const present = { version: Number(row?.['version'] ?? 0), minimum: Number(row?.['minimum'] ?? 0) };
+    if (present.version >= firstSchema) return present;
+    isPreview = true;
   }
-  const [row] = await query(`SELECT version, minimum FROM ${names.of(versionTable)}`);
-  return { version: Number(row?.['version'] ?? 0), minimum: Number(row?.['minimum'] ?? 0) };
+  if (schemaState?.['isUsed'] !== true) return null;
+  throw new PostgresRefused(
+    isPreview
+      ? `the tables in ${names.schema} were written by a preview; this version cannot read them. Nothing was changed: choose another schema by store.postgres.schema, or go on with the preview.`
+      : `the schema ${names.schema} holds something else: choose another by store.postgres.schema.`,
+    { isConfigured: true },
+  );
+}
+
+/** The number of the last of some schemas. */
+function newestOf(schemas: readonly Migration[]): number {
+  return firstSchema - 1 + schemas.length;
 }
 
 function refuseNewer(present: SchemaVersion | null, newest: number): void {
@@ -160,9 +177,12 @@ async function migrateInTransaction(connection: Connection, schemas: readonly Mi
   await lockMigration(session);
   // Another instance may have migrated meanwhile.
   const present = await versionIn(session);
-  refuseNewer(present, schemas.length);
+  refuseNewer(present, newestOf(schemas));
   if (present === null) await createSchema(session);
-  await applyMigrations(session, schemas.slice(present?.version ?? 0));
+  await applyMigrations(
+    session,
+    present === null ? schemas : schemas.slice(present.version - firstSchema + 1),
+  );
   await connection.commit();
 }
 
@@ -192,7 +212,7 @@ async function createSchema({ names, query, execute }: Session): Promise<void> {
   // CREATE SCHEMA IF NOT EXISTS needs a right on the database even if the schema exists.
   if (row?.['isThere'] !== true) await execute(`CREATE SCHEMA ${names.schema}`);
   await execute(`CREATE TABLE ${names.of(versionTable)} (version integer NOT NULL, minimum integer NOT NULL);
-    INSERT INTO ${names.of(versionTable)} (version, minimum) VALUES (0, 0)`);
+    INSERT INTO ${names.of(versionTable)} (version, minimum) VALUES (${firstSchema - 1}, 0)`);
 }
 
 async function applyMigrations({ names, execute }: Session, missing: readonly Migration[]): Promise<void> {

@@ -1,4 +1,5 @@
--- The tables of an authority and of an agent on SQLite: the first schema. What changes later is a migration (migrations.ts).
+-- The tables of an authority, an agent and a holder on SQLite. What changes after a release is a migration
+-- (migrations.ts).
 --
 -- Times are epoch ms, truth values 0 or 1, amounts cents, digests SHA-256 as lower-case hexadecimal.
 --
@@ -23,7 +24,13 @@ CREATE TABLE product (
   recurring INTEGER NOT NULL CHECK (recurring IN (0, 1)),
   secret_digest TEXT NOT NULL UNIQUE,
   created_at INTEGER NOT NULL,
-  archived_at INTEGER
+  archived_at INTEGER,
+  -- The terms of leases.
+  seats INTEGER,
+  lease_hold_ms INTEGER NOT NULL DEFAULT 7776000000,
+  lease_term_ms INTEGER NOT NULL DEFAULT 2592000000,
+  lease_refresh_ms INTEGER NOT NULL DEFAULT 86400000,
+  lease_email INTEGER NOT NULL DEFAULT 0 CHECK (lease_email IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE collection (
@@ -46,7 +53,11 @@ CREATE TABLE license (
   buyer_email TEXT NOT NULL,
   uses INTEGER NOT NULL,
   enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  -- Grows by 1 with each change of the count or of the state, and with each refund.
+  revision INTEGER NOT NULL DEFAULT 0,
+  -- The revision at which the license was last disabled or refunded.
+  disabled_revision INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX license_product ON license (product_key);
 CREATE INDEX license_buyer ON license (lower(buyer_email));
@@ -217,6 +228,7 @@ CREATE TABLE redemption (
   cart TEXT NOT NULL,
   quote TEXT NOT NULL,
   redeemed_at INTEGER NOT NULL,
+  over_limit INTEGER NOT NULL DEFAULT 0 CHECK (over_limit IN (0, 1)),
   UNIQUE (account_id, order_id)
 ) STRICT;
 CREATE INDEX redemption_coupon ON redemption (account_id, coupon_id);
@@ -242,6 +254,123 @@ CREATE TRIGGER redemption_count_update AFTER UPDATE OF coupon_id ON redemption B
   INSERT INTO redemption_count (account_id, coupon_id, count) VALUES (new.account_id, new.coupon_id, 1)
     ON CONFLICT (account_id, coupon_id) DO UPDATE SET count = count + 1;
 END;
+
+-- What happened in each minute of a day, and in each ten minutes of a month.
+CREATE TABLE series (
+  step_s INTEGER NOT NULL CHECK (step_s = 60 OR step_s = 600),
+  -- When the step begins.
+  at INTEGER NOT NULL,
+  verifies INTEGER NOT NULL,
+  uses INTEGER NOT NULL,
+  -- Null: there is no outbox.
+  pending INTEGER,
+  oldest_age_s INTEGER,
+  upstream TEXT CHECK (upstream IN ('unknown', 'up', 'paused', 'down')),
+  PRIMARY KEY (step_s, at)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE webhook_endpoint (
+  endpoint_id TEXT PRIMARY KEY NOT NULL,
+  url TEXT NOT NULL,
+  -- The types of events, as a JSON array; null: all.
+  types TEXT,
+  -- Readable, because each message is signed with it.
+  secret TEXT NOT NULL,
+  old_secret TEXT,
+  old_secret_until INTEGER CHECK ((old_secret_until IS NULL) = (old_secret IS NULL)),
+  state TEXT NOT NULL CHECK (state IN ('active', 'paused')),
+  -- The number of the last event that was delivered or that the endpoint does not get.
+  position INTEGER NOT NULL,
+  failures INTEGER NOT NULL CHECK (failures >= 0),
+  failing_since INTEGER,
+  next_at INTEGER,
+  -- The delivery that has the endpoint, and until when.
+  claim TEXT,
+  claimed_until INTEGER CHECK ((claimed_until IS NULL) = (claim IS NULL)),
+  last_success_at INTEGER,
+  last_error TEXT,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Events for endpoints. The number is at least the time in epoch ms.
+CREATE TABLE webhook_event (
+  number INTEGER PRIMARY KEY,
+  event_id TEXT NOT NULL UNIQUE,
+  type TEXT NOT NULL,
+  -- A license key, or the id of an activation or of an operation.
+  subject TEXT,
+  at INTEGER NOT NULL
+) STRICT;
+
+-- The last result of each event at each endpoint.
+CREATE TABLE webhook_delivery (
+  endpoint_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  event_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  delivered INTEGER NOT NULL CHECK (delivered IN (0, 1)),
+  attempts INTEGER NOT NULL,
+  status INTEGER,
+  error TEXT,
+  duration_ms INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (endpoint_id, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX webhook_delivery_number ON webhook_delivery (number);
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Leases: of an issuer, and of a holder
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- Devices that have asked for seats of a license, at an issuer.
+CREATE TABLE activation (
+  activation_id TEXT PRIMARY KEY NOT NULL,
+  license_key TEXT NOT NULL,
+  product_key TEXT NOT NULL,
+  -- The thumbprint (RFC 7638) of the key of the device.
+  device TEXT NOT NULL,
+  device_name TEXT,
+  state TEXT NOT NULL CHECK (state IN ('active', 'ended', 'replaced', 'blocked')),
+  -- The last request that was carried out, and its answer as JSON.
+  seq INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  answer TEXT NOT NULL,
+  rev INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  seat_until INTEGER NOT NULL,
+  uses_recorded INTEGER NOT NULL,
+  uses_returned INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  renewed_at INTEGER NOT NULL,
+  -- Instants, as JSON arrays.
+  moved_at TEXT NOT NULL,
+  challenged_at TEXT NOT NULL,
+  copied_at INTEGER,
+  UNIQUE (license_key, device)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX activation_product ON activation (product_key);
+-- The seats of a license are counted at each renewal.
+CREATE INDEX activation_seat ON activation (license_key, seat_until);
+CREATE INDEX activation_expiry ON activation (expires_at) WHERE state = 'active';
+
+-- The leases of a holder, and its requests to the issuer.
+CREATE TABLE held_lease (
+  license_key TEXT PRIMARY KEY NOT NULL,
+  product_key TEXT NOT NULL,
+  activation_id TEXT,
+  -- The signed document, and the members that responses need, as JSON.
+  document TEXT,
+  rev INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  -- The signed request that is repeated until it is answered, as JSON.
+  request TEXT,
+  uses_recorded INTEGER NOT NULL,
+  uses_returned INTEGER NOT NULL,
+  confirmed_recorded INTEGER NOT NULL,
+  confirmed_returned INTEGER NOT NULL,
+  wanted TEXT NOT NULL CHECK (wanted IN ('active', 'ended')),
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Agent: what the upstream said
@@ -273,11 +402,27 @@ CREATE TABLE license_snapshot (
   -- 1: the next change is sent only after the key was read again.
   read_first INTEGER NOT NULL DEFAULT 0 CHECK (read_first IN (0, 1)),
   requested_at INTEGER NOT NULL,
-  refresh_at INTEGER
+  refresh_at INTEGER,
+  -- The revision of the license at the upstream, and the number of the history of the upstream that it belongs to.
+  revision INTEGER,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  -- Grows with each change of what callers see; and the number when the key was last turned off.
+  shown_revision INTEGER NOT NULL DEFAULT 0,
+  shown_disabled_revision INTEGER NOT NULL DEFAULT 0,
+  -- 1: the upstream says what changes about the key.
+  followed INTEGER NOT NULL DEFAULT 0 CHECK (followed = 0 OR followed = 1)
 ) STRICT, WITHOUT ROWID;
 -- A covering index for the counts by age.
 CREATE INDEX license_snapshot_latest ON license_snapshot (product_key, confirmed_at, local_enabled, gone);
 CREATE INDEX license_snapshot_refresh ON license_snapshot (refresh_at) WHERE refresh_at IS NOT NULL;
+CREATE INDEX license_snapshot_buyer ON license_snapshot (lower(buyer_email));
+CREATE INDEX license_snapshot_to_follow ON license_snapshot (product_key)
+  WHERE followed = 0 AND refresh_at IS NOT NULL AND gone = 0 AND read_first = 0 AND missing_since IS NULL;
+CREATE INDEX license_snapshot_to_unfollow ON license_snapshot (product_key)
+  WHERE followed = 1 AND refresh_at IS NULL;
+CREATE INDEX license_snapshot_followed ON license_snapshot (product_key) WHERE followed = 1;
+CREATE INDEX license_snapshot_missing ON license_snapshot (missing_since)
+  WHERE missing_since IS NOT NULL AND gone = 0;
 
 -- Snapshots by the hour in which they were confirmed.
 CREATE TABLE license_snapshot_count (
@@ -309,6 +454,14 @@ CREATE TRIGGER license_snapshot_count_delete AFTER DELETE ON license_snapshot WH
   DELETE FROM license_snapshot_count
     WHERE enabled = old.local_enabled AND hour = old.confirmed_at / 3600000 AND count = 0;
 END;
+
+-- What the upstream last said about the followed keys of each product.
+CREATE TABLE follow (
+  product_key TEXT PRIMARY KEY NOT NULL,
+  epoch TEXT NOT NULL,
+  cursor TEXT NOT NULL,
+  confirmed_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Other spellings of a license key. `license_key` is the spelling of the upstream.
 CREATE TABLE license_alias (
@@ -384,12 +537,15 @@ CREATE TABLE outbox (
   id TEXT NOT NULL UNIQUE,
   kind TEXT NOT NULL CHECK (
     kind = 'usage' OR kind = 'decrease' OR kind = 'disable' OR kind = 'enable' OR kind = 'create_coupon'
+    OR kind = 'redeem' OR kind = 'void'
   ),
-  -- A license key or a coupon code.
+  -- A license key, a coupon code, or the order of a redemption.
   subject TEXT NOT NULL,
   -- Operations of one subject and queue are sent one after the other.
-  queue TEXT NOT NULL CHECK (queue = 'counter' OR queue = 'state' OR queue = 'coupon'),
-  -- Null: a coupon.
+  queue TEXT NOT NULL CHECK (
+    queue = 'counter' OR queue = 'state' OR queue = 'coupon' OR queue = 'order'
+  ),
+  -- Null: a coupon or a redemption.
   product_key TEXT,
   state TEXT NOT NULL CHECK (
     state = 'pending' OR state = 'in_flight' OR state = 'uncertain' OR state = 'delivered' OR state = 'inferred'
@@ -399,6 +555,10 @@ CREATE TABLE outbox (
   maybe_applied INTEGER NOT NULL CHECK (
     maybe_applied = 0
     OR (maybe_applied = 1 AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain'))
+  ),
+  -- 1: it was sent under its id, and the upstream has not answered: it may have applied it.
+  unanswered INTEGER NOT NULL DEFAULT 0 CHECK (
+    unanswered = 0 OR (unanswered = 1 AND (state = 'pending' OR state = 'in_flight'))
   ),
   -- 1: reading cannot decide it; a person must.
   held INTEGER NOT NULL CHECK (held = 0 OR (held = 1 AND state = 'uncertain')),
@@ -431,9 +591,11 @@ CREATE TABLE outbox (
   ),
   request_id TEXT,
   credential TEXT,
+  -- Of an enable: the revision at which its caller saw the license.
+  seen_revision INTEGER,
   -- What it counts in `outbox_backlog`.
   unfinished INTEGER NOT NULL AS (
-    queue <> 'coupon' AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain')
+    (queue = 'counter' OR queue = 'state') AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain')
   ),
   usages INTEGER NOT NULL AS (kind = 'usage' AND unfinished AND held = 0),
   decreases INTEGER NOT NULL AS (kind = 'decrease' AND unfinished AND held = 0),
@@ -530,4 +692,68 @@ WHEN new.subject <> old.subject AND (new.unfinished OR new.disables) BEGIN
       disables = disables + excluded.disables,
       unfinished = unfinished + excluded.unfinished;
   DELETE FROM outbox_backlog WHERE subject = old.subject AND unfinished = 0 AND disables = 0;
+END;
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Authority and agent: agents that follow license keys
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- Agents that follow license keys: a row for each reach (account/product) of their credentials.
+CREATE TABLE sync_agent (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  agent_id TEXT NOT NULL,
+  reach TEXT NOT NULL,
+  account_id TEXT NOT NULL,
+  product_key TEXT,
+  followed INTEGER NOT NULL CHECK (followed >= 0),
+  created_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  UNIQUE (agent_id, reach)
+) STRICT;
+CREATE INDEX sync_agent_account ON sync_agent (account_id);
+CREATE INDEX sync_agent_seen ON sync_agent (seen_at) WHERE followed > 0;
+CREATE INDEX sync_agent_idle ON sync_agent (seen_at);
+
+CREATE TABLE sync_follow (
+  agent INTEGER NOT NULL,
+  license_key TEXT NOT NULL,
+  PRIMARY KEY (agent, license_key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sync_follow_license ON sync_follow (license_key);
+
+-- The last change of each license that an agent follows or has followed.
+CREATE TABLE license_change (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  license_key TEXT NOT NULL UNIQUE
+) STRICT;
+-- A trigger cannot say OR REPLACE: the clause of the statement that causes it would hold instead.
+CREATE TRIGGER license_changed AFTER UPDATE OF revision ON license
+WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
+  DELETE FROM license_change WHERE license_key = new.license_key;
+  INSERT INTO license_change (license_key) VALUES (new.license_key);
+END;
+CREATE TRIGGER license_added AFTER INSERT ON license
+WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
+  DELETE FROM license_change WHERE license_key = new.license_key;
+  INSERT INTO license_change (license_key) VALUES (new.license_key);
+END;
+-- The same on an agent, for the agents below it.
+CREATE TRIGGER license_snapshot_changed
+AFTER UPDATE OF local_uses, local_enabled, gone, product_key, product_link, buyer_email, created_at ON license_snapshot
+WHEN (new.local_uses <> old.local_uses OR new.local_enabled <> old.local_enabled OR new.gone <> old.gone
+    OR new.product_key <> old.product_key OR new.product_link <> old.product_link
+    OR new.buyer_email <> old.buyer_email OR new.created_at <> old.created_at)
+  AND EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
+  DELETE FROM license_change WHERE license_key = new.license_key;
+  INSERT INTO license_change (license_key) VALUES (new.license_key);
+END;
+CREATE TRIGGER license_snapshot_added AFTER INSERT ON license_snapshot
+WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
+  DELETE FROM license_change WHERE license_key = new.license_key;
+  INSERT INTO license_change (license_key) VALUES (new.license_key);
+END;
+CREATE TRIGGER license_snapshot_removed AFTER DELETE ON license_snapshot
+WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = old.license_key) BEGIN
+  DELETE FROM license_change WHERE license_key = old.license_key;
+  INSERT INTO license_change (license_key) VALUES (old.license_key);
 END;

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
-import { defaultLeaseTerms } from '../../../src/domain/lease.ts';
-import type { Migration } from '../../../src/store/postgres/migration-list.ts';
-import { latchkeySchemas, migrate } from '../../../src/store/postgres/migrations.ts';
+import { firstSchema } from '../../../src/store/schema-file.ts';
+import { migrate } from '../../../src/store/postgres/migrations.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 
 /** A first schema. */
-const notes = { sql: 'CREATE TABLE latchkey.note (text text)', minimum: 1 };
+const notes = { sql: 'CREATE TABLE latchkey.note (text text)', minimum: firstSchema };
 
 describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => {
   let server: PostgresServer;
@@ -28,12 +27,12 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
 
   test('of a newer version is used as long as it may be, and refused from then on', async () => {
     await using store = new Database(server.settings({ schema: 'newer_notes' }));
-    const newer = { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 };
+    const newer = { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: firstSchema };
     await migrate(store, [notes, newer]);
     await migrate(store, [notes]);
-    await migrate(store, [notes, newer, { sql: 'DROP TABLE latchkey.later', minimum: 2 }]);
+    await migrate(store, [notes, newer, { sql: 'DROP TABLE latchkey.later', minimum: firstSchema + 1 }]);
     await expect(migrate(store, [notes])).rejects.toThrow(
-      /a newer Latchkey wrote it \(schema 3, for versions that know at least 2; this version knows 1\)/,
+      `a newer Latchkey wrote it (schema ${firstSchema + 2}, for versions that know at least ${firstSchema + 1}; this version knows ${firstSchema})`,
     );
   });
 
@@ -41,10 +40,10 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
     await using store = new Database(server.settings({ schema: 'older_notes' }));
     await migrate(store, [notes]);
     await store.query(`INSERT INTO older_notes.note (text) VALUES ('hello')`);
-    const addColumn = { sql: `ALTER TABLE latchkey.note ADD COLUMN size bigint`, minimum: 1 };
+    const addColumn = { sql: `ALTER TABLE latchkey.note ADD COLUMN size bigint`, minimum: firstSchema };
     const fillColumn = {
       sql: `UPDATE latchkey.note SET size = 1 + coalesce(size, length(text))`,
-      minimum: 1,
+      minimum: firstSchema,
     };
     await migrate(store, [notes, addColumn]);
     await migrate(store, [notes, addColumn, fillColumn]);
@@ -53,32 +52,18 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
       { text: 'hello', size: 6 },
     ]);
     expect(await store.query(`SELECT version, minimum FROM older_notes.schema_version`)).toEqual([
-      { version: 3, minimum: 1 },
+      { version: firstSchema + 2, minimum: firstSchema },
     ]);
   });
 
-  test('of the first version gets the tables of leases, and its products the default terms', async () => {
-    await using database = new Database(server.settings({ schema: 'first_version' }));
-    const [first] = latchkeySchemas();
-    await migrate(database, [first as Migration]);
-    await database.query(`INSERT INTO first_version.account VALUES ('default', 'default', 'a', 1)`);
-    const addProduct = (key: string): Promise<unknown> =>
-      database.query(
-        `INSERT INTO first_version.product
-        (product_key, account_id, name, recurring, secret_digest, created_at) VALUES ($1, 'default', 'P', false, $1, 1)`,
-        [key],
-      );
-    await addProduct('before');
-    await migrate(database);
-    // A node of the first version goes on during the update, and adds a product in its own way.
-    await migrate(database, [first as Migration]);
-    await addProduct('after');
-    const products = await database.reader.products.list({}, { limit: 5, offset: 0 });
-    expect(products.map(({ productKey, leaseTerms }) => [productKey, leaseTerms])).toEqual([
-      ['after', defaultLeaseTerms],
-      ['before', defaultLeaseTerms],
+  test('is refused, and left as it is, if a preview wrote it: its schema is before the first', async () => {
+    await using database = new Database(server.settings({ schema: 'early_notes' }));
+    await migrate(database, [notes]);
+    await database.query(`UPDATE early_notes.schema_version SET version = ${firstSchema - 1}`);
+    await expect(migrate(database, [notes])).rejects.toThrow('were written by a preview');
+    expect(await database.query('SELECT version FROM early_notes.schema_version')).toEqual([
+      { version: firstSchema - 1 },
     ]);
-    expect(await database.reader.activations.count({})).toBe(0);
   });
 
   test.each(['latchkey_schema', 'sync_operation'])(
@@ -141,9 +126,9 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
 
   test('that could not be made whole is not there at all', async () => {
     await using database = new Database(server.settings());
-    await expect(migrate(database, [{ sql: 'CREATE TABLE latchkey.oh no', minimum: 1 }])).rejects.toThrow(
-      'syntax error',
-    );
+    await expect(
+      migrate(database, [{ sql: 'CREATE TABLE latchkey.oh no', minimum: firstSchema }]),
+    ).rejects.toThrow('syntax error');
     await migrate(database);
     expect(await database.reader.accounts.count({})).toBe(0);
   });

@@ -7,7 +7,7 @@ import type { Transaction } from '../../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome } from '../../../src/store/sqlite/commit.ts';
 import { openReading, openWriting } from '../../../src/store/sqlite/connection.ts';
 import { StateDirectoryUnusable } from '../../../src/store/sqlite/faults.ts';
-import { migrate, newestSchema } from '../../../src/store/sqlite/files/migrations.ts';
+import { latchkeySchemas, migrate } from '../../../src/store/sqlite/files/migrations.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { canMount, smallDisk } from '../../support/process/small-disk.ts';
 
@@ -88,8 +88,7 @@ test.runIf(canMount).for([
     const { databasePath } = createSettings(directory, 2048);
     const files = readdirSync(directory);
     disk.fill(leftKib);
-    const known = Array.from({ length: newestSchema }, () => '');
-    const schemas = [...known, 'CREATE TABLE added AS SELECT * FROM setting;'];
+    const schemas = [...latchkeySchemas(), 'CREATE TABLE added AS SELECT * FROM setting;'];
     expect(() => migrate(databasePath, { schemas })).toThrow('database or disk is full');
     expect(readdirSync(directory)).toEqual(files);
 

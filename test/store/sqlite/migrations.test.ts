@@ -1,15 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import {
-  createTables,
-  latchkeySchemas,
-  migrate,
-  migrateCopy,
-  newestSchema,
-} from '../../../src/store/sqlite/files/migrations.ts';
-import { defaultLeaseTerms } from '../../../src/domain/lease.ts';
-import { openReading } from '../../../src/store/sqlite/connection.ts';
-import { readSchema } from '../../../src/store/schema-file.ts';
+import { createTables, migrate, migrateCopy } from '../../../src/store/sqlite/files/migrations.ts';
+import { firstSchema } from '../../../src/store/schema-file.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 /** Notes and their changes. The second schema adds a column, the third writes the changes in another table. */
@@ -40,7 +32,7 @@ function tablesIn(database: DatabaseSync): unknown {
 test.each([
   ['migrate', (path: string) => migrate(path, { schemas })],
   ['migrateCopy', (path: string) => migrateCopy(path, 'backup.db', schemas)],
-] as const)('%s brings a database of schema 1 to schema 3 and keeps its rows', async (_, run) => {
+] as const)('%s brings a database of the first schema to the third and keeps its rows', async (_, run) => {
   await using directory = temporaryDirectory();
   const path = createFile(directory.path, schemas.slice(0, 1));
   {
@@ -54,20 +46,20 @@ test.each([
     { number: 1, at: 5 },
     { number: 2, at: 6 },
   ]);
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 });
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: firstSchema + 2 });
   expect(database.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }]);
   using fresh = new DatabaseSync(':memory:');
   createTables(fresh, schemas);
   expect(tablesIn(database)).toEqual(tablesIn(fresh));
 });
 
-test('a database of schema 2 gets only the migration to schema 3', async () => {
+test('a database of the second schema gets only the migration to the third', async () => {
   await using directory = temporaryDirectory();
   const path = createFile(directory.path, schemas.slice(0, 2));
   migrate(path, { schemas });
   using database = new DatabaseSync(path);
   expect(database.prepare('SELECT size FROM note').all()).toEqual([{ size: null }]);
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 });
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: firstSchema + 2 });
 });
 
 test('a database of the newest schema is not migrated, and no copy of it is made', async () => {
@@ -78,138 +70,11 @@ test('a database of the newest schema is not migrated, and no copy of it is made
   expect(copies).toEqual([]);
 });
 
-test('a database of the first schema keeps its products, which get the default terms of leases', async () => {
+test('a database of a preview, whose schema is before the first, is refused and not changed', async () => {
   await using directory = temporaryDirectory();
-  const path = `${directory.path}/latchkey.db`;
-  {
-    using first = new DatabaseSync(path);
-    createTables(first, [readSchema('sqlite')]);
-    first.exec(`INSERT INTO account (account_id, name, key_digest, created_at) VALUES ('default', 'default', 'a', 1);
-      INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at)
-        VALUES ('RGsF', 'default', 'Sample', 0, 'b', 1)`);
-  }
-  migrate(path);
-  using reading = openReading(path);
-  expect(reading.reader.products.get('RGsF')).toEqual({
-    productKey: 'RGsF',
-    accountId: 'default',
-    name: 'Sample',
-    recurring: false,
-    createdAt: 1,
-    archivedAt: null,
-    leaseTerms: defaultLeaseTerms,
-  });
-  expect(reading.reader.activations.count({})).toBe(0);
+  const path = createFile(directory.path, schemas);
   using database = new DatabaseSync(path);
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: newestSchema });
+  database.exec(`PRAGMA user_version = ${firstSchema - 1}`);
+  expect(() => migrate(path, { schemas })).toThrow('it was written by a preview');
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: firstSchema - 1 });
 });
-
-test('a database without /sync/v1 keeps its licenses and the operations that wait, and gets the tables of a new one', async () => {
-  await using directory = temporaryDirectory();
-  const path = `${directory.path}/latchkey.db`;
-  {
-    using before = new DatabaseSync(path);
-    createTables(before, latchkeySchemas().slice(0, 4));
-    before.exec(`INSERT INTO account (account_id, name, key_digest, created_at) VALUES ('default', 'default', 'a', 1);
-      INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at)
-        VALUES ('RGsF', 'default', 'Sample', 0, 'b', 1);
-      INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
-        VALUES ('KEY', 'RGsF', 'a@example.com', 3, 1, 1);
-      INSERT INTO outbox (id, kind, queue, subject, product_key, state, held, maybe_applied, attempts, failures, outage,
-        created_at) VALUES ('1', 'usage', 'counter', 'KEY', 'RGsF', 'uncertain', 0, 1, 1, 0, 0, 1)`);
-  }
-  migrate(path);
-  {
-    using reading = openReading(path);
-    expect(reading.reader.licenses.get('KEY')).toMatchObject({ uses: 3, enabled: true });
-    expect(reading.reader.operations.get('1')).toMatchObject({ progress: { state: 'uncertain' } });
-  }
-  using database = new DatabaseSync(path);
-  expect(database.prepare('SELECT revision FROM license').all()).toEqual([{ revision: 0 }]);
-  using fresh = new DatabaseSync(':memory:');
-  createTables(fresh);
-  expect(tablesIn(database)).toEqual(tablesIn(fresh));
-});
-
-test('a database without /sync/v1 keeps operations of every kind and state, with their counts and numbers', async () => {
-  await using directory = temporaryDirectory();
-  const path = `${directory.path}/latchkey.db`;
-  let columns = '';
-  let kept: unknown;
-  const read = (database: DatabaseSync): unknown => [
-    database.prepare(`SELECT ${columns} FROM outbox ORDER BY seq`).all(),
-    database.prepare('SELECT * FROM outbox_count ORDER BY state').all(),
-    database.prepare('SELECT * FROM outbox_backlog ORDER BY subject').all(),
-  ];
-  {
-    using before = new DatabaseSync(path);
-    createTables(before, latchkeySchemas().slice(0, 4));
-    for (const operation of operationsOfEveryKind()) insert(before, operation);
-    before.exec('DELETE FROM outbox WHERE seq = (SELECT max(seq) FROM outbox)');
-    columns = Object.keys(before.prepare('SELECT * FROM outbox').get() ?? {}).join();
-    kept = read(before);
-  }
-  migrate(path);
-  using database = new DatabaseSync(path);
-  expect(read(database)).toEqual(kept);
-  // A number is never used again.
-  const [first, ...others] = operationsOfEveryKind();
-  expect(insert(database, { ...first, id: 'new' })).toBe(others.length + 2);
-});
-
-type OperationRow = { id: string } & Record<string, string | number | null>;
-
-const queues = {
-  usage: 'counter',
-  decrease: 'counter',
-  disable: 'state',
-  enable: 'state',
-  create_coupon: 'coupon',
-} as const;
-
-/** Operations as an outbox of schema 4 has them. */
-function operationsOfEveryKind(): OperationRow[] {
-  const details = {
-    pending: {
-      next_at: 7,
-      failures: 2,
-      attempts: 3,
-      outage: 1,
-      last_error: 'unreachable',
-      upstream: 'https://a',
-    },
-    in_flight: { sent_at: 5, attempts: 1, maybe_applied: 1, base_uses: 4 },
-    uncertain: { maybe_applied: 1, held: 1, reconcile_at: 9, base_uses: 4, seen_enabled: 1 },
-    delivered: { finished_at: 8, request_id: 'request', credential: 'token' },
-    inferred: { finished_at: 8 },
-    conflicted: { seen_enabled: 0 },
-    dead: { cause: 'refused' },
-    cancelled: { finished_at: 8 },
-    dropped: { finished_at: 8 },
-  };
-  return Object.entries(queues).flatMap(([kind, queue]) =>
-    Object.entries(details).map(([state, detail]) => ({
-      id: `${kind} ${state}`,
-      kind,
-      queue,
-      subject: `subject of ${kind}`,
-      product_key: queue === 'coupon' ? null : 'RGsF',
-      payload: queue === 'coupon' ? '{"code":"SPRING"}' : null,
-      state,
-      held: 0,
-      maybe_applied: 0,
-      attempts: 0,
-      failures: 0,
-      outage: 0,
-      created_at: 1,
-      ...detail,
-    })),
-  );
-}
-
-/** Returns the number of the new row. */
-function insert(database: DatabaseSync, row: OperationRow): number {
-  const names = Object.keys(row);
-  const sql = `INSERT INTO outbox (${names.join()}) VALUES (${names.map(() => '?').join()})`;
-  return Number(database.prepare(sql).run(...Object.values(row)).lastInsertRowid);
-}

@@ -10,7 +10,7 @@ import {
   StateDirectoryHeld,
   StateDirectoryUnusable,
 } from '../../../src/store/sqlite/faults.ts';
-import { migrate, newestSchema } from '../../../src/store/sqlite/files/migrations.ts';
+import { latchkeySchemas, migrate, newestSchema } from '../../../src/store/sqlite/files/migrations.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../../support/temporary.ts';
 import { createTestStore } from '../../support/builders/store-builders.ts';
@@ -185,13 +185,10 @@ test('a state directory that cannot be made is named', async () => {
   }
 });
 
-/** Stands for the schemas up to the newest, which the database has. */
-const known = Array.from({ length: newestSchema }, () => '');
-
 test('a migration leaves a copy of the older database beside it', async () => {
   await using temporary = temporaryDirectory();
   const { databasePath } = createDatabase(temporary);
-  const schemas = [...known, 'CREATE TABLE added (a TEXT) STRICT;'];
+  const schemas = [...latchkeySchemas(), 'CREATE TABLE added (a TEXT) STRICT;'];
   migrate(databasePath, { schemas });
   const copy = `${databasePath}.schema-${newestSchema}`;
   expect(permissions(copy)).toBe('600');
@@ -206,7 +203,7 @@ test('a migration that fails changes nothing', async () => {
   await using temporary = temporaryDirectory();
   const { directory, databasePath } = createDatabase(temporary);
   const files = readdirSync(directory);
-  const schemas = [...known, 'CREATE TABLE added (a TEXT) STRICT;', 'not SQL'];
+  const schemas = [...latchkeySchemas(), 'CREATE TABLE added (a TEXT) STRICT;', 'not SQL'];
   expect(() => migrate(databasePath, { schemas })).toThrow('syntax error');
   expect(readdirSync(directory)).toEqual(files);
   using database = new DatabaseSync(databasePath);
