@@ -1,6 +1,8 @@
 import type { PoolClient } from 'pg';
 import type { StoredResponse, AuthorityTransaction } from '../../service/tables.ts';
 import { trackChanges } from '../changes.ts';
+import type { SqlValue } from '../sql.ts';
+import { storedResponseOf, type StoredRow } from '../tables/access.ts';
 import { lockWaitMs, settings, unlimited, type ConnectionSettings } from './client.ts';
 import { isAnswered, isSurelyUndone, KeyInUse, sqlState, sqlStates } from './faults.ts';
 import { keyLock } from './locks.ts';
@@ -12,12 +14,10 @@ import {
   type BoundStatement,
   type Lookup,
   type Row,
-  type SqlValue,
   type Statement,
   type WritingSource,
 } from './statements.ts';
 import { prepareTransaction } from './tables.ts';
-import { storedResponseOf, type StoredRow } from './tables/access.ts';
 
 /** The response to COMMIT or to an autocommit statement was lost, so it is unknown whether it was committed. */
 export class CommitInDoubt extends Error {

@@ -6,7 +6,8 @@ import { Connection } from './connection.ts';
 import { isTimeout, sqlState, sqlStates, readErrorOf, transactionFault } from './faults.ts';
 import { Lookups, type AfterTurn, SharedReads } from './shared-reads.ts';
 import { namesIn, type Names } from './names.ts';
-import { queryOf, type Row, type SqlValue } from './statements.ts';
+import type { SqlValue } from '../sql.ts';
+import { queryOf, type Row } from './statements.ts';
 import { prepareReader } from './tables.ts';
 
 export type DatabaseSettings = ConnectionSettings & {

@@ -11,9 +11,8 @@ import type { Idempotency } from '../../service/ports.ts';
 import type { Connection } from './connection.ts';
 import { collectEvents } from '../changes.ts';
 import { isAnswered } from './faults.ts';
-import type { Names } from './names.ts';
-import type { Statement } from './statements.ts';
-import { storeResponsesStatement, type ResponseToStore } from './tables/access.ts';
+import { inSchema, type Names } from './names.ts';
+import { statementOf, type Statement } from './statements.ts';
 import {
   changeValues,
   changesFrom,
@@ -25,6 +24,14 @@ import {
 
 /** The maximum number of changes in one commit. */
 const maxGroup = 128;
+
+/** A response to store under its key. */
+type ResponseToStore = Idempotency & { value: string; until: number; unchanged: boolean };
+
+/** Stores many responses. It fails if one of the keys has a response already. */
+const storeResponses = `INSERT INTO latchkey.idempotency (credential, key, fingerprint, value, kept_until, unchanged)
+  SELECT credential, key, fingerprint, value, until, unchanged FROM json_to_recordset($1)
+    AS answer (credential text, key text, fingerprint text, value text, until bigint, unchanged boolean)`;
 
 /** Lends a connection of the pool. */
 type Lend = <Value>(work: (connection: Connection) => Promise<Value>) => Promise<Value>;
@@ -63,7 +70,7 @@ export class GroupedChanges {
     this.#statements = {
       change: changeStatement(names),
       changeKeyed: keyedChangeStatement(names),
-      keep: storeResponsesStatement(names),
+      keep: statementOf(inSchema(names, storeResponses)),
     };
   }
 

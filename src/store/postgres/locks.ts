@@ -5,7 +5,8 @@ import { done } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../service/writer.ts';
 import type { Names } from './names.ts';
-import { statementOf, type BoundStatement, type SqlValue, type Statement } from './statements.ts';
+import type { SqlValue } from '../sql.ts';
+import { statementOf, type BoundStatement, type Statement } from './statements.ts';
 
 /*
  * The order in which every use case takes its locks, so that there are no deadlocks: the idempotency key (in the

@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
 import { sqlStates, PostgresRefused, refusalOf } from './faults.ts';
 import { advisory } from './locks.ts';
-import { tableNames, type Names } from './names.ts';
+import { inSchema, tableNames } from './names.ts';
 import type { Row } from './statements.ts';
 
 /**
@@ -220,9 +220,4 @@ async function applyMigrations({ names, execute }: Session, missing: readonly Mi
     await execute(inSchema(names, sql));
     await execute(`UPDATE ${names.of(versionTable)} SET version = version + 1, minimum = ${minimum}`);
   }
-}
-
-/** SQL that names the configured schema instead of `latchkey`. */
-function inSchema({ schema }: Names, sql: string): string {
-  return sql.replaceAll('latchkey.', () => `${schema}.`);
 }

@@ -53,6 +53,11 @@ export function namesIn(schema: string): Names {
   };
 }
 
+/** SQL that names the configured schema instead of `latchkey`. */
+export function inSchema({ schema }: Pick<Names, 'schema'>, sql: string): string {
+  return sql.replaceAll('latchkey.', () => `${schema}.`);
+}
+
 function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

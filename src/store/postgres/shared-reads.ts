@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { queryOf, type Row, type SqlValue, type Statement, type Lookup } from './statements.ts';
+import type { SqlValue } from '../sql.ts';
+import { queryOf, type Row, type Statement, type Lookup } from './statements.ts';
 
 /** Reads that wait on one connection before another connection is borrowed. */
 const maxWaiting = 32;

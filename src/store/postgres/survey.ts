@@ -3,7 +3,8 @@ import { clientConfig, deadlines, placeOf, type DatabaseAddress } from './client
 import { isTimeout, refusalOf } from './faults.ts';
 import { examine } from './migrations.ts';
 import { namesIn, type Names } from './names.ts';
-import { epochMs, type Row, type SqlValue } from './statements.ts';
+import type { SqlValue } from '../sql.ts';
+import { epochMs, type Row } from './statements.ts';
 
 /** The report about a database for the operator. Times are ms. */
 export type Survey = {

@@ -1,61 +1,48 @@
 import type { Attempt, AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
 import { collectEvents } from '../changes.ts';
-import { prepareOn, prepareWritesOn, statementOf, type Source, type WritingSource } from './statements.ts';
-import * as catalogue from './tables/catalogue.ts';
-import * as access from './tables/access.ts';
-import * as activation from './tables/activation.ts';
-import * as coupon from './tables/coupon.ts';
+import { sharedReads, sharedTables } from '../tables.ts';
+import { lockEvents } from './locks.ts';
+import { sqlOn, statementOf, writingSqlOn, type Source, type WritingSource } from './statements.ts';
 import * as license from './tables/license.ts';
 import * as purchase from './tables/purchase.ts';
-import * as series from './tables/series.ts';
 import * as sync from './tables/sync.ts';
-import * as webhook from './tables/webhook.ts';
 
 export function prepareReader(source: Source): AuthorityReader {
-  const prepare = prepareOn(source);
+  const sql = sqlOn(source);
   return {
-    accounts: catalogue.accountReads(prepare),
-    products: catalogue.productReads(prepare),
-    collections: catalogue.collectionReads(prepare),
-    purchases: purchase.purchaseReads(prepare),
-    licenses: license.licenseReads(prepare),
-    coupons: coupon.couponReads(prepare),
-    redemptions: coupon.redemptionReads(prepare),
-    tokens: access.tokenReads(prepare),
-    idempotency: access.idempotencyReads(prepare),
-    settings: access.settingReads(prepare),
-    audit: access.auditReads(prepare),
-    history: license.historyReads(prepare),
-    oldCredentials: access.oldCredentialReads(prepare),
-    series: series.seriesReads(prepare),
-    activations: activation.activationReads(prepare),
-    webhooks: webhook.webhookReads(prepare),
-    sync: sync.syncReads(prepare),
+    ...sharedReads(sql),
+    purchases: purchase.purchaseReads(sql),
+    licenses: license.licenseReads(sql),
+    history: license.historyReads(sql),
+    sync: sync.syncReads(sql),
   };
 }
 
 /** Only the writer may pass these tables to use cases. */
 export function prepareTransaction(source: WritingSource): AuthorityTransaction {
-  const prepare = prepareWritesOn(source);
+  const sql = writingSqlOn(source);
+  const shared = sharedTables(sql);
+  const lockLicense = sql.get('SELECT 1 FROM latchkey.license WHERE license_key = $1 FOR UPDATE');
+  const eventsLock = lockEvents(source.names);
   return {
-    accounts: catalogue.accountTable(prepare),
-    products: catalogue.productTable(prepare),
-    collections: catalogue.collectionTable(prepare),
-    purchases: purchase.purchaseTable(prepare),
-    licenses: license.licenseTable(prepare),
-    coupons: coupon.couponTable(prepare),
-    redemptions: coupon.redemptionTable(prepare),
-    tokens: access.tokenTable(prepare),
-    idempotency: access.idempotencyTable(prepare),
-    settings: access.settingTable(prepare),
-    audit: access.auditTable(prepare),
-    history: license.historyTable(prepare),
-    oldCredentials: access.oldCredentialTable(prepare),
-    series: series.seriesTable(prepare),
-    activations: activation.activationTable(prepare),
-    webhooks: webhook.webhookTable(prepare),
+    ...shared,
+    activations: {
+      ...shared.activations,
+      lockLicense: async (licenseKey) => void (await lockLicense(licenseKey)),
+    },
+    webhooks: {
+      ...shared.webhooks,
+      addEvent(event) {
+        // Numbers follow the order of commits, so that no event appears below a position that was reached already.
+        source.send(eventsLock, []);
+        return shared.webhooks.addEvent(event);
+      },
+    },
+    purchases: purchase.purchaseTable(sql),
+    licenses: license.licenseTable(sql),
+    history: license.historyTable(sql),
+    sync: sync.syncTable(sql),
     events: collectEvents(),
-    sync: sync.syncTable(prepare),
     attempt: attemptOn(source),
   };
 }

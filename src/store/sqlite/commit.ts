@@ -4,7 +4,7 @@ import { StorageError } from '../../service/ports.ts';
 import type { Awaitable, Change, Transaction, SettingTable } from '../../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
 import { mayBeOutOfSpace, storageFault } from './faults.ts';
-import { prepareOn } from './statements.ts';
+import { sqlOn } from './statements.ts';
 
 /** The maximum number of commands in one commit. A larger batch would keep its first command waiting. */
 export const maxBatchSize = 512;
@@ -185,7 +185,7 @@ function prepareScopes(database: DatabaseSync): Scopes {
   const rollback = prepare('ROLLBACK');
   const undo = prepare('ROLLBACK TO command');
   const close = prepare('RELEASE command');
-  const rowsChanged = prepareOn(database).count('SELECT total_changes() AS count');
+  const rowsChanged = sqlOn(database).count('SELECT total_changes() AS count');
   let rowsBefore = 0;
   const nothing = (): void => undefined;
   return {

@@ -1,118 +1,106 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
-import type { Page, PageKey } from '../../domain/page.ts';
+import type { Page } from '../../domain/page.ts';
+import { sqlWith, type Dialect, type SqlValue, type WritingSql } from '../sql.ts';
 
-const namedParameter = /:(\w+)/g;
+export type SqliteSql = WritingSql<'sqlite'>;
 
-/** A SELECT, which is prepared at its first use. */
-export interface Query<Value> {
-  readonly first: (...parameters: SQLInputValue[]) => Value | null;
-  readonly all: (...parameters: SQLInputValue[]) => Value[];
-}
+const dialect: Dialect = {
+  greatest: 'max',
+  forUpdate: '',
+  noLimit: '-1',
+  items: (json) => `json_each(${json}) AS items`,
+  arrayOf: (expression) => `json_group_array(${expression})`,
+};
 
 /** Prepares the statements of the tables. */
-export interface Prepare {
-  /**
-   * `from` makes the value of a row; default: the row. No runtime check is needed, because the tables are STRICT and
-   * check their columns.
-   */
-  query: <Value>(sql: string, from?: (row: never) => Value) => Query<Value>;
-  /** A SELECT of a single column. */
-  column: <Value>(sql: string) => Query<Value>;
-  /** A SELECT of a single number. */
-  count: (sql: string) => (...parameters: SQLInputValue[]) => number;
-  /**
-   * A writing statement with named parameters, which are members of the argument. Other members are ignored. Returns the
-   * number of changed rows and the last row id.
-   */
-  change: (sql: string) => (parameters: Parameters) => { changes: number; rowId: number };
-  /** An INSERT with positional parameters, which returns whether it added a row. */
-  addition: (sql: string) => (...parameters: SQLInputValue[]) => boolean;
-}
-
-type Parameters = Readonly<Record<string, SQLInputValue | boolean>>;
-
-export function prepareOn(database: DatabaseSync): Prepare {
-  const query = <Value>(sql: string, from: (row: never) => Value = (row) => row): Query<Value> =>
-    prepareQuery(database, sql, from);
-  const column = <Value>(sql: string): Query<Value> =>
-    query(sql, (row: Row) => Object.values(row)[0] as Value);
-  return {
-    query,
-    column,
-    count(sql) {
-      const counting = column<number>(sql);
-      return (...parameters) => counting.first(...parameters) ?? 0;
+export function sqlOn(database: DatabaseSync): SqliteSql {
+  const sql = sqlWith<'sqlite'>('sqlite', dialect, {
+    first(text, from, absent) {
+      const statement = new Statement(database, text);
+      return (...values) => {
+        const row = statement.first(values);
+        return row === undefined ? absent : from(statement.objectOf(row) as never);
+      };
     },
-    change: (sql) => prepareChange(database, sql),
-    addition(sql) {
-      const statement = lazy(() => database.prepare(sql));
-      return (...parameters) => Number(statement().run(...parameters).changes) > 0;
+    all(text, from) {
+      const statement = new Statement(database, text);
+      return (...values) => statement.all(values).map((row) => from(statement.objectOf(row) as never));
     },
+  });
+  const changes: SqliteSql['changes'] = (text) => {
+    const statement = new Statement(database, text);
+    return (...values) => statement.run(values);
   };
+  return { ...sql, run: changes, changes };
 }
 
-/** Preparing every statement at the start would take time and memory, and most are not used for a long time. */
-function lazy<Prepared>(prepare: () => Prepared): () => Prepared {
-  let prepared: Prepared | null = null;
-  return () => (prepared ??= prepare());
-}
-
-function prepareQuery<Value>(database: DatabaseSync, sql: string, from: (row: never) => Value): Query<Value> {
-  const query = lazy(() => prepareRows(database, sql));
-  return {
-    first(...parameters) {
-      const { statement, rowOf } = query();
-      const values = statement.get(...parameters);
-      return values === undefined ? null : from(rowOf(values) as never);
-    },
-    all(...parameters) {
-      const { statement, rowOf } = query();
-      return statement.all(...parameters).map((values) => from(rowOf(values) as never));
-    },
-  };
-}
-
-type Row = Record<string, SQLOutputValue>;
-
-/**
- * Reads rows as arrays, and builds objects from them. The objects that Node builds have a different shape for each row,
- * which is slow.
- */
-function prepareRows(
-  database: DatabaseSync,
-  sql: string,
-): { statement: StatementSync; rowOf: (values: Row) => Row } {
-  const statement = database.prepare(sql);
-  statement.setReturnArrays(true);
-  const names = statement.columns().map(({ name }) => name);
-  const rowOf = (values: Row): Row => {
-    const row: Row = {};
-    for (const [index, name] of names.entries()) row[name] = values[index] ?? null;
-    return row;
-  };
-  return { statement, rowOf };
-}
-
-function prepareChange(database: DatabaseSync, sql: string): ReturnType<Prepare['change']> {
-  // Bind by position: SQLite looks a named or numbered parameter up for each value.
-  const names = Array.from(sql.matchAll(namedParameter), ([, name = '']) => name);
-  const statement = lazy(() => database.prepare(sql.replaceAll(namedParameter, '?')));
-  return (parameters) => {
-    const values = names.map((name) => {
-      const value = parameters[name];
-      if (value === undefined) throw new Error(`the parameter ${name} is missing`);
-      return typeof value === 'boolean' ? bit(value) : value;
+/** The text of a statement for SQLite, and the index of the value of each of its parameters. */
+export function sqliteText(text: string): { sql: string; order: number[] } {
+  const order: number[] = [];
+  // SQLite would look a numbered parameter up for each value.
+  const sql = text
+    .replaceAll('latchkey.', '')
+    .replaceAll(/::\w+/g, '')
+    .replaceAll(/\$(\d+)/g, (_, number) => {
+      order.push(Number(number) - 1);
+      return '?';
     });
-    const { changes, lastInsertRowid } = statement().run(...values);
-    return { changes: Number(changes), rowId: Number(lastInsertRowid) };
-  };
+  return { sql, order };
 }
 
-/** A boolean in SQLite. */
-export type Bit = 0 | 1;
+type Row = readonly SQLOutputValue[];
 
-export function bit(truth: boolean): Bit {
-  return truth ? 1 : 0;
+/** Prepares itself at its first use: to prepare all at the start would take time and memory. */
+class Statement {
+  readonly #database: DatabaseSync;
+  readonly #sql: string;
+  readonly #order: readonly number[];
+  #prepared: StatementSync | null = null;
+  #names: readonly string[] = [];
+
+  constructor(database: DatabaseSync, text: string) {
+    this.#database = database;
+    const { sql, order } = sqliteText(text);
+    this.#sql = sql;
+    this.#order = order;
+  }
+
+  first(values: readonly SqlValue[]): Row | undefined {
+    return this.#prepare().get(...this.#bind(values)) as Row | undefined;
+  }
+
+  all(values: readonly SqlValue[]): Row[] {
+    return this.#prepare().all(...this.#bind(values)) as unknown as Row[];
+  }
+
+  /** Returns the number of changed rows. */
+  run(values: readonly SqlValue[]): number {
+    return Number(this.#prepare().run(...this.#bind(values)).changes);
+  }
+
+  /** Not built by Node, whose objects have a different shape for each row, which is slow. */
+  objectOf(row: Row): object {
+    const object: Record<string, SQLOutputValue> = {};
+    for (const [index, name] of this.#names.entries()) object[name] = row[index] ?? null;
+    return object;
+  }
+
+  #prepare(): StatementSync {
+    if (this.#prepared !== null) return this.#prepared;
+    const prepared = this.#database.prepare(this.#sql);
+    prepared.setReturnArrays(true);
+    this.#names = prepared.columns().map(({ name }) => name);
+    this.#prepared = prepared;
+    return prepared;
+  }
+
+  #bind(values: readonly SqlValue[]): SQLInputValue[] {
+    return this.#order.map((index) => {
+      const value = values[index];
+      if (value === undefined) throw new Error(`the value $${index + 1} is missing: ${this.#sql}`);
+      return (typeof value === 'boolean' ? Number(value) : value) as SQLInputValue;
+    });
+  }
 }
 
 /** The key after which a page starts, in a list sorted by text. No key is empty. */
@@ -125,30 +113,13 @@ export function afterNumber({ cursor }: Page): number {
   return Number(cursor?.[0] ?? Number.MIN_SAFE_INTEGER);
 }
 
-/**
- * The key below which a page starts, in a list sorted by instant and id, the latest first. The filter and the cursor make
- * a single bound, because SQLite searches an index by one bound only. `before`: the first instant that is not listed;
- * `least`: less than any id.
- */
-export function beforeInstant<Id extends string | number>(
-  cursor: PageKey | undefined,
-  before: number,
-  least: Id,
-): [at: number, id: Id] {
-  const [at, id] = (cursor ?? [before, least]) as [number, Id];
-  return at < before ? [at, id] : [before, least];
-}
-
-/** Restricts a list to an account, the first parameter; null: no restriction. */
-export const ofAccount = '(?1 IS NULL OR account_id = ?1)';
-
-/** Whether the product of a license belongs to an account; `account`: the number of the parameter. */
+/** Whether the product of a license belongs to an account, the parameter of this number. */
 export function soldBy(account: number): string {
   return `EXISTS (SELECT 1 FROM product WHERE product.product_key = license.product_key
-    AND product.account_id = ?${account})`;
+    AND product.account_id = $${account})`;
 }
 
 /** Restricts licenses to a tenant; `account`, `product`: the numbers of the parameters. */
-export function ofTenant(account: number, product: number): string {
-  return `(?${account} IS NULL OR ${soldBy(account)}) AND (?${product} IS NULL OR product_key = ?${product})`;
+export function tenantIs(account: number, product: number): string {
+  return `($${account} IS NULL OR ${soldBy(account)}) AND ($${product} IS NULL OR product_key = $${product})`;
 }

@@ -1,100 +1,75 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Attempt, Reader, Transaction } from '../../service/tables.ts';
-import { prepareOn } from './statements.ts';
 import { collectChanges, collectEvents, collectTrace, trackChanges } from '../changes.ts';
+import { sharedReads, sharedTables } from '../tables.ts';
+import { sqlOn, type SqliteSql } from './statements.ts';
 import * as chain from './tables/chain.ts';
-import * as catalogue from './tables/catalogue.ts';
-import * as access from './tables/access.ts';
-import * as activation from './tables/activation.ts';
 import * as heldLease from './tables/held-lease.ts';
-import * as coupon from './tables/coupon.ts';
 import * as license from './tables/license.ts';
 import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
 import * as operation from './tables/operation.ts';
 import * as follow from './tables/follow.ts';
 import * as purchase from './tables/purchase.ts';
-import * as series from './tables/series.ts';
 import * as sync from './tables/sync.ts';
-import * as webhook from './tables/webhook.ts';
 
 export function prepareReader(database: DatabaseSync): Reader {
-  const prepare = prepareOn(database);
+  const sql = sqlOn(database);
   return {
-    accounts: catalogue.accountReads(prepare),
-    products: catalogue.productReads(prepare),
-    collections: catalogue.collectionReads(prepare),
-    purchases: purchase.purchaseReads(prepare),
-    licenses: license.licenseReads(prepare),
-    coupons: coupon.couponReads(prepare),
-    mirror: mirror.mirrorReads(prepare),
-    redemptions: coupon.redemptionReads(prepare),
-    tokens: access.tokenReads(prepare),
-    snapshots: snapshot.snapshotReads(prepare),
-    preload: snapshot.preloadReads(prepare),
-    operations: operation.operationReads(prepare),
-    follows: follow.followReads(prepare),
-    idempotency: access.idempotencyReads(prepare),
-    settings: access.settingReads(prepare),
-    audit: access.auditReads(prepare),
-    history: license.historyReads(prepare),
-    oldCredentials: access.oldCredentialReads(prepare),
-    series: series.seriesReads(prepare),
-    activations: activation.activationReads(prepare),
-    webhooks: webhook.webhookReads(prepare),
-    heldLeases: heldLease.heldLeaseReads(prepare),
-    sync: sync.syncReads(prepare),
-    chain: chain.chainReads(prepare),
+    ...sharedReads(sql),
+    purchases: purchase.purchaseReads(sql),
+    licenses: license.licenseReads(sql),
+    history: license.historyReads(sql),
+    sync: sync.syncReads(sql),
+    mirror: mirror.mirrorReads(sql),
+    snapshots: snapshot.snapshotReads(sql),
+    preload: snapshot.preloadReads(sql),
+    operations: operation.operationReads(sql),
+    follows: follow.followReads(sql),
+    heldLeases: heldLease.heldLeaseReads(sql),
+    chain: chain.chainReads(sql),
   };
 }
 
 /** Only the committer may pass these tables to use cases. */
 export function prepareTransaction(database: DatabaseSync): Transaction {
-  const prepare = prepareOn(database);
+  const sql = sqlOn(database);
   const changes = collectChanges();
-  const history = license.historyTable(prepare);
+  const shared = sharedTables(sql);
+  const history = license.historyTable(sql);
   const tables: Transaction = {
-    accounts: catalogue.accountTable(prepare),
-    products: catalogue.productTable(prepare),
-    collections: catalogue.collectionTable(prepare),
-    purchases: purchase.purchaseTable(prepare),
-    licenses: license.licenseTable(prepare, history),
-    coupons: coupon.couponTable(prepare),
-    mirror: mirror.mirrorTable(prepare),
-    redemptions: coupon.redemptionTable(prepare),
-    tokens: access.tokenTable(prepare),
-    snapshots: snapshot.snapshotTable(prepare),
-    preload: snapshot.preloadTable(prepare),
-    operations: operation.operationTable(prepare),
-    follows: follow.followTable(prepare),
+    ...shared,
+    // One connection writes, so transactions run one after another.
+    activations: { ...shared.activations, lockLicense: () => undefined },
+    purchases: purchase.purchaseTable(sql),
+    licenses: license.licenseTable(sql, history),
+    history,
+    sync: sync.syncTable(sql),
+    mirror: mirror.mirrorTable(sql),
+    snapshots: snapshot.snapshotTable(sql),
+    preload: snapshot.preloadTable(sql),
+    operations: operation.operationTable(sql),
+    follows: follow.followTable(sql),
+    heldLeases: heldLease.heldLeaseTable(sql),
+    chain: chain.chainTable(sql),
     trace: collectTrace(),
     changes,
-    idempotency: access.idempotencyTable(prepare),
-    settings: access.settingTable(prepare),
-    audit: access.auditTable(prepare),
-    history,
-    oldCredentials: access.oldCredentialTable(prepare),
-    series: series.seriesTable(prepare),
-    activations: activation.activationTable(prepare),
-    webhooks: webhook.webhookTable(prepare),
     events: collectEvents(),
-    heldLeases: heldLease.heldLeaseTable(prepare),
-    sync: sync.syncTable(prepare),
-    chain: chain.chainTable(prepare),
-    attempt: prepareAttempt(database),
+    attempt: attemptOn(sql),
   };
   return trackChanges(tables, changes);
 }
 
-function prepareAttempt(database: DatabaseSync): Attempt {
-  const { change } = prepareOn(database);
-  const [open, undo, close] = ['SAVEPOINT attempt', 'ROLLBACK TO attempt', 'RELEASE attempt'].map(change);
+function attemptOn(sql: SqliteSql): Attempt {
+  const open = sql.run('SAVEPOINT attempt');
+  const undo = sql.run('ROLLBACK TO attempt');
+  const close = sql.run('RELEASE attempt');
   return async (work) => {
-    open?.({});
+    open();
     // If it throws, the whole transaction is rolled back.
     const result = await work();
-    if (!result.ok) undo?.({});
-    close?.({});
+    if (!result.ok) undo();
+    close();
     return result;
   };
 }

@@ -1,12 +1,18 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { prepareOn } from '../../../src/store/sqlite/statements.ts';
+import { sqlOn } from '../../../src/store/sqlite/statements.ts';
 
-test('a change binds parameters by name, ignores other members, and rejects a missing parameter', () => {
+test('a statement binds a parameter as often as its text names it, and stores a boolean as a number', () => {
   using database = new DatabaseSync(':memory:');
   database.exec('CREATE TABLE pair (one, other)');
-  const add = prepareOn(database).change('INSERT INTO pair (one, other) VALUES (:one, :other)');
-  expect(add({ third: 3, other: true, one: null }).changes).toBe(1);
-  expect(() => add({ one: 1 })).toThrow('the parameter other is missing');
-  expect(database.prepare('SELECT one, other FROM pair').all()).toEqual([{ one: null, other: 1 }]);
+  const sql = sqlOn(database);
+  expect(sql.changes('INSERT INTO latchkey.pair (one, other) VALUES ($2, $1::text || $1)')('a', true)).toBe(
+    1,
+  );
+  expect(sql.get('SELECT one, other FROM pair')()).toEqual({ one: 1, other: 'aa' });
+});
+
+test('a statement without one of its values is refused', () => {
+  using database = new DatabaseSync(':memory:');
+  expect(() => sqlOn(database).value('SELECT $1')()).toThrow('the value $1 is missing');
 });

@@ -11,124 +11,100 @@ import type {
   LicenseFilter,
   LicenseReads,
   LicenseTable,
-  AwaitableTable,
   AuthorityTable,
   HistoryReads,
   HistoryTable,
-  ListedChange,
 } from '../../../service/tables.ts';
 import { endOfPrefix } from '../../../domain/text.ts';
-import type { Names } from '../names.ts';
+import type { Idempotency } from '../../../service/ports.ts';
+import { ofTenant, type Condition, type On, type SqlValue } from '../../sql.ts';
+import { changeFrom, history, license, soldColumns } from '../../tables/license.ts';
+import { keyLock } from '../locks.ts';
+import { inSchema, type Names } from '../names.ts';
 import {
   statementOf,
-  type Condition,
-  type Prepare,
-  type WritingPrepare,
+  type PostgresSql,
   type Row,
-  type SqlValue,
   type Statement,
-  ofTenant,
+  type WritingPostgresSql,
 } from '../statements.ts';
-import type { Idempotency } from '../../../service/ports.ts';
-import { keyLock } from '../locks.ts';
-
-/** The columns of a license, qualified for joins. */
-export function licenseColumns({ license }: Pick<Names, 'license'>): string {
-  return `${license}.license_key AS "licenseKey", ${license}.product_key AS "productKey",
-    ${license}.buyer_email AS "buyerEmail", ${license}.uses, ${license}.enabled,
-    ${license}.created_at AS "createdAt", ${license}.revision`;
-}
 
 /** The licenses of a buyer, without regard to letter case. */
-export function ofBuyer({ license }: Names, buyerEmail: string | undefined): Condition {
-  return [(place) => `lower(${license}.buyer_email) = lower(${place}::text COLLATE "C")`, buyerEmail];
+export function ofBuyer(buyerEmail: string | undefined): Condition {
+  return ['lower(license.buyer_email) = lower($1::text COLLATE "C")', buyerEmail];
 }
 
 /**
  * The licenses whose key or buyer begins with a text. Keys have letter case; a text in lower case also finds keys in
  * capitals.
  */
-function found({ license }: Names, search: string | undefined): Condition {
-  const range = (column: string, change: string, [from, to]: readonly string[]): string => {
-    const changed = (place = ''): string => `${change}(${place}::text COLLATE "C")`;
-    return `${column} >= ${changed(from)} AND ${column} < ${changed(to)}`;
-  };
-  const key = `${license}.license_key`;
-  return [
-    (...places) =>
-      `(${range(key, '', places)} OR ${range(key, 'upper', places)} OR ${range(`lower(${license}.buyer_email)`, 'lower', places)})`,
-    search,
-    search === undefined ? undefined : endOfPrefix(search),
+function found(search: string | undefined): Condition {
+  const range = (column: string, change: string): string =>
+    `${column} >= ${change}($1::text COLLATE "C") AND ${column} < ${change}($2::text COLLATE "C")`;
+  const ranges = [
+    range('license.license_key', ''),
+    range('license.license_key', 'upper'),
+    range('lower(license.buyer_email)', 'lower'),
   ];
+  return [`(${ranges.join(' OR ')})`, search, search === undefined ? undefined : endOfPrefix(search)];
 }
 
 /** The conditions of an export. */
-export function exported(names: Names, { productKey, tenant }: ExportFilter): Condition[] {
-  return [[(place) => `${names.license}.product_key = ${place}`, productKey], ...ofTenant(names, tenant)];
+export function exported({ productKey, tenant }: ExportFilter): Condition[] {
+  return [['license.product_key = $1', productKey], ...ofTenant('license', tenant)];
 }
 
-function conditionsOf(names: Names, filter: LicenseFilter): Condition[] {
-  const { license } = names;
+function conditionsOf(filter: LicenseFilter): Condition[] {
   return [
-    [(place) => `${license}.license_key = ${place}`, filter.licenseKey],
-    [(place) => `${license}.enabled = ${place}`, filter.enabled],
-    ofBuyer(names, filter.buyerEmail),
-    found(names, filter.search),
-    ...exported(names, filter),
+    ['license.license_key = $1', filter.licenseKey],
+    ['license.enabled = $1', filter.enabled],
+    ofBuyer(filter.buyerEmail),
+    found(filter.search),
+    ...exported(filter),
   ];
 }
 
-export function licenseReads(prepare: Prepare): AwaitableTable<LicenseReads> {
-  const { names } = prepare;
-  const { license, purchase } = names;
-  const columns = licenseColumns(names);
-  // A key is sold once.
-  const sale = (column: string): string =>
-    `(SELECT max(sale.${column}) FROM ${purchase} AS sale WHERE sale.license_key = ${license}.license_key)`;
-  const sold = `${columns}, ${sale('purchase_id')} AS "purchaseId", ${sale('refunded_at')} AS "refundedAt"`;
-  const get = prepare.lookup<License>(
-    `SELECT ${columns} FROM ${license} WHERE license_key = ANY ($1)`,
-    'licenseKey',
-  );
-  const listed = prepare.list<SoldLicense>({ select: sold, from: license, key: ['license_key'] });
-  const all = prepare.list<License>({ select: columns, from: license, key: ['license_key'] });
+export function licenseReads(sql: PostgresSql): On<'postgres', LicenseReads> {
+  const from = 'latchkey.license';
+  const key = ['license_key'];
+  const listed = sql.list<SoldLicense>({ select: soldColumns, from, key });
+  const all = sql.list<License>({ select: license.list, from, key });
   return {
-    get,
+    get: sql.lookup<License>(
+      `SELECT ${license.list} FROM ${from} WHERE license_key = ANY ($1)`,
+      'licenseKey',
+    ),
     after: (filter, licenseKey, limit) =>
-      all.list(exported(names, filter), { limit, offset: 0, cursor: [licenseKey] }),
-    list: (filter, page) => listed.list(conditionsOf(names, filter), page),
-    count: (filter) => listed.count(conditionsOf(names, filter)),
+      all.list(exported(filter), { limit, offset: 0, cursor: [licenseKey] }),
+    list: (filter, page) => listed.list(conditionsOf(filter), page),
+    count: (filter) => listed.count(conditionsOf(filter)),
   };
 }
 
-export function licenseTable(prepare: WritingPrepare): AwaitableTable<LicenseTable> {
-  const { names } = prepare;
-  const { license } = names;
-  const add = prepare.query(
-    `INSERT INTO ${license} (license_key, product_key, buyer_email, uses, enabled, created_at)
+export function licenseTable(sql: WritingPostgresSql): On<'postgres', LicenseTable> {
+  const add = sql.exists(
+    `INSERT INTO latchkey.license (license_key, product_key, buyer_email, uses, enabled, created_at)
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
-    () => true,
   );
-  const setState = prepare.write(`UPDATE ${license} SET uses = $2, enabled = $3 WHERE license_key = $1`);
-  const refund = prepare.write(`UPDATE ${license} SET uses = $2, enabled = $3, revision = revision + 1,
+  const setState = sql.run('UPDATE latchkey.license SET uses = $2, enabled = $3 WHERE license_key = $1');
+  const refund = sql.run(`UPDATE latchkey.license SET uses = $2, enabled = $3, revision = revision + 1,
      disabled_revision = revision + 1 WHERE license_key = $1`);
-  const revoked = prepare.column<boolean>(`SELECT NOT enabled AND disabled_revision > $2 FROM ${license}
+  const revoked = sql.value<boolean>(`SELECT NOT enabled AND disabled_revision > $2 FROM latchkey.license
      WHERE license_key = $1 FOR NO KEY UPDATE`);
-  const clearDisabledRevisions = prepare.write(
-    `UPDATE ${license} SET disabled_revision = 0 WHERE disabled_revision > 0`,
-  );
-  const statement = changeStatement(names);
+  const changed = sql.all<Row>(changeText);
   return {
-    ...licenseReads(prepare),
-    add: async ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
-      (await add.first(licenseKey, productKey, buyerEmail, uses, enabled, createdAt)) !== null,
+    ...licenseReads(sql),
+    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
+      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt),
     setState: ({ licenseKey, uses, enabled }, isRefund) =>
       (isRefund ? refund : setState)(licenseKey, uses, enabled),
-    clearDisabledRevisions,
-    isRevokedSince: async (licenseKey, revision) => (await revoked.first(licenseKey, revision)) === true,
+    clearDisabledRevisions: sql.run(
+      'UPDATE latchkey.license SET disabled_revision = 0 WHERE disabled_revision > 0',
+    ),
+    isRevokedSince: async (licenseKey, revision) => (await revoked(licenseKey, revision)) === true,
     async change(change: LicenseChange) {
-      const [changed = null] = changesFrom(1, await prepare.rows(statement, changeValues([change], false)));
-      return changed;
+      const [made = null] = changesFrom(1, await changed(...changeValues([change], false)));
+      return made;
     },
   };
 }
@@ -141,9 +117,11 @@ const columns = `ordinal, license_key AS "licenseKey", product_key AS "productKe
 /** A change, and the idempotency key of its request, if any. */
 type KeyedChange = { change: LicenseChange; idempotency: Idempotency | null };
 
+const changeText = `SELECT ${columns} FROM latchkey.change_licenses($1, $2, ${maxHistoryEntries})`;
+
 /** The statement that changes licenses in order and records their history. It is one transaction. */
 export function changeStatement(names: Names): Statement {
-  return statementOf(`SELECT ${columns} FROM ${names.of('change_licenses')}($1, $2, ${maxHistoryEntries})`);
+  return statementOf(inSchema(names, changeText));
 }
 
 /**
@@ -151,15 +129,17 @@ export function changeStatement(names: Names): Statement {
  * A key is free if no other request has it and there is no stored response.
  */
 export function keyedChangeStatement(names: Names): Statement {
-  const { idempotency } = names;
   return statementOf(
-    `SELECT ${columns} FROM ${names.of('change_licenses')}((
+    inSchema(
+      names,
+      `SELECT ${columns} FROM latchkey.change_licenses((
        SELECT coalesce(json_agg(change), '[]')
        FROM ROWS FROM (json_array_elements($1), unnest($2::text[]), unnest($3::text[]))
          AS requested (change, by_credential, under_key)
        WHERE under_key IS NULL OR pg_try_advisory_xact_lock(${keyLock(names, 'by_credential', 'under_key')})
-         AND (SELECT kept_until FROM ${idempotency} WHERE credential = by_credential AND key = under_key) IS NULL
+         AND (SELECT kept_until FROM latchkey.idempotency WHERE credential = by_credential AND key = under_key) IS NULL
      ), true, ${maxHistoryEntries})`,
+    ),
   );
 }
 
@@ -210,43 +190,19 @@ export function changesFrom(count: number, rows: readonly Row[]): (ChangedLicens
   return made;
 }
 
-type HistoryRow = Pick<ListedChange, 'licenseKey' | 'number' | 'at' | 'change' | 'credential'> & {
-  usesBefore: number;
-  enabledBefore: boolean;
-  usesAfter: number;
-  enabledAfter: boolean;
-};
-
-function changeFrom({
-  usesBefore,
-  enabledBefore,
-  usesAfter,
-  enabledAfter,
-  ...same
-}: HistoryRow): ListedChange {
-  return {
-    ...same,
-    before: { uses: usesBefore, enabled: enabledBefore },
-    after: { uses: usesAfter, enabled: enabledAfter },
-  };
-}
-
-export function historyReads(prepare: Prepare): AwaitableTable<HistoryReads> {
-  const { licenseHistory } = prepare.names;
-  const list = prepare.query(
-    `SELECT license_key AS "licenseKey", number, at, change, credential, uses_before AS "usesBefore",
-       enabled_before AS "enabledBefore", uses_after AS "usesAfter", enabled_after AS "enabledAfter"
-     FROM ${licenseHistory} WHERE license_key = $1 AND at >= $2 AND number < $3
-     ORDER BY number DESC LIMIT $4::bigint OFFSET $5::bigint`,
+export function historyReads(sql: PostgresSql): On<'postgres', HistoryReads> {
+  const list = sql.all(
+    `SELECT ${history.list} FROM latchkey.license_history WHERE license_key = $1 AND at >= $2 AND number < $3
+     ORDER BY number DESC LIMIT $4 OFFSET $5`,
     changeFrom,
   );
-  const count = prepare.column<number>(
-    `SELECT count(*) AS count FROM ${licenseHistory} WHERE license_key = $1 AND at >= $2`,
+  const count = sql.count(
+    'SELECT count(*) AS count FROM latchkey.license_history WHERE license_key = $1 AND at >= $2',
   );
   return {
     list: (licenseKey, { limit, offset, cursor, since = 0 }) =>
-      list.all(licenseKey, since, cursor?.[0] ?? Number.MAX_SAFE_INTEGER, limit, offset),
-    count: async (licenseKey, since = 0) => (await count.first(licenseKey, since)) ?? 0,
+      list(licenseKey, since, cursor?.[0] ?? Number.MAX_SAFE_INTEGER, limit, offset),
+    count: (licenseKey, since = 0) => count(licenseKey, since),
   };
 }
 
@@ -254,22 +210,21 @@ export function historyReads(prepare: Prepare): AwaitableTable<HistoryReads> {
  * The history of license keys. The license row has the number of its last change, because a count of the changes would
  * not see those that were committed while this transaction waited for the row.
  */
-export function historyTable(prepare: WritingPrepare): AuthorityTable<HistoryTable> {
-  const { license, licenseHistory } = prepare.names;
-  const add = prepare.write(`WITH numbered AS (
-       UPDATE ${license} SET changes = changes + 1 WHERE license_key = $1 RETURNING changes
+export function historyTable(sql: WritingPostgresSql): AuthorityTable<HistoryTable> {
+  const add = sql.run(`WITH numbered AS (
+       UPDATE latchkey.license SET changes = changes + 1 WHERE license_key = $1 RETURNING changes
      ), trimmed AS (
-       DELETE FROM ${licenseHistory} WHERE license_key = $1
+       DELETE FROM latchkey.license_history WHERE license_key = $1
          AND number <= (SELECT changes FROM numbered) - ${maxHistoryEntries}
      )
-     INSERT INTO ${licenseHistory} (license_key, number, at, change, credential, uses_before, enabled_before,
+     INSERT INTO latchkey.license_history (license_key, number, at, change, credential, uses_before, enabled_before,
        uses_after, enabled_after)
      SELECT $1, changes, $2, $3, $4, $5, $6, $7, $8 FROM numbered`);
   return {
-    ...historyReads(prepare),
+    ...historyReads(sql),
     add: ({ licenseKey, at, change, credential, before, after }) =>
       add(licenseKey, at, change, credential, before.uses, before.enabled, after.uses, after.enabled),
-    prune: prepare.changeCount(`DELETE FROM ${licenseHistory} WHERE (license_key, number) IN
-         (SELECT license_key, number FROM ${licenseHistory} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`),
+    prune: sql.changes(`DELETE FROM latchkey.license_history WHERE (license_key, number) IN
+       (SELECT license_key, number FROM latchkey.license_history WHERE at < $1 ORDER BY at LIMIT $2)`),
   };
 }

@@ -1,12 +1,14 @@
+import type { License } from '../../../domain/license.ts';
 import type { ChainReads, ChainTable } from '../../../service/sync/tables.ts';
-import type { Prepare } from '../statements.ts';
+import type { SqliteSql } from '../statements.ts';
+import { columns } from '../../sql.ts';
 import { followedFrom, followedParts, followedState, type FollowedRow } from './sync.ts';
 
 /** A followed key was confirmed with its product, if that is later. */
 const confirmedAt = `CASE snapshot.followed WHEN 0 THEN snapshot.confirmed_at
   ELSE max(snapshot.confirmed_at, coalesce(follow.confirmed_at, 0)) END`;
 
-const isVisible = 'snapshot.product_key IN (SELECT value FROM json_each(?3))';
+const isVisible = 'snapshot.product_key IN (SELECT value FROM json_each($3))';
 
 /** The earliest confirmation of a license that the agent below follows; if it follows none, that of its products. */
 const allConfirmedAt = `coalesce(
@@ -14,49 +16,56 @@ const allConfirmedAt = `coalesce(
     JOIN license_snapshot AS snapshot ON snapshot.license_key = sync_follow.license_key
     LEFT JOIN follow ON follow.product_key = snapshot.product_key
     WHERE sync_follow.agent = state.agent AND snapshot.gone = 0 AND ${isVisible}),
-  (SELECT min(follow.confirmed_at) FROM json_each(?3)
+  (SELECT min(follow.confirmed_at) FROM json_each($3)
     CROSS JOIN follow ON follow.product_key = json_each.value),
   0)`;
 
+const shown = columns<License>(
+  `license_key, product_link AS productKey, buyer_email, local_uses AS uses, local_enabled AS enabled BOOL, created_at,
+    shown_revision AS revision`,
+  'snapshot',
+);
+
 const selectFollowed = `WITH ${followedParts},
   confirmed AS MATERIALIZED (SELECT ${allConfirmedAt} AS at FROM state)
-  SELECT ${followedState}, confirmed.at AS confirmedAt,
-    snapshot.license_key AS licenseKey, snapshot.product_link AS productKey, snapshot.buyer_email AS buyerEmail,
-    snapshot.local_uses AS uses, snapshot.local_enabled AS enabled, snapshot.created_at AS createdAt,
-    snapshot.shown_revision AS revision
+  SELECT ${followedState}, confirmed.at AS "confirmedAt",
+    ${shown.list}
   FROM state JOIN confirmed LEFT JOIN wanted ON true
     LEFT JOIN license_snapshot AS snapshot
       ON snapshot.license_key = wanted.license_key AND snapshot.gone = 0 AND ${isVisible}`;
 
-export function chainReads(prepare: Prepare): ChainReads {
-  const followed = prepare.query<FollowedRow & { confirmedAt: number }>(selectFollowed);
+export function chainReads(sql: SqliteSql): ChainReads {
+  const followed = sql.all(
+    selectFollowed,
+    shown.from as (row: never) => FollowedRow & { confirmedAt: number },
+  );
   return {
     followed({ agentId, reach, productIds, position, keys }) {
       const after = position === null ? null : Number(position);
       const products = JSON.stringify(productIds);
-      const rows = followed.all(agentId, reach, products, null, after, JSON.stringify(keys));
+      const rows = followed(agentId, reach, products, null, after, JSON.stringify(keys));
       return { ...followedFrom(rows), confirmedAt: rows[0]?.confirmedAt ?? 0 };
     },
   };
 }
 
-export function chainTable(prepare: Prepare): ChainTable {
+export function chainTable(sql: SqliteSql): ChainTable {
   // Setting `refresh_at` would rewrite its index.
-  const asked = (keys: string) => ({
-    touch: prepare.change(`UPDATE license_snapshot SET requested_at = :askedAt
-     WHERE requested_at < :before AND license_key IN (${keys})`),
-    refresh: prepare.change(`UPDATE license_snapshot SET refresh_at = :refreshAt
+  const askedFor = (keys: string) => ({
+    touch: sql.run(`UPDATE license_snapshot SET requested_at = $2
+     WHERE requested_at < $3 AND license_key IN (${keys})`),
+    refresh: sql.run(`UPDATE license_snapshot SET refresh_at = $2
      WHERE refresh_at IS NULL AND license_key IN (${keys})`),
   });
-  const listed = asked('SELECT value FROM json_each(:licenseKeys)');
-  const all = asked('SELECT license_key FROM sync_follow WHERE agent = :agent');
+  const listed = askedFor('SELECT value FROM json_each($1)');
+  const all = askedFor('SELECT license_key FROM sync_follow WHERE agent = $1');
   return {
-    ...chainReads(prepare),
-    touch(agent, licenseKeys, at) {
-      const row = { ...at, agent, licenseKeys: JSON.stringify(licenseKeys ?? []) };
+    ...chainReads(sql),
+    touch(agent, licenseKeys, { askedAt, before, refreshAt }) {
       const { touch, refresh } = licenseKeys === null ? all : listed;
-      touch(row);
-      refresh(row);
+      const which = licenseKeys === null ? agent : JSON.stringify(licenseKeys);
+      touch(which, askedAt, before);
+      refresh(which, refreshAt);
     },
   };
 }

@@ -1,27 +1,27 @@
 import type { FollowReads, FollowState, FollowTable } from '../../../service/agent/tables.ts';
-import type { Prepare } from '../statements.ts';
+import { columns } from '../../sql.ts';
+import type { SqliteSql } from '../statements.ts';
 
-export function followReads(prepare: Prepare): FollowReads {
-  const get = prepare.query<FollowState>(
-    'SELECT epoch, cursor, confirmed_at AS confirmedAt FROM follow WHERE product_key = ?',
-  );
-  return { get: (productId) => get.first(productId) };
+const follow = columns<FollowState & { productId: string }>(
+  'product_key AS productId, epoch, cursor, confirmed_at',
+);
+
+export function followReads(sql: SqliteSql): FollowReads {
+  return {
+    get: sql.get('SELECT epoch, cursor, confirmed_at AS "confirmedAt" FROM follow WHERE product_key = $1'),
+  };
 }
 
-export function followTable(prepare: Prepare): FollowTable {
-  const put = prepare.change(`INSERT INTO follow (product_key, epoch, cursor, confirmed_at)
-     VALUES (:productId, :epoch, :cursor, :confirmedAt)
-     ON CONFLICT (product_key) DO UPDATE SET epoch = excluded.epoch, cursor = excluded.cursor,
-       confirmed_at = excluded.confirmed_at`);
-  const removeAll = prepare.change('DELETE FROM follow');
-  const shiftDates = prepare.change(
-    `UPDATE follow SET confirmed_at = max(0, confirmed_at - :byMs)
-     WHERE (:after IS NULL OR confirmed_at > :after) AND (:until IS NULL OR confirmed_at <= :until)`,
+export function followTable(sql: SqliteSql): FollowTable {
+  const put = sql.run(follow.upsert('follow', ['product_key']));
+  const shiftDates = sql.run(
+    `UPDATE follow SET confirmed_at = max(0, confirmed_at - $1)
+     WHERE ($2 IS NULL OR confirmed_at > $2) AND ($3 IS NULL OR confirmed_at <= $3)`,
   );
   return {
-    ...followReads(prepare),
-    shiftDates: (shift) => void shiftDates({ until: null, ...shift }),
-    put: (productId, state) => void put({ productId, ...state }),
-    removeAll: () => void removeAll({}),
+    ...followReads(sql),
+    shiftDates: ({ byMs, after, until = null }) => shiftDates(byMs, after, until),
+    put: (productId, state) => put(...follow.values({ productId, ...state })),
+    removeAll: sql.run('DELETE FROM follow'),
   };
 }

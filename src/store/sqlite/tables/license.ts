@@ -1,14 +1,7 @@
-import {
-  licenseAfter,
-  isSameState,
-  type License,
-  type SoldLicense,
-  maxHistoryEntries,
-} from '../../../domain/license.ts';
+import { licenseAfter, isSameState, type SoldLicense, maxHistoryEntries } from '../../../domain/license.ts';
 import type {
   HistoryTable,
   HistoryReads,
-  ListedChange,
   ExportFilter,
   LicenseFilter,
   LicenseReads,
@@ -16,56 +9,45 @@ import type {
 } from '../../../service/tables.ts';
 import { hasManyIn, searchIn, searchParameters } from './search.ts';
 import type { Page } from '../../../domain/page.ts';
-import { bit, type Bit, type Prepare, afterText, ofTenant, soldBy } from '../statements.ts';
+import type { SqlValue } from '../../sql.ts';
+import { changeFrom, history, license, soldColumns } from '../../tables/license.ts';
+import { afterText, soldBy, tenantIs, type SqliteSql } from '../statements.ts';
 
-type LicenseRow = Omit<License, 'enabled'> & { enabled: Bit };
-
-const selectLicense = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
-  enabled, created_at AS createdAt, revision FROM license`;
-const licenseFrom = (row: LicenseRow): License => ({ ...row, enabled: row.enabled === 1 });
-
-// A key is sold once.
-const sale = (column: string): string =>
-  `(SELECT max(${column}) FROM purchase WHERE purchase.license_key = license.license_key)`;
-const selectSold = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
-  enabled, created_at AS createdAt, ${sale('purchase_id')} AS purchaseId, ${sale('refunded_at')} AS refundedAt
-  FROM license`;
-const soldFromRow = (row: Omit<SoldLicense, 'enabled'> & { enabled: Bit }): SoldLicense => ({
-  ...row,
-  enabled: row.enabled === 1,
-});
+const selectLicense = `SELECT ${license.list} FROM license`;
+const selectSold = `SELECT ${soldColumns} FROM license`;
+const soldFrom = license.from as (row: never) => SoldLicense;
 
 /*
  * The parameters are always product, enabled, buyer, the account and product of the tenant, and key. There is one
  * statement for each leading parameter, because a condition with IS NULL cannot use an index.
  */
 const optional = {
-  product: '(?1 IS NULL OR product_key = ?1)',
-  enabled: '(?2 IS NULL OR enabled = ?2)',
-  buyer: '(?3 IS NULL OR lower(buyer_email) = lower(?3))',
-  tenant: ofTenant(4, 5),
+  product: '($1 IS NULL OR product_key = $1)',
+  enabled: '($2 IS NULL OR enabled = $2)',
+  buyer: '($3 IS NULL OR lower(buyer_email) = lower($3))',
+  tenant: tenantIs(4, 5),
 };
 const rest = `${optional.enabled} AND ${optional.tenant}`;
-const ofNoBuyer = '?6 IS NULL AND ?3 IS NULL';
+const ofNoBuyer = '$6 IS NULL AND $3 IS NULL';
 const conditions = {
-  byKey: `license_key = ?6 AND ${optional.product} AND ${optional.buyer} AND ${rest}`,
-  byBuyer: `lower(buyer_email) = lower(?3) AND ?6 IS NULL AND ${optional.product} AND ${rest}`,
-  disabled: `enabled = 0 AND ?2 = 0 AND ${ofNoBuyer} AND ${optional.product} AND ${optional.tenant}`,
-  byProduct: `product_key = ?1 AND ${ofNoBuyer} AND ${rest}`,
+  byKey: `license_key = $6 AND ${optional.product} AND ${optional.buyer} AND ${rest}`,
+  byBuyer: `lower(buyer_email) = lower($3) AND $6 IS NULL AND ${optional.product} AND ${rest}`,
+  disabled: `enabled = 0 AND $2 = 0 AND ${ofNoBuyer} AND ${optional.product} AND ${optional.tenant}`,
+  byProduct: `product_key = $1 AND ${ofNoBuyer} AND ${rest}`,
   ofProducts: `product_key IN (SELECT product_key FROM product AS license WHERE ${optional.tenant})
-    AND ${ofNoBuyer} AND ?1 IS NULL AND ${optional.enabled}`,
-  any: `${ofNoBuyer} AND ?1 IS NULL AND ${rest}`,
+    AND ${ofNoBuyer} AND $1 IS NULL AND ${optional.enabled}`,
+  any: `${ofNoBuyer} AND $1 IS NULL AND ${rest}`,
 };
 
 /** Up to this number, read all licenses of an account. Beyond it, a scan in the order of keys soon finds enough. */
 const maxScanned = 20_000;
 
 /** The number of licenses of whole products; triggers of the schema maintain it. */
-const storedCount = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licenses - disabled ELSE licenses END), 0)
+const storedCount = `SELECT coalesce(sum(CASE $2 WHEN 0 THEN disabled WHEN 1 THEN licenses - disabled ELSE licenses END), 0)
   AS count FROM license_count AS license WHERE ${ofNoBuyer} AND ${optional.product} AND ${optional.tenant}`;
 
 /** The condition of an export, with `exportParameters`. */
-export const exported: string = `(?1 IS NULL OR product_key = ?1) AND ${ofTenant(2, 3)}`;
+export const exported: string = `($1 IS NULL OR product_key = $1) AND ${tenantIs(2, 3)}`;
 
 /** The same for an account with few licenses. Searches by product, so as not to read the licenses of other accounts. */
 export const exportedOfFew: string = `product_key IN (SELECT product_key FROM product AS license WHERE ${exported})`;
@@ -74,17 +56,17 @@ export function exportParameters({ productKey, tenant }: ExportFilter): (string 
   return [productKey ?? null, tenant?.accountId ?? null, tenant?.productKey ?? null];
 }
 
-export function licenseReads(prepare: Prepare): LicenseReads {
+export function licenseReads(sql: SqliteSql): LicenseReads {
   const listed = (condition: string) =>
-    prepare.query(
-      `${selectSold} WHERE ${condition} AND license_key > ?7 ORDER BY license_key LIMIT ?8 OFFSET ?9`,
-      soldFromRow,
+    sql.all(
+      `${selectSold} WHERE ${condition} AND license_key > $7 ORDER BY license_key LIMIT $8 OFFSET $9`,
+      soldFrom,
     );
   const listedAndCounted = (condition: string) => ({
     list: listed(condition),
-    count: prepare.count(`SELECT count(*) AS count FROM license WHERE ${condition}`),
+    count: sql.count(`SELECT count(*) AS count FROM license WHERE ${condition}`),
   });
-  const count = prepare.count(storedCount);
+  const count = sql.count(storedCount);
   const byKey = listedAndCounted(conditions.byKey);
   const byBuyer = listedAndCounted(conditions.byBuyer);
   const disabled = { list: listed(conditions.disabled), count };
@@ -93,7 +75,7 @@ export function licenseReads(prepare: Prepare): LicenseReads {
   const any = { list: listed(conditions.any), count };
   const hasFew = (tenant: LicenseFilter['tenant']): boolean =>
     (tenant ?? null) !== null && count(...filterParameters({ tenant })) <= maxScanned;
-  const search = searchReads(prepare);
+  const search = searchReads(sql);
   const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled, tenant }: LicenseFilter) => {
     if (licenseKey !== undefined) return byKey;
     if (buyerEmail !== undefined) return byBuyer;
@@ -102,29 +84,23 @@ export function licenseReads(prepare: Prepare): LicenseReads {
     return hasFew(tenant) ? ofProducts : any;
   };
   const exportOf = (condition: string) =>
-    prepare.query(
-      `${selectLicense} WHERE license_key > ?4 AND ${condition} ORDER BY license_key LIMIT ?5`,
-      licenseFrom,
+    sql.all(
+      `${selectLicense} WHERE license_key > $4 AND ${condition} ORDER BY license_key LIMIT $5`,
+      license.from,
     );
   const exportAll = exportOf(exported);
-  const exportProduct = exportOf(`product_key = ?1 AND ${ofTenant(2, 3)}`);
+  const exportProduct = exportOf(`product_key = $1 AND ${tenantIs(2, 3)}`);
   const exportFew = exportOf(exportedOfFew);
   const exportFor = ({ productKey, tenant }: ExportFilter) => {
     if (productKey !== undefined) return exportProduct;
     return hasFew(tenant) ? exportFew : exportAll;
   };
   return {
-    get: prepare.query(`${selectLicense} WHERE license_key = ?`, licenseFrom).first,
-    after: (filter, licenseKey, limit) =>
-      exportFor(filter).all(...exportParameters(filter), licenseKey, limit),
+    get: sql.get(`${selectLicense} WHERE license_key = $1`, license.from),
+    after: (filter, licenseKey, limit) => exportFor(filter)(...exportParameters(filter), licenseKey, limit),
     list: (filter, page) =>
       filter.search === undefined
-        ? statementsFor(filter).list.all(
-            ...filterParameters(filter),
-            afterText(page),
-            page.limit,
-            page.offset,
-          )
+        ? statementsFor(filter).list(...filterParameters(filter), afterText(page), page.limit, page.offset)
         : search.list(filter, filter.search, page),
     count: (filter) =>
       filter.search === undefined
@@ -134,25 +110,25 @@ export function licenseReads(prepare: Prepare): LicenseReads {
 }
 
 /** The same parameters, then those of the search. */
-function searchReads(prepare: Prepare): {
+function searchReads(sql: SqliteSql): {
   list: (filter: LicenseFilter, search: string, page: Page) => SoldLicense[];
   count: (filter: LicenseFilter, search: string) => number;
 } {
   const { sorted, isMatch, ...counts } = searchIn('license', 7);
-  const others = `(?6 IS NULL OR license_key = ?6) AND ${optional.product} AND ${optional.buyer} AND ${rest}`;
-  const page = 'AND license_key > ?9 ORDER BY license_key LIMIT ?10 OFFSET ?11';
-  const scan = prepare.query(`${selectSold} WHERE ${isMatch} AND ${others} ${page}`, soldFromRow);
-  const few = prepare.query(
+  const others = `($6 IS NULL OR license_key = $6) AND ${optional.product} AND ${optional.buyer} AND ${rest}`;
+  const page = 'AND license_key > $9 ORDER BY license_key LIMIT $10 OFFSET $11';
+  const scan = sql.all(`${selectSold} WHERE ${isMatch} AND ${others} ${page}`, soldFrom);
+  const few = sql.all(
     `${sorted.tables} ${selectSold.replace(/ license$/, ` ${sorted.from}`)}
      WHERE ${others} ${page.replaceAll('license_key', 'found_key')}`,
-    soldFromRow,
+    soldFrom,
   );
-  const count = prepare.count(counts.count);
-  const countAmong = prepare.count(counts.countAmong(others));
-  const hasMany = hasManyIn(prepare, 'license');
+  const count = sql.count(counts.count);
+  const countAmong = sql.count(counts.countAmong(others));
+  const hasMany = hasManyIn(sql, 'license');
   return {
     list: (filter, search, { limit, offset, cursor }) =>
-      (hasMany(search) ? scan : few).all(
+      (hasMany(search) ? scan : few)(
         ...filterParameters(filter),
         ...searchParameters(search),
         afterText({ limit, offset, cursor }),
@@ -167,11 +143,11 @@ function searchReads(prepare: Prepare): {
   };
 }
 
-function filterParameters(filter: LicenseFilter): (string | number | null)[] {
+function filterParameters(filter: LicenseFilter): SqlValue[] {
   const { productKey, enabled, buyerEmail, licenseKey, tenant } = filter;
   return [
     productKey ?? null,
-    enabled === undefined ? null : bit(enabled),
+    enabled ?? null,
     buyerEmail ?? null,
     tenant?.accountId ?? null,
     tenant?.productKey ?? null,
@@ -179,42 +155,37 @@ function filterParameters(filter: LicenseFilter): (string | number | null)[] {
   ];
 }
 
-/** Changes are added to `history`. */
-export function licenseTable(prepare: Prepare, history: Pick<HistoryTable, 'add'>): LicenseTable {
-  // An import may add a million rows, and named parameters take 50 % longer.
+/** Changes are added to `changes`. */
+export function licenseTable(sql: SqliteSql, changes: Pick<HistoryTable, 'add'>): LicenseTable {
   const add =
-    prepare.addition(`INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING`);
-  const visible = prepare.query(
-    `${selectLicense} WHERE license_key = ?1 AND CASE WHEN ?3 IS NOT NULL THEN product_key = ?3 ELSE ${soldBy(2)} END`,
-    licenseFrom,
+    sql.changes(`INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (license_key) DO NOTHING`);
+  const visible = sql.get(
+    `${selectLicense} WHERE license_key = $1 AND CASE WHEN $3 IS NOT NULL THEN product_key = $3 ELSE ${soldBy(2)} END`,
+    license.from,
   );
-  const setState = prepare.change(
-    `UPDATE license SET uses = :uses, enabled = :enabled, revision = revision + 1,
-       disabled_revision = CASE WHEN :isRefund OR enabled > :enabled THEN revision + 1 ELSE disabled_revision END
-     WHERE license_key = :licenseKey AND (uses <> :uses OR enabled <> :enabled OR :isRefund)`,
-  );
-  const revoked = prepare.count(
-    'SELECT count(*) AS count FROM license WHERE license_key = ? AND enabled = 0 AND disabled_revision > ?',
-  );
-  const clearDisabledRevisions = prepare.change(
-    'UPDATE license SET disabled_revision = 0 WHERE disabled_revision > 0',
+  const setState = sql.run(
+    `UPDATE license SET uses = $2, enabled = $3, revision = revision + 1,
+       disabled_revision = CASE WHEN $4 OR enabled > $3 THEN revision + 1 ELSE disabled_revision END
+     WHERE license_key = $1 AND (uses <> $2 OR enabled <> $3 OR $4)`,
   );
   return {
-    ...licenseReads(prepare),
+    ...licenseReads(sql),
     add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
-      add(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt),
-    setState: ({ licenseKey, uses, enabled }, isRefund) => setState({ licenseKey, uses, enabled, isRefund }),
-    clearDisabledRevisions: () => void clearDisabledRevisions({}),
-    isRevokedSince: (licenseKey, revision) => revoked(licenseKey, revision) > 0,
+      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt) > 0,
+    setState: ({ licenseKey, uses, enabled }, isRefund) => setState(licenseKey, uses, enabled, isRefund),
+    clearDisabledRevisions: sql.run('UPDATE license SET disabled_revision = 0 WHERE disabled_revision > 0'),
+    isRevokedSince: sql.exists(
+      'SELECT 1 FROM license WHERE license_key = $1 AND enabled = 0 AND disabled_revision > $2',
+    ),
     change({ tenant, licenseKey, trigger, historyEntry }) {
-      const before = visible.first(licenseKey, tenant.accountId, tenant.productKey);
+      const before = visible(licenseKey, tenant.accountId, tenant.productKey);
       if (before === null) return null;
       const changed = licenseAfter(before, trigger);
       if (isSameState(before, changed)) return { before, after: changed };
       const after = { ...changed, revision: (before.revision ?? 0) + 1 };
-      setState({ licenseKey, uses: after.uses, enabled: after.enabled, isRefund: false });
-      if (historyEntry !== null) history.add({ licenseKey, change: trigger, before, after, ...historyEntry });
+      setState(licenseKey, after.uses, after.enabled, false);
+      if (historyEntry !== null) changes.add({ licenseKey, change: trigger, before, after, ...historyEntry });
       return { before, after };
     },
   };
@@ -223,74 +194,48 @@ export function licenseTable(prepare: Prepare, history: Pick<HistoryTable, 'add'
 /** Remove old changes in batches: removing one at each change would double the writes. */
 const trimBatch = 100;
 
-type HistoryRow = Pick<ListedChange, 'licenseKey' | 'number' | 'at' | 'change' | 'credential'> & {
-  usesBefore: number;
-  enabledBefore: Bit;
-  usesAfter: number;
-  enabledAfter: Bit;
-};
-
-function changeFrom({
-  usesBefore,
-  enabledBefore,
-  usesAfter,
-  enabledAfter,
-  ...same
-}: HistoryRow): ListedChange {
-  return {
-    ...same,
-    before: { uses: usesBefore, enabled: enabledBefore === 1 },
-    after: { uses: usesAfter, enabled: enabledAfter === 1 },
-  };
-}
-
 /** The number of the first listed change of a key. Older changes may not have been removed yet. */
-const firstListed = `coalesce((SELECT number FROM license_history WHERE license_key = ?1
+const firstListed = `coalesce((SELECT number FROM license_history WHERE license_key = $1
   ORDER BY number DESC LIMIT 1 OFFSET ${maxHistoryEntries - 1}), 0)`;
 
-export function historyReads(prepare: Prepare): HistoryReads {
-  const list = prepare.query(
-    `SELECT license_key AS licenseKey, number, at, change, credential, uses_before AS usesBefore,
-       enabled_before AS enabledBefore, uses_after AS usesAfter, enabled_after AS enabledAfter
-     FROM license_history WHERE license_key = ?1 AND at >= ?2 AND number < ?3 AND number >= ${firstListed}
-     ORDER BY number DESC LIMIT ?4 OFFSET ?5`,
+export function historyReads(sql: SqliteSql): HistoryReads {
+  const list = sql.all(
+    `SELECT ${history.list} FROM license_history
+     WHERE license_key = $1 AND at >= $2 AND number < $3 AND number >= ${firstListed}
+     ORDER BY number DESC LIMIT $4 OFFSET $5`,
     changeFrom,
   );
-  const count = prepare.count(
-    'SELECT count(*) AS count FROM license_history WHERE license_key = ? AND at >= ?',
+  const count = sql.count(
+    'SELECT count(*) AS count FROM license_history WHERE license_key = $1 AND at >= $2',
   );
   return {
     list: (licenseKey, { limit, offset, cursor, since = 0 }) =>
-      list.all(licenseKey, since, Number(cursor?.[0] ?? Number.MAX_SAFE_INTEGER), limit, offset),
+      list(licenseKey, since, cursor?.[0] ?? Number.MAX_SAFE_INTEGER, limit, offset),
     count: (licenseKey, since = 0) => Math.min(count(licenseKey, since), maxHistoryEntries),
   };
 }
 
 /** The history of license keys. Each key numbers its changes. */
-export function historyTable(prepare: Prepare): HistoryTable {
+export function historyTable(sql: SqliteSql): HistoryTable {
   const numberAfter = (key: string): string =>
     `(SELECT coalesce(max(number), 0) FROM license_history WHERE license_key = ${key})`;
-  const add =
-    prepare.column<number>(`INSERT INTO license_history (license_key, number, at, change, credential, uses_before, enabled_before,
+  const add = sql.count(
+    `INSERT INTO license_history (license_key, number, at, change, credential, uses_before, enabled_before,
        uses_after, enabled_after)
-     VALUES (?1, 1 + ${numberAfter('?1')}, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING number`);
-  const trim = prepare.change(
-    'DELETE FROM license_history WHERE license_key = :licenseKey AND number <= :last',
+     VALUES ($1, 1 + ${numberAfter('$1')}, $2, $3, $4, $5, $6, $7, $8) RETURNING number`,
   );
-  const changeKey =
-    prepare.change(`UPDATE license_history SET license_key = :to, number = number + ${numberAfter(':to')}
-     WHERE license_key = :from`);
-  const prune = prepare.change(`DELETE FROM license_history WHERE (license_key, number) IN
-       (SELECT license_key, number FROM license_history WHERE at < :before ORDER BY at LIMIT :limit)`);
+  const trim = sql.run('DELETE FROM license_history WHERE license_key = $1 AND number <= $2');
   return {
-    ...historyReads(prepare),
+    ...historyReads(sql),
     add({ licenseKey, at, change, credential, before, after }) {
-      const states = [before.uses, bit(before.enabled), after.uses, bit(after.enabled)];
-      const number = add.first(licenseKey, at, change, credential, ...states) ?? 0;
+      const states = [before.uses, before.enabled, after.uses, after.enabled];
+      const number = add(licenseKey, at, change, credential, ...states);
       if (number > maxHistoryEntries && number % trimBatch === 0)
-        trim({ licenseKey, last: number - maxHistoryEntries });
+        trim(licenseKey, number - maxHistoryEntries);
     },
-    changeKey: (from, to) => changeKey({ from, to }),
-    prune: (before, limit) => prune({ before, limit }).changes,
+    changeKey: sql.run(`UPDATE license_history SET license_key = $2, number = number + ${numberAfter('$2')}
+     WHERE license_key = $1`),
+    prune: sql.changes(`DELETE FROM license_history WHERE (license_key, number) IN
+       (SELECT license_key, number FROM license_history WHERE at < $1 ORDER BY at LIMIT $2)`),
   };
 }

@@ -1,78 +1,66 @@
-import { foldCouponCode } from '../../../domain/checkout/coupon.ts';
+import { foldCouponCode, type CouponFilter } from '../../../domain/checkout/coupon.ts';
 import { defaultAccountId } from '../../../domain/access/principal.ts';
 import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../service/agent/tables.ts';
-import { couponFrom, termsColumns, type CouponRow } from '../../coupon-row.ts';
-import { type Prepare, afterNumber } from '../statements.ts';
-import { couponIdNow, couponColumns, filteredCoupons, filterParameters } from './coupon.ts';
+import {
+  coupon,
+  couponConditions,
+  couponFrom,
+  couponIdNow,
+  couponValues,
+  type CouponRow,
+} from '../../tables/coupon.ts';
+import type { SqliteSql } from '../statements.ts';
 
-const select = `SELECT ${couponColumns}, confirmed_at AS confirmedAt FROM mirrored_coupon`;
-const fromRow = (row: CouponRow & { confirmedAt: number | null }): MirroredCoupon => ({
-  coupon: couponFrom(row),
-  confirmedAt: row.confirmedAt,
-});
+const columnList = `${coupon.list}, confirmed_at AS "confirmedAt"`;
 
-export function mirrorReads(prepare: Prepare): MirrorReads {
+function mirroredFrom({ confirmedAt, ...row }: CouponRow & { confirmedAt: number | null }): MirroredCoupon {
+  return { coupon: couponFrom(row), confirmedAt };
+}
+
+export function mirrorReads(sql: SqliteSql): MirrorReads {
+  const select = `SELECT ${columnList} FROM mirrored_coupon`;
   // The upstream may distinguish letter case, so a code that matches exactly comes first.
-  const byCode = prepare.query(
-    `${select} WHERE folded_code = ? ORDER BY confirmed_at IS NULL, code <> ?, id LIMIT 1`,
-    fromRow,
+  const byCode = sql.get(
+    `${select} WHERE folded_code = $1 ORDER BY confirmed_at IS NULL, code <> $2, id LIMIT 1`,
+    mirroredFrom,
   );
-  const provisionalByCode = prepare.query(
-    `${select} WHERE folded_code = ? AND confirmed_at IS NULL ORDER BY id LIMIT 1`,
-    fromRow,
+  const provisionalByCode = sql.get(
+    `${select} WHERE folded_code = $1 AND confirmed_at IS NULL ORDER BY id LIMIT 1`,
+    mirroredFrom,
   );
-  const where = `WHERE ${filteredCoupons('mirrored_coupon')}`;
-  const list = prepare.query(`${select} ${where} AND id > ?6 ORDER BY id LIMIT ?7 OFFSET ?8`, fromRow);
-  const count = prepare.count(`SELECT count(*) AS count FROM mirrored_coupon ${where}`);
+  const listed = sql.list({ select: columnList, from: 'mirrored_coupon', key: ['id'] }, mirroredFrom);
+  const conditionsOf = (filter: CouponFilter = {}) =>
+    couponConditions('mirrored_coupon', defaultAccountId, filter);
   return {
-    get: prepare.query(`${select} WHERE id = ${couponIdNow('?1')}`, fromRow).first,
-    byCode: (code) => byCode.first(foldCouponCode(code), code),
-    provisionalByCode: (code) => provisionalByCode.first(foldCouponCode(code)),
-    list: (page, filter = {}) =>
-      list.all(...filterParameters(defaultAccountId, filter), afterNumber(page), page.limit, page.offset),
-    count: (filter = {}) => count(...filterParameters(defaultAccountId, filter)),
-    shownIds: prepare.column<number>('SELECT id FROM mirrored_coupon WHERE id > 0 ORDER BY id').all,
-    redeemedIds: prepare.column<number>(
-      'SELECT coupon_id FROM redemption_count WHERE coupon_id > 0 AND count > 0',
-    ).all,
-    aliases: prepare.query(
-      'SELECT -id AS provisionalId, real_id AS id FROM provisional_coupon WHERE real_id IS NOT NULL',
-      (row: { provisionalId: number; id: number }) => ({ ...row }),
-    ).all,
+    get: sql.get(`${select} WHERE id = ${couponIdNow(sql.engine, '$1')}`, mirroredFrom),
+    byCode: (code) => byCode(foldCouponCode(code), code),
+    provisionalByCode: (code) => provisionalByCode(foldCouponCode(code)),
+    list: (page, filter) => listed.list(conditionsOf(filter), page),
+    count: (filter) => listed.count(conditionsOf(filter)),
+    shownIds: sql.column('SELECT id FROM mirrored_coupon WHERE id > 0 ORDER BY id'),
+    redeemedIds: sql.column('SELECT coupon_id FROM redemption_count WHERE coupon_id > 0 AND count > 0'),
+    aliases: sql.all(
+      'SELECT -id AS "provisionalId", real_id AS id FROM provisional_coupon WHERE real_id IS NOT NULL',
+    ),
   };
 }
 
-export function mirrorTable(prepare: Prepare): MirrorTable {
-  const put =
-    prepare.change(`INSERT OR REPLACE INTO mirrored_coupon (id, code, folded_code, scope, product_key, collection_id,
-       percent_off, amount_off, start_at, end_at, minimum_purchase_amount, usage_limit, notes, confirmed_at)
-     VALUES (:id, :code, :foldedCode, :scope, :productKey, :collectionId,
-       :percentOff, :amountOff, :startAt, :endAt, :minimumPurchaseAmount, :usageLimit, :notes, :confirmedAt)`);
-  const remove = prepare.change('DELETE FROM mirrored_coupon WHERE id = :id');
-  const addProvisional = prepare.change('INSERT INTO provisional_coupon (real_id) VALUES (NULL)');
-  const alias = prepare.change('UPDATE provisional_coupon SET real_id = :id WHERE id = -:provisionalId');
-  const removeAliases = prepare.change(
-    'UPDATE provisional_coupon SET real_id = NULL WHERE real_id IS NOT NULL',
-  );
-  const removeShown = prepare.change('DELETE FROM mirrored_coupon WHERE id > 0');
-  const ageShown = prepare.change(
-    'UPDATE mirrored_coupon SET confirmed_at = :confirmedAt WHERE id > 0 AND confirmed_at > :confirmedAt',
-  );
+export function mirrorTable(sql: SqliteSql): MirrorTable {
+  const put = sql.run(`${coupon.insert('mirrored_coupon', 'confirmed_at')}
+     ON CONFLICT (id) DO UPDATE SET ${coupon.set(['id'])}, confirmed_at = excluded.confirmed_at`);
+  const addProvisional = sql.count('INSERT INTO provisional_coupon (real_id) VALUES (NULL) RETURNING id');
   // A date of 0 says that the upstream must be asked first.
-  const shiftDates = prepare.change(`UPDATE mirrored_coupon SET confirmed_at = max(0, confirmed_at - :byMs)
-     WHERE confirmed_at > coalesce(:after, 0) AND (:until IS NULL OR confirmed_at <= :until)`);
+  const shiftDates = sql.run(`UPDATE mirrored_coupon SET confirmed_at = max(0, confirmed_at - $1)
+     WHERE confirmed_at > coalesce($2, 0) AND ($3 IS NULL OR confirmed_at <= $3)`);
   return {
-    ...mirrorReads(prepare),
-    shiftDates: (shift) => void shiftDates({ until: null, ...shift }),
-    put({ coupon, confirmedAt }) {
-      const { id, code } = coupon;
-      put({ id, foldedCode: foldCouponCode(code), ...termsColumns(coupon), confirmedAt });
-    },
-    remove: (id) => remove({ id }),
-    provisionalId: () => -addProvisional({}).rowId,
-    alias: (provisionalId, id) => alias({ provisionalId, id }),
-    removeAliases: () => removeAliases({}),
-    removeShown: () => removeShown({}),
-    ageShown: (confirmedAt) => ageShown({ confirmedAt }),
+    ...mirrorReads(sql),
+    shiftDates: ({ byMs, after, until = null }) => shiftDates(byMs, after, until),
+    put: ({ coupon: mirrored, confirmedAt }) => put(...couponValues(mirrored.id, mirrored), confirmedAt),
+    remove: sql.run('DELETE FROM mirrored_coupon WHERE id = $1'),
+    provisionalId: () => -addProvisional(),
+    alias: sql.run('UPDATE provisional_coupon SET real_id = $2 WHERE id = -$1'),
+    removeAliases: sql.run('UPDATE provisional_coupon SET real_id = NULL WHERE real_id IS NOT NULL'),
+    removeShown: sql.run('DELETE FROM mirrored_coupon WHERE id > 0'),
+    ageShown: sql.run('UPDATE mirrored_coupon SET confirmed_at = $1 WHERE id > 0 AND confirmed_at > $1'),
   };
 }

@@ -4,93 +4,82 @@ import {
   type Operation,
   type OperationProgress,
 } from '../../../domain/outbox/operation.ts';
-import type { Bit } from '../statements.ts';
+import { columns, type SqlValue } from '../../sql.ts';
 
-/** The columns that each state sets. The schema checks this. */
-type ProgressRow =
-  | { state: 'pending'; maybeApplied: Bit; unanswered: Bit }
-  | { state: 'in_flight'; maybeApplied: Bit; unanswered: Bit; baseUses: number | null; sentAt: number }
-  | { state: 'uncertain'; maybeApplied: Bit; baseUses: number | null; held: Bit }
-  | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
-  | { state: 'dead'; cause: DeathCause }
-  | { state: 'conflicted' };
+/** The columns that the states set. The schema checks which of them each state sets. */
+type ProgressRow = {
+  state: Operation['progress']['state'];
+  maybeApplied: boolean;
+  unanswered: boolean;
+  held: boolean;
+  cause: DeathCause | null;
+  baseUses: number | null;
+  sentAt: number | null;
+  finishedAt: number | null;
+};
 
-type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'> & {
-  outage: Bit;
-  seenEnabled: Bit | null;
-} & ProgressRow;
+type OperationRow = Omit<Operation, 'progress'> & ProgressRow;
 
-export function operationFrom(row: OperationRow): Operation {
-  return {
-    id: row.id,
-    seq: row.seq,
-    kind: row.kind,
-    subject: row.subject,
-    productId: row.productId,
-    createdAt: row.createdAt,
-    credential: row.credential,
-    requestId: row.requestId,
-    attempts: row.attempts,
-    failures: row.failures,
-    nextAt: row.nextAt,
-    outage: row.outage === 1,
-    reconcileAt: row.reconcileAt,
-    upstream: row.upstream,
-    lastError: row.lastError,
-    seenEnabled: row.seenEnabled === null ? null : row.seenEnabled === 1,
-    seenRevision: row.seenRevision,
-    payload: row.payload,
-    progress: progressFrom(row),
-  };
+const outbox =
+  columns<OperationRow>(`seq, id, kind, subject, product_key AS productId, state, maybe_applied BOOL,
+  unanswered BOOL, held BOOL, cause, base_uses, sent_at, attempts, failures, next_at, outage BOOL, credential,
+  request_id, reconcile_at, upstream, last_error, seen_enabled BOOL, seen_revision, payload, created_at, finished_at`);
+
+/** Selects operations, for `operationFrom`. */
+export const select: string = `SELECT ${outbox.list} FROM outbox`;
+
+export const insertOperation: string = `${outbox.insert('outbox', 'queue')} RETURNING seq`;
+
+/** Columns that never change, except the subject. */
+const fixed = ['seq', 'id', 'kind', 'subject', 'product_key', 'created_at', 'credential', 'request_id'];
+export const updateOperation: string = `UPDATE outbox SET ${outbox.set(fixed)} WHERE seq = $1 AND id = $2`;
+
+export function operationFrom(row: never): Operation {
+  const { state, maybeApplied, unanswered, held, cause, baseUses, sentAt, finishedAt, ...same } =
+    outbox.from(row);
+  const progress = { state, maybeApplied, unanswered, held, cause, baseUses, sentAt, finishedAt };
+  return { ...same, progress: progressFrom(progress) };
 }
 
 function progressFrom(row: ProgressRow): OperationProgress {
-  switch (row.state) {
+  const { state, maybeApplied, unanswered, held, baseUses } = row;
+  switch (state) {
     case 'pending':
-      return { state: row.state, ...doubtOf(row) };
-    case 'in_flight': {
-      const { state, baseUses, sentAt } = row;
-      return { state, ...doubtOf(row), baseUses, sentAt };
-    }
-    case 'uncertain': {
-      const { state, baseUses, held } = row;
-      return { state, maybeApplied: row.maybeApplied === 1, baseUses, held: held === 1 };
-    }
+      return { state, maybeApplied, unanswered };
+    case 'in_flight':
+      return { state, maybeApplied, unanswered, baseUses, sentAt: row.sentAt as number };
+    case 'uncertain':
+      return { state, maybeApplied, baseUses, held };
     case 'dead':
-      return { state: row.state, cause: row.cause };
+      return { state, cause: row.cause as DeathCause };
     case 'conflicted':
-      return { state: row.state };
+      return { state };
     case 'delivered':
     case 'inferred':
     case 'cancelled':
     case 'dropped':
-      return { state: row.state, finishedAt: row.finishedAt };
+      return { state, finishedAt: row.finishedAt as number };
     default:
-      return row satisfies never;
+      return state satisfies never;
   }
-}
-
-function doubtOf({ maybeApplied, unanswered }: { maybeApplied: Bit; unanswered: Bit }) {
-  return { maybeApplied: maybeApplied === 1, unanswered: unanswered === 1 };
 }
 
 /** The columns of the progress that a state does not set. */
 const unset = {
-  maybeApplied: 0,
-  unanswered: 0,
-  held: 0,
+  maybeApplied: false,
+  unanswered: false,
+  held: false,
   cause: null,
   baseUses: null,
   sentAt: null,
   finishedAt: null,
-} as const;
+};
 
-export function columnsOf<Given extends Omit<Operation, 'seq'>>({ progress, ...columns }: Given) {
-  return { ...columns, queue: queueOf[columns.kind], ...unset, ...progress };
+/** The values for `insertOperation`, which gives the number, and for `updateOperation`. */
+export function operationValues({
+  progress,
+  ...same
+}: Omit<Operation, 'seq'> & { seq: number | null }): SqlValue[] {
+  const row = { ...same, ...unset, ...progress } as OperationRow;
+  return [...outbox.values(row), queueOf[same.kind]];
 }
-
-/** Selects operations, for `operationFrom`. */
-export const select: string = `SELECT seq, id, kind, subject, product_key AS productId, state, maybe_applied AS maybeApplied,
-  unanswered, held, cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage, credential,
-  request_id AS requestId, reconcile_at AS reconcileAt, upstream, last_error AS lastError,
-  seen_enabled AS seenEnabled, seen_revision AS seenRevision, payload, created_at AS createdAt, finished_at AS finishedAt FROM outbox`;

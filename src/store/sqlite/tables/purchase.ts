@@ -1,84 +1,63 @@
-import type { License } from '../../../domain/license.ts';
 import type { PageKey } from '../../../domain/page.ts';
-import type { Purchase, PurchaseWithLicense } from '../../../domain/catalogue.ts';
 import type { ExportFilter, PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/tables.ts';
+import type { SqlValue } from '../../sql.ts';
+import { purchase, purchaseAndLicense, purchaseFrom, purchaseWrites } from '../../tables/purchase.ts';
 import { exported, exportedOfFew, exportParameters } from './license.ts';
-import { bit, type Bit, type Prepare, beforeInstant, ofTenant } from '../statements.ts';
-
-const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
-  purchase.created_at AS createdAt, purchase.refunded_at AS refundedAt`;
-
-type Row = Purchase & Omit<License, 'enabled' | 'createdAt'> & { enabled: Bit; licensedAt: number };
+import { tenantIs, type SqliteSql } from '../statements.ts';
 
 const onKey = 'ON license.license_key = purchase.license_key';
 const joined = `FROM purchase JOIN license ${onKey}`;
 /** SQLite takes a CROSS JOIN in the order in which it is written. */
 const licensesFirst = `FROM license CROSS JOIN purchase ${onKey}`;
-const select = `SELECT ${columns}, product_key AS productKey, buyer_email AS buyerEmail, uses, enabled,
-  license.created_at AS licensedAt`;
-
-function fromRow(row: Row): PurchaseWithLicense {
-  const { purchaseId, licenseKey, createdAt, refundedAt, productKey, buyerEmail, uses } = row;
-  return {
-    purchase: { purchaseId, licenseKey, createdAt, refundedAt },
-    license: {
-      licenseKey,
-      productKey,
-      buyerEmail,
-      uses,
-      enabled: row.enabled === 1,
-      createdAt: row.licensedAt,
-    },
-  };
-}
+const select = `SELECT ${purchaseAndLicense}`;
 
 /*
  * The parameters are always key, buyer, product, refunded, since, the instant before which the page ends, the account
  * and product of the tenant, and the id before which the page ends within that instant. There is one statement for each
  * leading parameter, because a condition with IS NULL cannot use an index.
  */
-const ofProduct = `(?3 IS NULL OR product_key = ?3) AND ${ofTenant(7, 8)}`;
-const isRefunded = '(?4 IS NULL OR (refunded_at IS NOT NULL) = ?4)';
+const ofProduct = `($3 IS NULL OR product_key = $3) AND ${tenantIs(7, 8)}`;
+const isRefunded = '($4 IS NULL OR (refunded_at IS NOT NULL) = $4)';
 const others = `${ofProduct} AND ${isRefunded}`;
 /** The same condition for the table of products. */
 const products = `SELECT product_key FROM product AS license WHERE ${ofProduct}`;
-const byDate = `purchase.created_at >= ?5 AND (purchase.created_at, purchase.purchase_id) < (?6, ?9)`;
+const byDate = `purchase.created_at >= $5 AND (purchase.created_at, purchase.purchase_id) < ($6, $9)`;
 /** The same condition without the index of dates (`+`), for a few purchases that another index finds. */
-const inDate = `+purchase.created_at >= ?5 AND (+purchase.created_at, +purchase.purchase_id) < (?6, ?9)`;
-const byBuyer = 'lower(buyer_email) = lower(?2)';
+const inDate = `+purchase.created_at >= $5 AND (+purchase.created_at, +purchase.purchase_id) < ($6, $9)`;
+const byBuyer = 'lower(buyer_email) = lower($2)';
 const conditions = {
-  byKey: `purchase.license_key = ?1 AND (?2 IS NULL OR ${byBuyer}) AND ${inDate} AND ${others}`,
-  byBuyer: `${byBuyer} AND ?1 IS NULL AND ${inDate} AND ${others}`,
+  byKey: `purchase.license_key = $1 AND ($2 IS NULL OR ${byBuyer}) AND ${inDate} AND ${others}`,
+  byBuyer: `${byBuyer} AND $1 IS NULL AND ${inDate} AND ${others}`,
   ofProducts: `license.product_key IN (${products})
-    AND ?1 IS NULL AND ?2 IS NULL AND ${inDate} AND ${isRefunded}`,
-  any: `${byDate} AND ?1 IS NULL AND ?2 IS NULL AND ${others}`,
+    AND $1 IS NULL AND $2 IS NULL AND ${inDate} AND ${isRefunded}`,
+  any: `${byDate} AND $1 IS NULL AND $2 IS NULL AND ${others}`,
 };
 
 /** Up to this number, read all purchases of the products. Beyond it, a scan by date soon finds enough. */
 const maxScanned = 2_000;
 
 /** The number of purchases of all times; triggers of the schema maintain it. */
-const storedCount = `SELECT coalesce(sum(CASE ?4 WHEN 1 THEN refunded WHEN 0 THEN purchases - refunded ELSE purchases END), 0)
-  AS count FROM purchase_count AS license WHERE ?1 IS NULL AND ?2 IS NULL AND ?5 < ?6 AND ?9 IS NOT NULL AND ${ofProduct}`;
+const storedCount = `SELECT coalesce(sum(CASE $4 WHEN 1 THEN refunded WHEN 0 THEN purchases - refunded ELSE purchases END), 0)
+  AS count FROM purchase_count AS license WHERE $1 IS NULL AND $2 IS NULL AND $5 < $6 AND $9 IS NOT NULL AND ${ofProduct}`;
 
 /** Counts the purchases of every product without reading licenses. */
 const countOfEveryProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDate} AND ${isRefunded}
-  AND coalesce(?1, ?2, ?3, ?7, ?8) IS NULL`;
+  AND coalesce($1, $2, $3, $7, $8) IS NULL`;
 
-export function purchaseReads(prepare: Prepare): PurchaseReads {
+export function purchaseReads(sql: SqliteSql): PurchaseReads {
   const prepareFiltered = (condition: string, from = joined) => ({
-    list: prepare.query(
+    list: sql.all(
       `${select} ${from} WHERE ${condition}
-       ORDER BY purchase.created_at DESC, purchase.purchase_id DESC LIMIT ?10 OFFSET ?11`,
-      fromRow,
+       ORDER BY purchase.created_at DESC, purchase.purchase_id DESC LIMIT $10 OFFSET $11`,
+      purchaseFrom,
     ),
-    count: prepare.count(`SELECT count(*) AS count ${from} WHERE ${condition}`),
+    count: sql.count(`SELECT count(*) AS count ${from} WHERE ${condition}`),
   });
   const ofKey = prepareFiltered(conditions.byKey);
   const ofBuyer = prepareFiltered(conditions.byBuyer);
   const ofProducts = prepareFiltered(conditions.ofProducts, licensesFirst);
   const any = prepareFiltered(conditions.any);
-  const countStored = prepare.count(storedCount);
+  const countStored = sql.count(storedCount);
   const hasFew = ({ tenant, productKey }: ExportFilter): boolean => {
     const whole = { tenant, productKey };
     return !isOfEveryProduct(whole) && countStored(...filterParameters(whole)) <= maxScanned;
@@ -89,7 +68,7 @@ export function purchaseReads(prepare: Prepare): PurchaseReads {
     if (buyerEmail !== undefined) return ofBuyer;
     return hasFew({ tenant, productKey }) ? ofProducts : any;
   };
-  const countEvery = prepare.count(countOfEveryProduct);
+  const countEvery = sql.count(countOfEveryProduct);
   const countFor = (filter: PurchaseFilter) => {
     const { licenseKey, buyerEmail, since, until } = filter;
     if (licenseKey !== undefined || buyerEmail !== undefined) return statementsFor(filter).count;
@@ -97,15 +76,15 @@ export function purchaseReads(prepare: Prepare): PurchaseReads {
     return isOfEveryProduct(filter) ? countEvery : statementsFor(filter).count;
   };
   const exportOf = (condition: string, from: string) =>
-    prepare.query(`${select} ${from} WHERE ${condition} ORDER BY purchase.purchase_id LIMIT ?5`, fromRow);
-  const exportAll = exportOf(`purchase.purchase_id > ?4 AND ${exported}`, joined);
-  const exportFew = exportOf(`+purchase.purchase_id > ?4 AND ${exportedOfFew}`, licensesFirst);
+    sql.all(`${select} ${from} WHERE ${condition} ORDER BY purchase.purchase_id LIMIT $5`, purchaseFrom);
+  const exportAll = exportOf(`purchase.purchase_id > $4 AND ${exported}`, joined);
+  const exportFew = exportOf(`+purchase.purchase_id > $4 AND ${exportedOfFew}`, licensesFirst);
   return {
-    get: prepare.query<Purchase>(`SELECT ${columns} FROM purchase WHERE purchase_id = ?`).first,
+    get: sql.get(`SELECT ${purchase.list} FROM purchase WHERE purchase_id = $1`),
     after: (filter, purchaseId, limit) =>
-      (hasFew(filter) ? exportFew : exportAll).all(...exportParameters(filter), purchaseId, limit),
+      (hasFew(filter) ? exportFew : exportAll)(...exportParameters(filter), purchaseId, limit),
     list: (filter, { cursor, limit, offset }) =>
-      statementsFor(filter).list.all(...filterParameters(filter, cursor), limit, offset),
+      statementsFor(filter).list(...filterParameters(filter, cursor), limit, offset),
     count: (filter) => countFor(filter)(...filterParameters(filter)),
   };
 }
@@ -115,15 +94,15 @@ function isOfEveryProduct({ productKey, tenant }: PurchaseFilter): boolean {
   return productKey === undefined && (tenant?.accountId ?? tenant?.productKey ?? null) === null;
 }
 
-function filterParameters(filter: PurchaseFilter, cursor?: PageKey): (string | number | null)[] {
+function filterParameters(filter: PurchaseFilter, cursor?: PageKey): SqlValue[] {
   const { licenseKey, buyerEmail, productKey, refunded, since, until, tenant } = filter;
   const end = until === undefined ? Number.MAX_SAFE_INTEGER : until + 1;
-  const [endAt, endId] = beforeInstant(cursor, end, '');
+  const [endAt, endId] = beforeInstant(cursor, end);
   return [
     licenseKey ?? null,
     buyerEmail ?? null,
     productKey ?? null,
-    refunded === undefined ? null : bit(refunded),
+    refunded ?? null,
     since ?? Number.MIN_SAFE_INTEGER,
     endAt,
     tenant?.accountId ?? null,
@@ -132,13 +111,15 @@ function filterParameters(filter: PurchaseFilter, cursor?: PageKey): (string | n
   ];
 }
 
-export function purchaseTable(prepare: Prepare): PurchaseTable {
-  return {
-    ...purchaseReads(prepare),
-    add: prepare.change(`INSERT INTO purchase (purchase_id, license_key, created_at, refunded_at)
-     VALUES (:purchaseId, :licenseKey, :createdAt, :refundedAt)`),
-    setRefunded: prepare.change(
-      'UPDATE purchase SET refunded_at = :refundedAt WHERE purchase_id = :purchaseId',
-    ),
-  };
+export function purchaseTable(sql: SqliteSql): PurchaseTable {
+  return { ...purchaseReads(sql), ...purchaseWrites(sql) };
+}
+
+/**
+ * The key below which a page starts, in a list sorted by instant and id, the latest first. The filter and the cursor make
+ * a single bound, because SQLite searches an index by one bound only. `before`: the first instant that is not listed.
+ */
+function beforeInstant(cursor: PageKey | undefined, before: number): [at: number, id: string] {
+  const [at, id] = (cursor ?? [before, '']) as [number, string];
+  return at < before ? [at, id] : [before, ''];
 }

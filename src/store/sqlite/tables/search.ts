@@ -1,5 +1,5 @@
 import { endOfPrefix } from '../../../domain/text.ts';
-import type { Prepare } from '../statements.ts';
+import type { SqliteSql } from '../statements.ts';
 
 /** Up to this number of licenses of a buyer are sorted. Beyond it, a scan in the order of keys soon finds enough. */
 const maxSorted = 2_000;
@@ -13,7 +13,7 @@ export function searchParameters(search: string): [from: string, to: string] {
  * `searchParameters` from the number `first`. Keys have letter case; a text in lower case also finds keys in capitals.
  */
 export function searchIn(table: 'license' | 'license_snapshot', first: number) {
-  const [from, to] = [`?${first}`, `?${first + 1}`];
+  const [from, to] = [`$${first}`, `$${first + 1}`];
   const key = `license_key >= ${from} AND license_key < ${to}`;
   const capitals = `license_key >= upper(${from}) AND license_key < upper(${to})`;
   const buyer = `lower(buyer_email) >= lower(${from}) AND lower(buyer_email) < lower(${to})`;
@@ -38,11 +38,11 @@ export function searchIn(table: 'license' | 'license_snapshot', first: number) {
 
 /** Whether so many licenses are of matching buyers that a scan is faster. */
 export function hasManyIn(
-  prepare: Prepare,
+  sql: SqliteSql,
   table: 'license' | 'license_snapshot',
 ): (search: string) => boolean {
   const { isBuyer } = searchIn(table, 1);
-  const count = prepare.count(
+  const count = sql.count(
     `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE ${isBuyer} LIMIT ${maxSorted + 1})`,
   );
   return (search) => count(...searchParameters(search)) > maxSorted;

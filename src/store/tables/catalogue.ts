@@ -1,0 +1,127 @@
+import type { Account, Collection, Product } from '../../domain/catalogue.ts';
+import type { LeaseTerms } from '../../domain/lease.ts';
+import type {
+  AccountReads,
+  AccountTable,
+  CollectionReads,
+  CollectionTable,
+  ProductFilter,
+  ProductReads,
+  ProductTable,
+} from '../../service/tables.ts';
+import {
+  columns,
+  ofAccount,
+  type Condition,
+  type Engine,
+  type On,
+  type Sql,
+  type WritingSql,
+} from '../sql.ts';
+
+const account = columns<Account>('account_id, name, created_at');
+
+export function accountReads<E extends Engine>(sql: Sql<E>): On<E, AccountReads> {
+  const select = `SELECT ${account.list} FROM latchkey.account`;
+  const listed = sql.list<Account>({ select: account.list, from: 'latchkey.account', key: ['account_id'] });
+  return {
+    get: sql.get(`${select} WHERE account_id = $1`),
+    byKeyDigest: sql.get(`${select} WHERE key_digest = $1`),
+    list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
+    count: ({ tenant }) => listed.count([ofAccount(tenant)]),
+  };
+}
+
+export function accountTable<E extends Engine>(sql: WritingSql<E>): On<E, AccountTable> {
+  const add = sql.run(account.insert('account', 'key_digest'));
+  return {
+    ...accountReads(sql),
+    add: (added, keyDigest) => add(...account.values(added), keyDigest),
+    keyDigest: sql.value('SELECT key_digest FROM latchkey.account WHERE account_id = $1'),
+    setKeyDigest: sql.run('UPDATE latchkey.account SET key_digest = $2 WHERE account_id = $1'),
+  };
+}
+
+type ProductRow = Omit<Product, 'leaseTerms'> & LeaseTerms;
+
+const product =
+  columns<ProductRow>(`product_key, account_id, name, recurring BOOL, created_at, archived_at, seats,
+  lease_hold_ms AS holdMs, lease_term_ms AS termMs, lease_refresh_ms AS refreshMs, lease_email AS showsEmail BOOL`);
+
+function productFrom(row: never): Product {
+  const { seats, holdMs, termMs, refreshMs, showsEmail, ...same } = product.from(row);
+  return { ...same, leaseTerms: { seats, holdMs, termMs, refreshMs, showsEmail } };
+}
+
+function productConditions({ tenant, archived }: ProductFilter): Condition[] {
+  return [ofAccount(tenant), ['(archived_at IS NOT NULL) = $1', archived]];
+}
+
+export function productReads<E extends Engine>(sql: Sql<E>): On<E, ProductReads> {
+  const select = `SELECT ${product.list} FROM latchkey.product`;
+  const listed = sql.list(
+    { select: product.list, from: 'latchkey.product', key: ['product_key'] },
+    productFrom,
+  );
+  return {
+    get: sql.get(`${select} WHERE product_key = $1`, productFrom),
+    bySecretDigest: sql.get(`${select} WHERE secret_digest = $1`, productFrom),
+    list: (filter, page) => listed.list(productConditions(filter), page),
+    count: (filter) => listed.count(productConditions(filter)),
+  };
+}
+
+export function productTable<E extends Engine>(sql: WritingSql<E>): On<E, ProductTable> {
+  const add = sql.run(product.insert('product', 'secret_digest'));
+  const put = sql.run(`UPDATE latchkey.product SET ${product.set(['product_key'])} WHERE product_key = $1`);
+  const valuesOf = ({ leaseTerms, ...same }: Product) => product.values({ ...same, ...leaseTerms });
+  return {
+    ...productReads(sql),
+    add: (added, secretDigest) => add(...valuesOf(added), secretDigest),
+    put: (changed) => put(...valuesOf(changed)),
+    secretDigest: sql.value('SELECT secret_digest FROM latchkey.product WHERE product_key = $1'),
+    setSecretDigest: sql.run('UPDATE latchkey.product SET secret_digest = $2 WHERE product_key = $1'),
+  };
+}
+
+const collection = columns<Omit<Collection, 'productKeys'>>('collection_id, account_id, name');
+
+function collectionFrom(row: Omit<Collection, 'productKeys'> & { productKeys: string }): Collection {
+  return { ...row, productKeys: JSON.parse(row.productKeys) as string[] };
+}
+
+export function collectionReads<E extends Engine>(sql: Sql<E>): On<E, CollectionReads> {
+  const select = `${collection.list}, (SELECT ${sql.dialect.arrayOf('member.product_key ORDER BY member.position')}
+    FROM latchkey.collection_member AS member WHERE member.collection_id = collection.collection_id) AS "productKeys"`;
+  const from = 'latchkey.collection';
+  const listed = sql.list({ select, from, key: ['collection_id'] }, collectionFrom);
+  return {
+    get: sql.get(`SELECT ${select} FROM ${from} WHERE collection_id = $1`, collectionFrom),
+    list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
+    count: ({ tenant }) => listed.count([ofAccount(tenant)]),
+  };
+}
+
+export function collectionTable<E extends Engine>(sql: WritingSql<E>): On<E, CollectionTable> {
+  const add = sql.run(collection.insert('collection'));
+  const addMember = sql.run(
+    'INSERT INTO latchkey.collection_member (collection_id, position, product_key) VALUES ($1, $2, $3)',
+  );
+  const rename = sql.run('UPDATE latchkey.collection SET name = $2 WHERE collection_id = $1');
+  const removeMembers = sql.run('DELETE FROM latchkey.collection_member WHERE collection_id = $1');
+  const addMembers = ({ collectionId, productKeys }: Collection): void => {
+    for (const [position, productKey] of productKeys.entries()) addMember(collectionId, position, productKey);
+  };
+  return {
+    ...collectionReads(sql),
+    add(added) {
+      add(...collection.values(added));
+      addMembers(added);
+    },
+    put(changed) {
+      rename(changed.collectionId, changed.name);
+      removeMembers(changed.collectionId);
+      addMembers(changed);
+    },
+  };
+}
