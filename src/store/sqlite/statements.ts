@@ -1,8 +1,17 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type {
+  DatabaseSync,
+  SQLInputValue,
+  SQLOutputValue,
+  StatementResultingChanges,
+  StatementSync,
+} from 'node:sqlite';
 import type { Page } from '../../domain/page.ts';
 import { sqlWith, type Dialect, type SqlValue, type WritingSql } from '../sql.ts';
 
-export type SqliteSql = WritingSql<'sqlite'>;
+export interface SqliteSql extends WritingSql<'sqlite'> {
+  /** An INSERT of one row, which returns its number. That is faster than RETURNING. */
+  readonly insert: (text: string) => (...values: SqlValue[]) => number;
+}
 
 const dialect: Dialect = {
   greatest: 'max',
@@ -29,9 +38,17 @@ export function sqlOn(database: DatabaseSync): SqliteSql {
   });
   const changes: SqliteSql['changes'] = (text) => {
     const statement = new Statement(database, text);
-    return (...values) => statement.run(values);
+    return (...values) => Number(statement.run(values).changes);
   };
-  return { ...sql, run: changes, changes };
+  return {
+    ...sql,
+    run: changes,
+    changes,
+    insert(text) {
+      const statement = new Statement(database, text);
+      return (...values) => Number(statement.run(values).lastInsertRowid);
+    },
+  };
 }
 
 /** The text of a statement for SQLite, and the index of the value of each of its parameters. */
@@ -73,9 +90,8 @@ class Statement {
     return this.#prepare().all(...this.#bind(values)) as unknown as Row[];
   }
 
-  /** Returns the number of changed rows. */
-  run(values: readonly SqlValue[]): number {
-    return Number(this.#prepare().run(...this.#bind(values)).changes);
+  run(values: readonly SqlValue[]): StatementResultingChanges {
+    return this.#prepare().run(...this.#bind(values));
   }
 
   /** Not built by Node, whose objects have a different shape for each row, which is slow. */

@@ -32,8 +32,8 @@ const token = columns<TokenRow>(
   'token_id, scopes, product_key, account_id, label, created_at, last_used_at, expires_at',
 );
 
-function tokenFrom({ scopes, ...same }: TokenRow): Token {
-  return { ...same, scopes: scopes.split(' ').filter(Boolean) };
+function tokenFrom(row: TokenRow): Token {
+  return { ...row, scopes: row.scopes.split(' ').filter(Boolean) };
 }
 
 export function tokenReads<E extends Engine>(sql: Sql<E>): On<E, TokenReads> {

@@ -49,8 +49,11 @@ const product =
   lease_hold_ms AS holdMs, lease_term_ms AS termMs, lease_refresh_ms AS refreshMs, lease_email AS showsEmail BOOL`);
 
 function productFrom(row: never): Product {
-  const { seats, holdMs, termMs, refreshMs, showsEmail, ...same } = product.from(row);
-  return { ...same, leaseTerms: { seats, holdMs, termMs, refreshMs, showsEmail } };
+  const all = product.from(row);
+  const { productKey, accountId, name, recurring, createdAt, archivedAt } = all;
+  const { seats, holdMs, termMs, refreshMs, showsEmail } = all;
+  const leaseTerms = { seats, holdMs, termMs, refreshMs, showsEmail };
+  return { productKey, accountId, name, recurring, createdAt, archivedAt, leaseTerms };
 }
 
 function productConditions({ tenant, archived }: ProductFilter): Condition[] {

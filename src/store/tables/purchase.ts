@@ -13,12 +13,14 @@ export const purchase = columns<Purchase>('purchase_id, license_key, created_at,
 export const purchaseAndLicense: string = `${license.list}, purchase.purchase_id AS "purchaseId",
   purchase.created_at AS "soldAt", purchase.refunded_at AS "refundedAt"`;
 
-export function purchaseFrom(row: never): PurchaseWithLicense {
-  const { purchaseId, soldAt, refundedAt, ...sold } = license.from(row) as License &
-    Purchase & { soldAt: number };
+type Row = Required<Omit<License, 'extra'>> & Omit<Purchase, 'createdAt'> & { soldAt: number };
+
+export function purchaseFrom(raw: never): PurchaseWithLicense {
+  const row = license.from(raw) as Row;
+  const { licenseKey, productKey, buyerEmail, uses, enabled, createdAt, revision } = row;
   return {
-    purchase: { purchaseId, licenseKey: sold.licenseKey, createdAt: soldAt, refundedAt },
-    license: sold,
+    purchase: { purchaseId: row.purchaseId, licenseKey, createdAt: row.soldAt, refundedAt: row.refundedAt },
+    license: { licenseKey, productKey, buyerEmail, uses, enabled, createdAt, revision },
   };
 }
 

@@ -29,6 +29,7 @@ vi.doMock('../../../src/store/sqlite/statements.ts', async (importOriginal) => {
       column: noted(sql.column),
       exists: noted(sql.exists),
       run: noted(sql.run),
+      insert: noted(sql.insert),
       changes: noted(sql.changes),
       list: (parts, from) => prepareList(parts, (text) => all(text, from), count),
     };

@@ -48,7 +48,7 @@ export function mirrorReads(sql: SqliteSql): MirrorReads {
 export function mirrorTable(sql: SqliteSql): MirrorTable {
   const put = sql.run(`${coupon.insert('mirrored_coupon', 'confirmed_at')}
      ON CONFLICT (id) DO UPDATE SET ${coupon.set(['id'])}, confirmed_at = excluded.confirmed_at`);
-  const addProvisional = sql.count('INSERT INTO provisional_coupon (real_id) VALUES (NULL) RETURNING id');
+  const addProvisional = sql.insert('INSERT INTO provisional_coupon (real_id) VALUES (NULL)');
   // A date of 0 says that the upstream must be asked first.
   const shiftDates = sql.run(`UPDATE mirrored_coupon SET confirmed_at = max(0, confirmed_at - $1)
      WHERE confirmed_at > coalesce($2, 0) AND ($3 IS NULL OR confirmed_at <= $3)`);

@@ -162,7 +162,7 @@ function* inPages(after: (seq: number) => Operation[]): Iterable<Operation> {
 }
 
 function singleChanges(sql: SqliteSql): Pick<OperationTable, 'add' | 'put' | 'schedule'> {
-  const add = sql.count(insertOperation);
+  const add = sql.insert(insertOperation);
   const put = sql.changes(updateOperation);
   // SQLite rewrites the index of each column that is set, even to the same value, so this statement sets few columns.
   const schedule = sql.run(
