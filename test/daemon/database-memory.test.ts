@@ -56,7 +56,7 @@ describe.skipIf(!hasPostgres)('The credential cache of a node', () => {
   /** Deletes a token in the database without a notification. */
   async function removeSilently({ token_id: tokenId }: Token): Promise<void> {
     await using database = new Database({ ...server.settings(), schema });
-    await database.query(`DELETE FROM ${database.names.token} WHERE token_id = $1`, [tokenId]);
+    await database.query(`DELETE FROM ${database.names.of('token')} WHERE token_id = $1`, [tokenId]);
   }
 
   test('The node that revokes a token refuses the token at once, and every other node after its notification.', async () => {

@@ -89,11 +89,11 @@ export class Target implements AsyncDisposable {
     redemption,
     syncAgent,
   }: Record<keyof typeof lastNumbers, number>): Promise<void> {
-    await this.#query(`UPDATE ${this.#names.couponNumber} SET last = $1`, [coupon]);
+    await this.#query(`UPDATE ${this.#names.of('coupon_number')} SET last = $1`, [coupon]);
     const identities = [
-      [this.#names.audit, 'id', audit],
-      [this.#names.redemption, 'id', redemption],
-      [this.#names.syncAgent, 'number', syncAgent],
+      [this.#names.of('audit_event'), 'id', audit],
+      [this.#names.of('redemption'), 'id', redemption],
+      [this.#names.of('sync_agent'), 'number', syncAgent],
     ] as const;
     for (const [name, column, last] of identities) {
       const text = `SELECT setval(pg_get_serial_sequence($1, $2), greatest($3, 1), $3 > 0)`;

@@ -82,8 +82,8 @@ export class Connection implements WritingSource {
         if (typeof change !== 'object') this.#changesCredentials = true;
       },
     });
-    const { idempotency, channel } = names;
-    this.#notice = statementOf(`SELECT pg_notify('${channel}', '')`);
+    const idempotency = names.of('idempotency');
+    this.#notice = statementOf(`SELECT pg_notify('${names.channel}', '')`);
     this.#claims = {
       lock: statementOf(`SELECT pg_advisory_xact_lock(${keyLock(names, '$1::text', '$2::text')})`),
       insert:

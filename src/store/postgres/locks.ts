@@ -4,7 +4,7 @@ import { reachOf } from '../../domain/sync/follow.ts';
 import { done } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../service/writer.ts';
-import type { Names } from './names.ts';
+import { inSchema, type Names } from './names.ts';
 import type { SqlValue } from '../sql.ts';
 import { statementOf, type BoundStatement, type Statement } from './statements.ts';
 
@@ -142,27 +142,26 @@ export function prepareLocks(names: Names): LockPlan {
 }
 
 function lockStatements(names: Names): Record<Kind, Statement> {
-  const row = (text: string): Statement => statementOf(`SELECT 1 FROM ${text}`);
-  const { account, product, collection, coupon, redemption, license, purchase, token } = names;
+  const row = (text: string): Statement => statementOf(inSchema(names, `SELECT 1 FROM latchkey.${text}`));
   return {
     start: advisory(names, 'start'),
     imports: advisory(names, 'imports'),
     credentials: advisory(names, 'credentials'),
     webhooks: advisory(names, 'webhooks'),
     events: lockEvents(names),
-    account: row(`${account} WHERE account_id = $1 FOR NO KEY UPDATE`),
-    product: row(`${product} WHERE product_key = $1 FOR NO KEY UPDATE`),
-    collection: row(`${collection} WHERE collection_id = $1 FOR NO KEY UPDATE`),
-    coupon: row(`${coupon} WHERE account_id = $1 AND id = $2 FOR UPDATE`),
-    couponCode: row(`${coupon} WHERE account_id = $1 AND folded_code = $2 FOR NO KEY UPDATE`),
-    order: row(`${redemption} WHERE account_id = $1 AND order_id = $2 FOR UPDATE`),
-    licenseOfPurchase: row(`${license} WHERE license_key =
-      (SELECT sold.license_key FROM ${purchase} AS sold WHERE sold.purchase_id = $1) FOR NO KEY UPDATE`),
-    licenses: row(`${license} WHERE license_key = ANY ($1::text[]) ORDER BY license_key FOR NO KEY UPDATE`),
+    account: row('account WHERE account_id = $1 FOR NO KEY UPDATE'),
+    product: row('product WHERE product_key = $1 FOR NO KEY UPDATE'),
+    collection: row('collection WHERE collection_id = $1 FOR NO KEY UPDATE'),
+    coupon: row('coupon WHERE account_id = $1 AND id = $2 FOR UPDATE'),
+    couponCode: row('coupon WHERE account_id = $1 AND folded_code = $2 FOR NO KEY UPDATE'),
+    order: row('redemption WHERE account_id = $1 AND order_id = $2 FOR UPDATE'),
+    licenseOfPurchase: row(`license WHERE license_key =
+      (SELECT sold.license_key FROM latchkey.purchase AS sold WHERE sold.purchase_id = $1) FOR NO KEY UPDATE`),
+    licenses: row('license WHERE license_key = ANY ($1::text[]) ORDER BY license_key FOR NO KEY UPDATE'),
     syncAgent: statementOf(
       `SELECT pg_advisory_xact_lock(hashtextextended(${literal(`latchkey ${names.schema} agent `)} || $1 || ' ' || $2, 0))`,
     ),
-    tokens: row(`${token} WHERE token_id = ANY ($1::text[]) ORDER BY token_id FOR UPDATE`),
+    tokens: row('token WHERE token_id = ANY ($1::text[]) ORDER BY token_id FOR UPDATE'),
   };
 }
 
@@ -185,9 +184,9 @@ export function keyLock({ schema }: Pick<Names, 'schema'>, credential: string, k
 }
 
 /** Locks the numbers of events until the end of the transaction, if there is an endpoint. */
-export function lockEvents(names: Pick<Names, 'schema' | 'webhookEndpoint'>): Statement {
+export function lockEvents(names: Names): Statement {
   return statementOf(
-    `SELECT pg_advisory_xact_lock(${advisoryKey(names, 'events')}) WHERE EXISTS (SELECT 1 FROM ${names.webhookEndpoint})`,
+    `SELECT pg_advisory_xact_lock(${advisoryKey(names, 'events')}) WHERE EXISTS (SELECT 1 FROM ${names.of('webhook_endpoint')})`,
   );
 }
 

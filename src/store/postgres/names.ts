@@ -1,55 +1,47 @@
 import { hash } from 'node:crypto';
 
-const tables = {
-  account: 'account',
-  product: 'product',
-  collection: 'collection',
-  collectionMember: 'collection_member',
-  license: 'license',
-  purchase: 'purchase',
-  coupon: 'coupon',
-  couponNumber: 'coupon_number',
-  token: 'token',
-  oldCredential: 'old_credential',
-  redemption: 'redemption',
-  redemptionCount: 'redemption_count',
-  licenseHistory: 'license_history',
-  idempotency: 'idempotency',
-  setting: 'setting',
-  audit: 'audit_event',
-  activation: 'activation',
-  series: 'series',
-  webhookEndpoint: 'webhook_endpoint',
-  webhookEvent: 'webhook_event',
-  webhookDelivery: 'webhook_delivery',
-  syncAgent: 'sync_agent',
-  syncFollow: 'sync_follow',
-  licenseChange: 'license_change',
-} as const;
+/** The names of all tables of an authority. */
+export const tableNames: readonly string[] = [
+  'account',
+  'product',
+  'collection',
+  'collection_member',
+  'license',
+  'purchase',
+  'coupon',
+  'coupon_number',
+  'token',
+  'old_credential',
+  'redemption',
+  'redemption_count',
+  'license_history',
+  'idempotency',
+  'setting',
+  'audit_event',
+  'activation',
+  'series',
+  'webhook_endpoint',
+  'webhook_event',
+  'webhook_delivery',
+  'sync_agent',
+  'sync_follow',
+  'license_change',
+];
 
-/** The names of all tables of an authority, without their schema. */
-export const tableNames: readonly string[] = Object.values(tables);
-
-/**
- * The names of the tables in statements, always with the schema, because a pooler may lose `search_path`.
- */
-export type Names = Readonly<Record<keyof typeof tables, string>> & {
+/** The names of the configured schema. Statements always name it, because a pooler may lose `search_path`. */
+export type Names = {
   readonly schema: string;
   /** The channel of notices between the nodes of this authority. All schemas of a database share the channel names. */
   readonly channel: string;
-  /** The name of another object in the schema. */
+  /** The name of a table or another object in the schema. */
   of(name: string): string;
 };
 
 export function namesIn(schema: string): Names {
-  const of = (name: string): string => `${quote(schema)}.${quote(name)}`;
-  const channel = `latchkey_${hash('sha256', schema).slice(0, 24)}`;
-  const named = Object.entries(tables).map(([noun, name]) => [noun, of(name)]);
   return {
-    ...(Object.fromEntries(named) as Record<keyof typeof tables, string>),
     schema: quote(schema),
-    channel,
-    of,
+    channel: `latchkey_${hash('sha256', schema).slice(0, 24)}`,
+    of: (name) => `${quote(schema)}.${quote(name)}`,
   };
 }
 

@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
   /** How many answers each transaction has kept. */
   async function keptTogether({ names, query }: Database): Promise<number[]> {
     const rows = await query(
-      `SELECT count(*) AS count FROM ${names.idempotency} WHERE value IS NOT NULL GROUP BY xmin::text`,
+      `SELECT count(*) AS count FROM ${names.of('idempotency')} WHERE value IS NOT NULL GROUP BY xmin::text`,
     );
     return rows.map(({ count }) => Number(count)).toSorted((one, other) => one - other);
   }
@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
   test('are done as far as they can be, where one of them cannot', async () => {
     await using node = await given('FULL');
     const { writer, database } = node;
-    const { license } = database.names;
+    const license = database.names.of('license');
     await database.query(`UPDATE ${license} SET uses = 9223372036854775807 WHERE license_key = 'FULL'`);
     const outcomes = await Promise.allSettled([
       use(writer, { under: 'first' }),
@@ -177,7 +177,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
       const claim = takesLock ? { ...idempotency, waits: true } : null;
       await connection.begin(claim, []);
       if (!takesLock) {
-        const { idempotency: table } = connection.names;
+        const table = connection.names.of('idempotency');
         await connection.query(
           `INSERT INTO ${table} (credential, key, fingerprint, kept_until) VALUES ('account:default', 'taken', 'f', 0)`,
         );

@@ -101,7 +101,7 @@ describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () =>
     const activation = buildActivation({ licenseKey: 'KEY-1', productKey: 'press' });
     for (const state of ['active', 'active', 'ended', 'ended', 'blocked'] as const) {
       await database.query(
-        `INSERT INTO ${database.names.activation} (activation_id, license_key, product_key, device, state, seq, digest,
+        `INSERT INTO ${database.names.of('activation')} (activation_id, license_key, product_key, device, state, seq, digest,
            answer, rev, expires_at, seat_until, uses_recorded, uses_returned, created_at, renewed_at, moved_at,
            challenged_at)
          VALUES ($1, $2, $3, $4, $5, 1, '', '{}', 1, 1, 1, 0, 0, 1, 1, '[]', '[]')

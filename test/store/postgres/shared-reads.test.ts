@@ -16,7 +16,7 @@ test.skipIf(!hasPostgres)(
       await connection.begin(null, []);
       // However slow the machine is, the lock is held until all are refused.
       await connection.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-      await connection.query(`LOCK TABLE ${database.names.token} IN ACCESS EXCLUSIVE MODE`);
+      await connection.query(`LOCK TABLE ${database.names.of('token')} IN ACCESS EXCLUSIVE MODE`);
       expect(await readAll()).toEqual(Array.from({ length: 3 }, () => expect.any(StorageError)));
       await connection.rollback();
     });

@@ -68,12 +68,12 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     const results = await Promise.all(Array.from({ length: 20 }, () => use(writer)));
     const counts = results.map((result) => (result.ok ? result.value.uses : -1));
     expect(counts.toSorted((one, other) => one - other)).toEqual(counts.map((_, index) => index + 1));
-    const { license } = database.names;
+    const license = database.names.of('license');
     const [row] = await database.query(`SELECT xmin::text AS last FROM ${license} WHERE license_key = $1`, [
       key,
     ]);
     const committed = await database.query(
-      `SELECT 1 FROM ${database.names.licenseHistory} WHERE xmin::text = $1`,
+      `SELECT 1 FROM ${database.names.of('license_history')} WHERE xmin::text = $1`,
       [String(row?.['last'])],
     );
     expect(committed).toHaveLength(19);
@@ -119,7 +119,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await database.lend(async ({ transaction }) => {
       await transaction.licenses.add(buildLicense({ licenseKey: 'FULL' }));
     });
-    const { license } = database.names;
+    const license = database.names.of('license');
     await database.query(`UPDATE ${license} SET uses = 9223372036854775807 WHERE license_key = 'FULL'`);
     const outcomes = await Promise.allSettled([
       use(writer),

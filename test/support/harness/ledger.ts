@@ -85,7 +85,7 @@ export async function compare(ledger: Ledger, database: Database): Promise<void>
 
 async function compareLicenses({ name, ...ledger }: Ledger, { query, names }: Database): Promise<void> {
   const rows = await query(
-    `SELECT license_key AS key, uses, changes FROM ${names.license}
+    `SELECT license_key AS key, uses, changes FROM ${names.of('license')}
       WHERE license_key LIKE $1 AND changes > 0`,
     [`${name}-%`],
   );
@@ -116,7 +116,7 @@ async function compareLicenses({ name, ...ledger }: Ledger, { query, names }: Da
 
 async function compareSales({ name, purchases }: Ledger, { query, names }: Database): Promise<void> {
   const rows = await query(
-    `SELECT purchase_id, license_key, refunded_at FROM ${names.purchase} JOIN ${names.license} USING (license_key)
+    `SELECT purchase_id, license_key, refunded_at FROM ${names.of('purchase')} JOIN ${names.of('license')} USING (license_key)
       WHERE product_key = $1 ORDER BY purchase_id COLLATE "C"`,
     [`${name}-PRESS`],
   );
@@ -127,7 +127,7 @@ async function compareSales({ name, purchases }: Ledger, { query, names }: Datab
     told.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1)),
   );
   const acts = await query(
-    `SELECT action, count(*) AS count FROM ${names.audit}
+    `SELECT action, count(*) AS count FROM ${names.of('audit_event')}
       WHERE action IN ('purchase.add', 'purchase.refund') AND subject = ANY ($1::text[]) GROUP BY action ORDER BY action`,
     [[...purchases.keys()]],
   );
@@ -142,10 +142,10 @@ async function compareSales({ name, purchases }: Ledger, { query, names }: Datab
 }
 
 async function compareCheckout({ name, coupons, orders }: Ledger, { query, names }: Database): Promise<void> {
-  const made = await query(`SELECT code, id FROM ${names.coupon} WHERE code LIKE $1`, [`${name}-C-%`]);
+  const made = await query(`SELECT code, id FROM ${names.of('coupon')} WHERE code LIKE $1`, [`${name}-C-%`]);
   equal(new Map(made.map(({ code, id }) => [String(code), Number(id)])), coupons);
   const redeemed = await query(
-    `SELECT order_id FROM ${names.redemption} JOIN ${names.coupon} ON coupon.id = coupon_id WHERE code = $1`,
+    `SELECT order_id FROM ${names.of('redemption')} JOIN ${names.of('coupon')} ON coupon.id = coupon_id WHERE code = $1`,
     [`${name}-LIMITED`],
   );
   equal(new Set(redeemed.map((row) => String(row['order_id']))), orders);
@@ -159,7 +159,7 @@ export async function redemptionsOf(
   { query, names }: Pick<Database, 'query' | 'names'>,
 ): Promise<number> {
   const [row] = await query(
-    `SELECT count FROM ${names.redemptionCount} JOIN ${names.coupon} ON coupon.id = coupon_id WHERE code = $1`,
+    `SELECT count FROM ${names.of('redemption_count')} JOIN ${names.of('coupon')} ON coupon.id = coupon_id WHERE code = $1`,
     [`${name}-LIMITED`],
   );
   return Number(row?.['count'] ?? 0);

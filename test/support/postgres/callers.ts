@@ -37,7 +37,7 @@ async function openShop({ all: [node], database }: Nodes, name: string): Promise
   const coupon = { ...terms, usage_limit: redemptionLimit };
   equal((await http.post('/api/v2/coupons', { headers, json: coupon })).status, 201);
   await database.query(
-    `INSERT INTO ${database.names.license} (license_key, product_key, buyer_email, uses, enabled, created_at)
+    `INSERT INTO ${database.names.of('license')} (license_key, product_key, buyer_email, uses, enabled, created_at)
       SELECT $1 || key, $1 || 'EDITOR', 'a@example.com', CASE WHEN key LIKE 'HOT-%' THEN $2::bigint ELSE 0 END, true, 0
       FROM unnest($3::text[]) AS key
       UNION ALL SELECT $1 || 'ONCE-' || number, $1 || 'EDITOR', 'a@example.com', 0, true, 0

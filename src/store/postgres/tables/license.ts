@@ -130,16 +130,14 @@ export function changeStatement(names: Names): Statement {
  */
 export function keyedChangeStatement(names: Names): Statement {
   return statementOf(
-    inSchema(
-      names,
-      `SELECT ${columns} FROM latchkey.change_licenses((
+    `SELECT ${columns} FROM ${names.of('change_licenses')}((
        SELECT coalesce(json_agg(change), '[]')
        FROM ROWS FROM (json_array_elements($1), unnest($2::text[]), unnest($3::text[]))
          AS requested (change, by_credential, under_key)
        WHERE under_key IS NULL OR pg_try_advisory_xact_lock(${keyLock(names, 'by_credential', 'under_key')})
-         AND (SELECT kept_until FROM latchkey.idempotency WHERE credential = by_credential AND key = under_key) IS NULL
+         AND (SELECT kept_until FROM ${names.of('idempotency')}
+           WHERE credential = by_credential AND key = under_key) IS NULL
      ), true, ${maxHistoryEntries})`,
-    ),
   );
 }
 
