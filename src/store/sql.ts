@@ -201,31 +201,32 @@ export interface Columns<Row> {
 export function columns<Row extends object>(declared: string, alias?: string): Columns<Row> {
   const prefix = alias === undefined ? '' : `${alias}.`;
   const all = declared.split(',').map((text) => {
-    const [, column = '', member = camelCase(column), kind] =
-      /^(\w+)(?: AS (\w+))?(?: (BOOL|JSON))?$/.exec(text.trim()) ?? [];
+    const parts = /^(\w+)(?: AS (\w+))?(?: (BOOL|JSON))?$/.exec(text.trim());
+    if (parts === null) throw new Error(`not a column: ${text}`);
+    const [, column = '', member = camelCase(column), kind] = parts;
     return { column, member, kind };
   });
+  const names = all.map(({ column }) => column);
   const converted = all.filter(({ kind }) => kind !== undefined);
   const insert = (table: string, ...more: string[]): string => {
-    const names = [...all.map(({ column }) => column), ...more];
-    const places = names.map((_, index) => `$${index + 1}`);
-    return `INSERT INTO latchkey.${table} (${names.join(', ')}) VALUES (${places.join(', ')})`;
+    const set = [...names, ...more];
+    const places = set.map((_, index) => `$${index + 1}`);
+    return `INSERT INTO latchkey.${table} (${set.join(', ')}) VALUES (${places.join(', ')})`;
   };
-  const place = (column: string): string => `$${1 + all.findIndex((each) => each.column === column)}`;
+  const without = (except: readonly string[]): string[] => names.filter((name) => !except.includes(name));
+  const place = (column: string): string => `$${1 + names.indexOf(column)}`;
   return {
     list: all
       .map(({ column, member }) => `${prefix}${column}${member === column ? '' : ` AS "${member}"`}`)
       .join(', '),
     insert,
     upsert(table, key, kept = []) {
-      const sets = all.flatMap(({ column }) =>
-        key.includes(column) || kept.includes(column) ? [] : [`${column} = excluded.${column}`],
-      );
+      const sets = without([...key, ...kept]).map((column) => `${column} = excluded.${column}`);
       return `${insert(table)} ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${sets.join(', ')}`;
     },
     set: (except) =>
-      all
-        .flatMap(({ column }) => (except.includes(column) ? [] : [`${column} = ${place(column)}`]))
+      without(except)
+        .map((column) => `${column} = ${place(column)}`)
         .join(', '),
     place,
     values: (row) =>
