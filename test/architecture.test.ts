@@ -54,7 +54,7 @@ const floors: Readonly<Record<string, Allowance>> = {
       // What the upstream is, and under which id this agent follows license keys there.
       'service/outbox/upstream-epoch.ts',
       'service/outbox/follower-id.ts',
-      'service/outbox/finished.ts',
+      'service/outbox/resume.ts',
       'service/status.ts',
       // What an event of a store is, and what became of it.
       'service/store-event.ts',

@@ -46,7 +46,8 @@ export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';
 export { planStep } from './outbox/queue.ts';
-export { pruneOperations, resumeDelivered } from './outbox/finished.ts';
+export { pruneOperations } from './outbox/prune.ts';
+export { resumeDelivered } from './outbox/resume.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
 export { confirmFollowed, recordChanges } from './outbox/follow.ts';
 export { makeFollowerId } from './outbox/follower-id.ts';

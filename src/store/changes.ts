@@ -88,6 +88,7 @@ const effects: {
   snapshots: {
     put: ({ license: { licenseKey } }) => ({ licenseKey }),
     setLocal: (licenseKey) => ({ licenseKey }),
+    undoDelivery: (licenseKey) => ({ licenseKey }),
     remove: (licenseKey) => ({ licenseKey }),
     // These only affect how long a response is cached.
     setFollowed: nothing,

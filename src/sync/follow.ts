@@ -4,7 +4,7 @@ import { isPage } from '../domain/outbox/outcome.ts';
 import { maxFollowed, maxKeysPerAgent, maxWaitS } from '../domain/sync/follow.ts';
 import { followerId } from '../service/outbox/follower-id.ts';
 import { isLatchkey, isResuming } from '../service/outbox/upstream-epoch.ts';
-import { lastCarriedOut } from '../service/outbox/finished.ts';
+import { lastCarriedOut } from '../service/outbox/resume.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { ChangesAnswer, Clock, FollowRequest, SyncUpstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';

@@ -32,7 +32,7 @@ const maxSleepMs = 30_000;
 /** How many due queues are read from the store at once, for each request that may be under way. */
 const readAhead = 4;
 /** How many operations return to the outbox in one commit: callers wait for that long. */
-const resumedAtOnce = 200;
+const resumedAtOnce = 100;
 
 type PushParts = {
   reader: Reader;

@@ -31,6 +31,12 @@ export function isLicenseKind(kind: OperationKind): kind is LicenseOperationKind
   return queueOf[kind] === 'counter' || queueOf[kind] === 'state';
 }
 
+/** By how much an operation changes the count of its license. */
+export function effectOnUses(kind: OperationKind): 1 | 0 | -1 {
+  if (kind === 'usage') return 1;
+  return kind === 'decrease' ? -1 : 0;
+}
+
 /** Why an operation is dead: the upstream refused it, or no longer knows the license key. */
 export type DeathCause = 'refused' | 'missing';
 

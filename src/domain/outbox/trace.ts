@@ -42,7 +42,6 @@ export function tracePointOf(event: OperationEvent, after: OperationProgress): T
     case 'repeat':
     case 'lose':
     case 'resend':
-    case 'resume':
     case 'question':
       return 'uncertain';
     case 'needless':
@@ -68,6 +67,7 @@ export function tracePointOf(event: OperationEvent, after: OperationProgress): T
     case 'confirm':
       return 'confirmed';
     case 'not_applied':
+    case 'resume':
       return null;
     default:
       return event satisfies never;

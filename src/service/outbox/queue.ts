@@ -8,7 +8,6 @@ import {
   type SeenBefore,
 } from '../../domain/agent/license-snapshot.ts';
 import {
-  isLicenseKind,
   queueOf,
   type QueueName,
   type Operation,
@@ -153,11 +152,6 @@ function withDate({ snapshots }: Transaction, { license, confirmedAt }: LicenseS
 
 export function queueOfOperation(operation: Operation): QueueName {
   return queueOf[operation.kind];
-}
-
-/** The subject of another operation may be spelled like a license key. */
-export function licenseKeysOf(operations: readonly Operation[]): Iterable<string> {
-  return new Set(operations.filter(({ kind }) => isLicenseKind(kind)).map(({ subject }) => subject));
 }
 
 /**

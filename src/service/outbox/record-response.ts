@@ -5,7 +5,7 @@ import {
   refreshAtAfterChange,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
-import { type Operation, type OperationState } from '../../domain/outbox/operation.ts';
+import { effectOnUses, type Operation, type OperationState } from '../../domain/outbox/operation.ts';
 import { type Outcome, isOutage, type Applied } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun, isOfEarlierRun, confirmTime } from '../lifecycle/current-run.ts';
@@ -133,14 +133,9 @@ function recordApplied(
     gone: false,
     refreshAt: isStateUnsure ? monotonic : refreshAtAfterChange(snapshot, policy, at),
   };
-  const before = wasFirst ? { ...snapshot, first: effectOf(operation) } : null;
+  const before = wasFirst ? { ...snapshot, first: effectOnUses(operation.kind) } : null;
   putSnapshot(transaction, changed, before);
   return recorded(delivered, unexpected);
-}
-
-function effectOf({ kind }: Operation): 1 | 0 | -1 {
-  if (kind === 'usage') return 1;
-  return kind === 'decrease' ? -1 : 0;
 }
 
 /**

@@ -19,7 +19,7 @@ import { questionCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
 import { nameStoreAbove } from '../sync/epoch.ts';
-import { beginResume, endResume } from './finished.ts';
+import { beginResume, endResume } from './resume.ts';
 import {
   boundTo,
   boundUpstream,

@@ -612,6 +612,7 @@ CREATE INDEX outbox_reconcile ON outbox (subject, queue, reconcile_at) WHERE rec
 CREATE INDEX outbox_due ON outbox (product_key, next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX outbox_outage ON outbox (next_at) WHERE outage = 1;
 CREATE INDEX outbox_finished ON outbox (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX outbox_seen ON outbox (seq) WHERE seen_revision IS NOT NULL;
 
 -- Operations in each state.
 CREATE TABLE outbox_count (

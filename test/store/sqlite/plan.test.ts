@@ -114,8 +114,6 @@ const walks: readonly RegExp[] = [
   /^UPDATE license_snapshot SET refresh_at = refresh_at \+ \$1/,
   // Once, when the time goes back after a wrong clock.
   /^UPDATE (license_snapshot|mirrored_coupon|follow) SET (confirmed|requested)_at = .*_at - \$1/,
-  // Once, when the upstream has another history.
-  /^UPDATE outbox SET seen_revision = 0/,
   // Once, after a restore.
   /^UPDATE license(_snapshot)? SET (shown_)?disabled_revision = 0/,
   /^UPDATE license_snapshot SET confirmed_at = CASE followed .* followed = 0\s+WHERE followed = 1 AND \(/s,
@@ -156,6 +154,8 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN outbox USING INDEX outbox_coupons',
   // Those that guard what may still be on its way, at a start.
   'SCAN outbox USING INDEX outbox_reconcile',
+  // The enables, once, when the upstream has another history.
+  'SCAN outbox USING INDEX outbox_seen',
   // What is held is counted by an index of nothing else.
   'SCAN outbox USING COVERING INDEX outbox_held',
 ]);

@@ -195,6 +195,9 @@ export function snapshotTable(sql: SqliteSql): SnapshotTable {
     ),
   );
   const follow = sql.run('UPDATE license_snapshot SET followed = 1 WHERE license_key = $1');
+  const undoDelivery = sql.run(
+    'UPDATE license_snapshot SET uses = uses - $2, local_pending = local_pending + $3 WHERE license_key = $1',
+  );
   // The date at which the followed keys were confirmed together stays with a key that is not followed any more.
   const stopFollowing = `UPDATE license_snapshot SET confirmed_at = ${confirmedAt}, followed = 0 WHERE followed = 1`;
   const unfollow = sql.run(`${stopFollowing} AND license_key = $1`);
@@ -205,6 +208,7 @@ export function snapshotTable(sql: SqliteSql): SnapshotTable {
     setFollowed: (licenseKey, isFollowed) => (isFollowed ? follow : unfollow)(licenseKey),
     unfollowAll: (productId) => unfollowAll(productId ?? null),
     setLocal: localChange(sql),
+    undoDelivery: (licenseKey, { uses, operations }) => undoDelivery(licenseKey, uses, operations),
     touch: sql.run(
       `UPDATE license_snapshot SET requested_at = $2, refresh_at = coalesce(refresh_at, $3) WHERE license_key = $1`,
     ),

@@ -1,15 +1,14 @@
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { redeemPayload } from '../../domain/outbox/coupon-payload.ts';
-import { countAfter } from '../../domain/license.ts';
 import { endAwait } from '../../domain/outbox/awaited.ts';
-import type { Operation } from '../../domain/outbox/operation.ts';
+import { effectOnUses, isLicenseKind, type Operation } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { syncRetentionMs } from '../../domain/sync/follow.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { endWait, licenseKeysOf, move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
-import { boundUpstream, isLatchkey, resumeSetting } from './upstream-epoch.ts';
+import { endWait, move, queueOfOperation, scheduleHead } from './queue.ts';
+import { boundUpstream, resumeSetting } from './upstream-epoch.ts';
 
 /*
  * A Latchkey that was restored may have lost what it has answered. The operations that were delivered to it return to the
@@ -69,14 +68,15 @@ export function resumeDelivered(
   for (const operation of resumed) {
     // Its caller was answered.
     move(transaction, operation.payload === null ? operation : endAwait(operation), { type: 'resume' });
-    undoDelivery(transaction, operation);
-  }
-  for (const subject of licenseKeysOf(resumed)) {
-    const snapshot = snapshots.get(subject);
-    if (snapshot !== null) putSnapshot(transaction, { ...snapshot, refreshAt: context.monotonic });
   }
   for (const each of queues.values())
     scheduleHead(transaction, each.subject, queueOfOperation(each), { at: context.monotonic });
+  const ofKeys = resumed.filter(({ kind }) => isLicenseKind(kind));
+  for (const [licenseKey, again] of Map.groupBy(ofKeys, ({ subject }) => subject)) {
+    // The upstream may have lost them, so what it has said about the key counts without them. Callers see no difference.
+    const uses = again.reduce((sum, { kind }) => sum + effectOnUses(kind), 0);
+    snapshots.undoDelivery(licenseKey, { uses, operations: again.length });
+  }
   const isOver = found.length < limit;
   const after = found.at(-1)?.seq ?? resume.after;
   settings.set(resumeSetting, isOver ? '' : JSON.stringify({ ...resume, after } satisfies Resume));
@@ -91,46 +91,4 @@ function wasVoided({ redemptions }: Transaction, operation: Operation): boolean 
 
 function finishedAt({ progress }: Operation): number {
   return 'finishedAt' in progress ? progress.finishedAt : Infinity;
-}
-
-/** What the upstream said about the key contains a change that it may have lost. */
-function undoDelivery({ snapshots }: Transaction, { kind, subject }: Operation): void {
-  const snapshot = snapshots.get(subject);
-  if (snapshot === null || (kind !== 'usage' && kind !== 'decrease')) return;
-  const uses = countAfter(snapshot.license.uses, kind === 'usage' ? 'decrease' : 'usage');
-  snapshots.put({ ...snapshot, license: { ...snapshot.license, uses } });
-}
-
-/** How long finished operations are kept if the upstream is no Latchkey: they are never sent again. */
-const plainKeptMs = 7 * dayMs;
-export const defaultKeptMs: number = syncRetentionMs;
-const defaultMaxFinished = 1_000_000;
-
-type PruneOperations = {
-  /** Epoch ms (domain/time.ts). */
-  removalTime: number;
-  /** How many rows are removed or dated. */
-  limit: number;
-  /** For how long operations are kept that a restored Latchkey gets again. */
-  keptMs?: number;
-  /** The most finished operations that are kept. */
-  maxFinished?: number;
-};
-
-/**
- * Removes operations that finished long ago. A jump of the clock that was taken back may have dated operations in the
- * future: those are dated to now, or they would stay for as long as the jump was. Returns how many were removed or dated.
- */
-export function pruneOperations(
-  transaction: Transaction,
-  { removalTime, limit, keptMs = defaultKeptMs, maxFinished = defaultMaxFinished }: PruneOperations,
-  { now }: Pick<Context, 'now'>,
-): Result<{ removed: number }> {
-  const { operations } = transaction;
-  const dated = operations.clampToNow(now, limit);
-  const old = operations.prune(removalTime - (isLatchkey(transaction) ? keptMs : plainKeptMs), limit);
-  const { delivered, inferred, cancelled, dropped } = operations.depth();
-  const excess = Math.min(limit - old, delivered + inferred + cancelled + dropped - maxFinished);
-  const removed = excess <= 0 ? old : old + operations.prune(Number.MAX_SAFE_INTEGER, excess);
-  return done({ removed: dated + removed });
 }
