@@ -5,7 +5,13 @@ import {
   type DeathCause,
   type Operation,
 } from '../../domain/outbox/operation.ts';
-import { isOutage, type Ambiguous, type NotApplied } from '../../domain/outbox/outcome.ts';
+import {
+  isOutage,
+  type Ambiguous,
+  type Applied,
+  type NotApplied,
+  type Outcome,
+} from '../../domain/outbox/outcome.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
@@ -38,8 +44,31 @@ export function awaitNextAttempt(
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);
 }
 
+/** Records the outcome of a request with `applied` or `notApplied`, or that it is unknown. Returns the operation as it is then. */
+export function recordOutcome<Value>(
+  transaction: Transaction,
+  operation: Operation,
+  {
+    outcome,
+    policy,
+    applied,
+    notApplied,
+  }: {
+    outcome: Outcome<Value>;
+    policy: SyncPolicy;
+    applied: (outcome: Applied<Value>) => void;
+    notApplied: (outcome: NotApplied) => void;
+  },
+  context: Context,
+): Operation {
+  if (outcome.outcome === 'applied') applied(outcome);
+  else if (outcome.outcome === 'not_applied') notApplied(outcome);
+  else recordAmbiguous(transaction, operation, { outcome, policy }, context);
+  return transaction.operations.get(operation.id) ?? operation;
+}
+
 /** Records that an operation may have been applied. */
-export function recordAmbiguous(
+function recordAmbiguous(
   transaction: Transaction,
   operation: Operation,
   { outcome, policy }: { outcome: Ambiguous; policy: SyncPolicy },

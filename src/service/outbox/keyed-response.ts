@@ -1,12 +1,12 @@
 import { refreshAtAfterChange, readResultOf } from '../../domain/agent/license-snapshot.ts';
 import type { License } from '../../domain/license.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
-import type { Applied, NotApplied, Outcome } from '../../domain/outbox/outcome.ts';
+import type { Applied, NotApplied } from '../../domain/outbox/outcome.ts';
 import { confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { move, putSnapshot, queueOfOperation, scheduleHead, type SyncPolicy } from './queue.ts';
-import { endSuperseded, recordAmbiguous, reopenOperations } from './after-response.ts';
+import { endSuperseded, reopenOperations } from './after-response.ts';
 import { isUndecidable, recordUndecided } from './keyed-refusal.ts';
 import { isStale, licenseIn, seenAfter } from './seen-license.ts';
 import { meetOlderStore, observeEpoch } from './upstream-state.ts';
@@ -17,32 +17,8 @@ import { meetOlderStore, observeEpoch } from './upstream-state.ts';
  * (src/sync/README.md, Between Latchkeys)
  */
 
-type Keyed = { outcome: Outcome<License>; policy: SyncPolicy };
-
-/** Records the answer. Returns the operation as it is then. */
-export function recordKeyed(
-  transaction: Transaction,
-  operation: Operation,
-  { outcome, policy }: Keyed,
-  context: Context,
-): Operation {
-  switch (outcome.outcome) {
-    case 'applied':
-      recordCarriedOut(transaction, operation, { outcome, policy }, context);
-      break;
-    case 'not_applied':
-      recordRefusal(transaction, operation, { outcome, policy }, context);
-      break;
-    case 'ambiguous':
-      recordAmbiguous(transaction, operation, { outcome, policy }, context);
-      break;
-    default:
-      outcome satisfies never;
-  }
-  return transaction.operations.get(operation.id) ?? operation;
-}
-
-function recordCarriedOut(
+/** Records that the Latchkey has carried the change out. */
+export function recordCarriedOut(
   transaction: Transaction,
   operation: Operation,
   { outcome, policy }: { outcome: Applied<License>; policy: SyncPolicy },
@@ -84,7 +60,8 @@ function showOwnDisable({ operations }: Transaction, disable: Operation, revisio
   }
 }
 
-function recordRefusal(
+/** Records that the Latchkey has not carried the change out. */
+export function recordRefusal(
   transaction: Transaction,
   operation: Operation,
   { outcome, policy }: { outcome: NotApplied; policy: SyncPolicy },

@@ -6,7 +6,7 @@ import {
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
 import { effectOnUses, type Operation, type OperationState } from '../../domain/outbox/operation.ts';
-import { type Outcome, isOutage, type Applied } from '../../domain/outbox/outcome.ts';
+import { isOutage, type Applied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun, isOfEarlierRun, confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
@@ -17,11 +17,11 @@ import {
   awaitNextAttempt,
   endSuperseded,
   operationInFlight,
-  recordAmbiguous,
+  recordOutcome,
   refuseOperation,
   reopenOperations,
 } from './after-response.ts';
-import { recordKeyed } from './keyed-response.ts';
+import { recordCarriedOut, recordRefusal } from './keyed-response.ts';
 import {
   nextReconcileAt,
   queueOfOperation,
@@ -58,40 +58,36 @@ export function recordResponse(
   const lookup = operationInFlight(transaction, command.operationId);
   if (!lookup.ok) return lookup;
   const operation = lookup.value;
-  const { outcome } = command;
-  if (isKeyed(operation)) {
-    const after = recordKeyed(transaction, operation, command, context);
-    return done(recorded(after, null));
-  }
-  switch (outcome.outcome) {
-    case 'applied':
-      return done(recordApplied(transaction, operation, { ...command, outcome }, context));
-    case 'not_applied':
-      recordNotApplied(transaction, operation, { ...command, outcome }, context);
-      break;
-    case 'ambiguous':
-      recordAmbiguous(transaction, operation, { ...command, outcome }, context);
-      break;
-    default:
-      outcome satisfies never;
-  }
-  return done(recorded(transaction.operations.get(operation.id) ?? operation, null));
+  const { outcome, policy } = command;
+  const isSentUnderId = isKeyed(operation);
+  const counted: { unexpected: UnexpectedCount | null } = { unexpected: null };
+  const after = recordOutcome(
+    transaction,
+    operation,
+    {
+      outcome,
+      policy,
+      applied(answer) {
+        if (isSentUnderId) recordCarriedOut(transaction, operation, { outcome: answer, policy }, context);
+        else counted.unexpected = recordApplied(transaction, operation, { ...command, outcome: answer }, context);
+      },
+      notApplied(answer) {
+        const record = isSentUnderId ? recordRefusal : recordNotApplied;
+        record(transaction, operation, { outcome: answer, policy }, context);
+      },
+    },
+    context,
+  );
+  return done({ ...counted, state: after.progress.state, lastError: after.lastError });
 }
 
-function recorded({ progress, lastError }: Operation, unexpected: UnexpectedCount | null): RecordedResponse {
-  return { state: progress.state, lastError, unexpected };
-}
-
-type Received<Kind extends Outcome<License>['outcome']> = RecordResponse & {
-  outcome: Extract<Outcome<License>, { outcome: Kind }>;
-};
-
+/** Returns a count that is not explained. */
 function recordApplied(
   transaction: Transaction,
   operation: Operation,
-  { outcome, overlapped, policy }: Received<'applied'>,
+  { outcome, overlapped, policy }: RecordResponse & { outcome: Applied<License> },
   context: Context,
-): RecordedResponse {
+): UnexpectedCount | null {
   const { now, monotonic } = context;
   confirmTime(transaction, outcome.confirmedAt);
   observeEpoch(transaction, outcome, context);
@@ -102,7 +98,7 @@ function recordApplied(
   if (queue === 'state') endSuperseded(transaction, delivered, context);
   const next = scheduleHead(transaction, operation.subject, queue, { at: monotonic });
   const snapshot = transaction.snapshots.get(operation.subject);
-  if (snapshot === null) return recorded(delivered, null);
+  if (snapshot === null) return null;
   const wasFirst = (next === null || next.seq > operation.seq) && !snapshot.gone;
   if (snapshot.gone) reopenOperations(transaction, operation.subject, context);
   const isCounted = queue === 'counter' || mayCountFrom(transaction, snapshot, operation, overlapped);
@@ -135,7 +131,7 @@ function recordApplied(
   };
   const before = wasFirst ? { ...snapshot, first: effectOnUses(operation.kind) } : null;
   putSnapshot(transaction, changed, before);
-  return recorded(delivered, unexpected);
+  return unexpected;
 }
 
 /**
@@ -172,7 +168,7 @@ function unexpectedCount(expected: number | null, { uses }: License): Unexpected
 function recordNotApplied(
   transaction: Transaction,
   operation: Operation,
-  { outcome, policy }: Received<'not_applied'>,
+  { outcome, policy }: { outcome: NotApplied; policy: SyncPolicy },
   context: Context,
 ): void {
   if (outcome.reason === 'refused') {

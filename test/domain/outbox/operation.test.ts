@@ -333,12 +333,12 @@ const heldMaybeApplied: OperationProgress = {
   held: true,
 };
 
-test('everything that can happen to an operation is told, but for an attempt that was refused for now, which is told with its reason', () => {
+test('everything that can happen to an operation is told, but for a refusal for now and a return to the outbox, which are told elsewhere', () => {
   const types = Object.keys(operationTransitions.pending) as OperationEvent['type'][];
   const silent = types.filter(
     (type) => tracePointOf({ type, at: 0 } as OperationEvent, heldMaybeApplied) === null,
   );
-  expect(silent).toEqual(['not_applied']);
+  expect(silent).toEqual(['not_applied', 'resume']);
 });
 
 test('what is refused is told as dead, or as held where it may have been applied', () => {

@@ -20,12 +20,12 @@ import {
   send,
 } from '../queue.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
-import { isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
+import { isRefused, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { confirmTime } from '../../lifecycle/current-run.ts';
 import { recordKeyedCreation, recordKeyedRefusal } from './keyed.ts';
 import { isKeyed } from '../upstream-epoch.ts';
 import { observeEpoch } from '../upstream-state.ts';
-import { awaitNextAttempt, operationInFlight, recordAmbiguous, refuseOperation } from '../after-response.ts';
+import { awaitNextAttempt, operationInFlight, recordOutcome, refuseOperation } from '../after-response.ts';
 import { couponPayload, provisionalCoupon } from '../../../domain/outbox/coupon-payload.ts';
 import { hasTerms, adoptCoupon } from './provisional.ts';
 
@@ -121,34 +121,30 @@ export function recordCouponResponse(
   command: RecordCouponResponse,
   context: Context,
 ): Result<Operation> {
-  const { operationId, outcome } = command;
+  const { operationId, outcome, policy } = command;
   const lookup = operationInFlight(transaction, operationId);
   if (!lookup.ok) return lookup;
   const operation = lookup.value;
-  switch (outcome.outcome) {
-    case 'applied':
-      recordCreated(transaction, operation, { ...command, outcome }, context);
-      break;
-    case 'not_applied':
-      recordNotCreated(transaction, operation, { ...command, outcome }, context);
-      break;
-    case 'ambiguous':
-      recordAmbiguous(transaction, operation, { ...command, outcome }, context);
-      break;
-    default:
-      outcome satisfies never;
-  }
-  return done(transaction.operations.get(operationId) ?? operation);
+  return done(
+    recordOutcome(
+      transaction,
+      operation,
+      {
+        outcome,
+        policy,
+        applied: (answer) => recordCreated(transaction, operation, { ...command, outcome: answer }, context),
+        notApplied: (answer) =>
+          recordNotCreated(transaction, operation, { ...command, outcome: answer }, context),
+      },
+      context,
+    ),
+  );
 }
-
-type Received<Kind extends Outcome<Coupon>['outcome']> = RecordCouponResponse & {
-  outcome: Extract<Outcome<Coupon>, { outcome: Kind }>;
-};
 
 function recordCreated(
   transaction: Transaction,
   operation: Operation,
-  { outcome, caller }: Received<'applied'>,
+  { outcome, caller }: RecordCouponResponse & { outcome: Applied<Coupon> },
   context: Context,
 ): void {
   const { value: coupon, confirmedAt } = outcome;
@@ -165,7 +161,7 @@ function recordCreated(
 function recordNotCreated(
   transaction: Transaction,
   operation: Operation,
-  { outcome, caller, policy }: Received<'not_applied'>,
+  { outcome, caller, policy }: RecordCouponResponse & { outcome: NotApplied },
   context: Context,
 ): void {
   if (isKeyed(operation)) {

@@ -29,7 +29,7 @@ import type { Context, Keyed, StoredRedemption } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
 import { recordUndecided, refusalIn } from '../keyed-refusal.ts';
 import { enqueue, move, refuseWhenFull, scheduleHead, type SyncPolicy } from '../queue.ts';
-import { operationInFlight, recordAmbiguous } from '../after-response.ts';
+import { operationInFlight, recordOutcome } from '../after-response.ts';
 import { isLatchkey, isUpstreamKnown } from '../upstream-epoch.ts';
 import { observeEpoch } from '../upstream-state.ts';
 
@@ -233,23 +233,25 @@ export function recordRedemptionResponse(
   const lookup = operationInFlight(transaction, operationId);
   if (!lookup.ok) return lookup;
   const operation = lookup.value;
-  switch (outcome.outcome) {
-    case 'applied':
-      confirmTime(transaction, outcome.confirmedAt);
-      observeEpoch(transaction, outcome, context);
-      recordRedeemed(transaction, operation, outcome.value, context);
-      scheduleHead(transaction, operation.subject, 'order', { at: context.monotonic });
-      break;
-    case 'not_applied':
-      recordNotRedeemed(transaction, operation, { outcome, wasAnswered, policy }, context);
-      break;
-    case 'ambiguous':
-      recordAmbiguous(transaction, operation, { outcome, policy }, context);
-      break;
-    default:
-      outcome satisfies never;
-  }
-  return done(transaction.operations.get(operationId) ?? operation);
+  return done(
+    recordOutcome(
+      transaction,
+      operation,
+      {
+        outcome,
+        policy,
+        applied(answer) {
+          confirmTime(transaction, answer.confirmedAt);
+          observeEpoch(transaction, answer, context);
+          recordRedeemed(transaction, operation, answer.value, context);
+          scheduleHead(transaction, operation.subject, 'order', { at: context.monotonic });
+        },
+        notApplied: (answer) =>
+          recordNotRedeemed(transaction, operation, { outcome: answer, wasAnswered, policy }, context),
+      },
+      context,
+    ),
+  );
 }
 
 /** The upstream has counted the redemption, or voided it. A caller that was answered before keeps its answer. */
