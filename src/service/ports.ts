@@ -3,7 +3,6 @@ import type { Cart, Quote } from '../domain/checkout/quote.ts';
 import type { License } from '../domain/license.ts';
 import type { QueueName, LicenseOperationKind } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
-import type { Reach } from '../domain/sync/follow.ts';
 import type { Result } from '../domain/problem/problem.ts';
 
 /** The time; tests use a fake clock. */
@@ -142,9 +141,6 @@ export interface Upstream {
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 
-/** What an agent reads of the answer to `GET /sync/v1`, which is its probe. `epoch`: the history of the store. */
-export type SyncInfo = { instance: string; epoch: string };
-
 /** `epoch` and `cursor`: from the answer before; null: the first request. */
 export type FollowRequest = {
   epoch: string | null;
@@ -177,7 +173,8 @@ export type ChangesAnswer = {
 
 /** `/sync/v1` of an upstream that is a Latchkey. Each call is one request; failures are outcomes. */
 export interface SyncUpstream {
-  info(productId: Reach, signal: AbortSignal): Promise<Outcome<SyncInfo>>;
+  /** `GET /sync/v1`: whether the upstream answers. */
+  probe(productId: string, signal: AbortSignal): Promise<Outcome<null>>;
   changes(
     productId: string,
     agent: string,

@@ -98,7 +98,7 @@ async function probeLatchkey(
   const admission = await limiter.admitProbe(signal);
   if (!admission.admitted) return false;
   const sentAt = clock.monotonic();
-  const outcome = await syncUpstream.info(product, lifetime);
+  const outcome = await syncUpstream.probe(product, lifetime);
   if (!isPage(outcome)) {
     limiter.observe(outcome, { owner: product, subject: 'sync', sentAt });
     return true;

@@ -134,17 +134,17 @@ type SendResult = {
 /** Sends requests to one upstream. */
 export interface Transport extends AsyncDisposable {
   /**
-   * Sends one request and reads its whole response within `timeoutMs` (default: the timeout of the settings); never repeats
-   * it, never rejects.
+   * Sends one request and reads its whole response within the timeout of the settings; never repeats it, never rejects.
+   * `waitMs`: for how much longer the upstream may wait for a change.
    */
-  send(request: Dispatcher.DispatchOptions, signal: AbortSignal, timeoutMs?: number): Promise<SendResult>;
+  send(request: Dispatcher.DispatchOptions, signal: AbortSignal, waitMs?: number): Promise<SendResult>;
 }
 
 /** Sends requests over keep-alive connections to the base URL. The HTTP client is loaded for the first request. */
 export function networkTransport(settings: ConnectionSettings): Transport {
   let opening: Promise<Connections> | null = null;
   return {
-    async send(request, signal, timeoutMs = settings.timeoutMs) {
+    async send(request, signal, waitMs = 0) {
       let connections: Connections;
       try {
         opening ??= open(settings);
@@ -156,7 +156,7 @@ export function networkTransport(settings: ConnectionSettings): Transport {
         return { exchange, discard: () => undefined };
       }
       const { current } = connections;
-      const exchange = await dispatch(current, request, { signal, timeoutMs });
+      const exchange = await dispatch(current, request, { signal, timeoutMs: settings.timeoutMs + waitMs });
       return { exchange, discard: () => connections.discard(current) };
     },
     [Symbol.asyncDispose]: async () => (await opening?.catch(() => null))?.[Symbol.asyncDispose](),

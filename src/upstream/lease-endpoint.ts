@@ -37,7 +37,7 @@ export function leaseEndpoint(settings: LeaseEndpointSettings): LeaseEndpoint {
           body: document,
         },
         signal,
-        settings.timeoutMs + waitS * 1000,
+        waitS * 1000,
       );
       if (exchange.type === 'failed') discard();
       return replyOf(exchange);

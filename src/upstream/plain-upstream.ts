@@ -10,10 +10,13 @@ import type { License } from '../domain/license.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type {
   ChangeRequest,
+  ChangesAnswer,
   Clock,
   CouponPage,
+  FollowRequest,
   Keyed,
   StoredRedemption,
+  SyncUpstream,
   Upstream,
   UpstreamChange,
   UpstreamPage,
@@ -22,7 +25,9 @@ import type {
 import { readRedemption, writeRedemption } from './checkout-wire.ts';
 import { classify, sentAtOf, voidedBody, type ResponseContext } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
+import { readChanges, writeFollow } from './sync-wire.ts';
 import {
+  dialects,
   type Dialect,
   type RequestKind,
   readCoupon,
@@ -85,6 +90,8 @@ const methods: Readonly<Record<RequestKind, Method>> = {
   getCoupon: 'GET',
   redeem: 'POST',
   voidRedemption: 'DELETE',
+  probe: 'GET',
+  follow: 'POST',
 };
 
 /** `requestId`: the id of the caller's request, by which the upstream's log can be searched. */
@@ -101,13 +108,16 @@ type ApiCall<Value> = Route & {
   /** Values to mask in the details of errors, in addition to the credential. */
   hidden: readonly string[];
   read: ResponseContext<Value>['read'];
+  /** Absent: the dialect of the settings. */
+  dialect?: Dialect;
+  /** For how long the upstream may wait for a change. */
+  waitMs?: number;
 };
 
-/** The client of a server that speaks the specification in one of the dialects. */
-export function plainUpstream(
-  settings: PlainUpstreamSettings,
-  clock: UpstreamClock,
-): Upstream & AsyncDisposable {
+type UpstreamClient = Upstream & SyncUpstream & AsyncDisposable;
+
+/** The client of a server that speaks the specification in one of the dialects, and of `/sync/v1` of a Latchkey. */
+export function plainUpstream(settings: PlainUpstreamSettings, clock: UpstreamClock): UpstreamClient {
   return plainUpstreamOver(networkTransport(settings), settings, clock);
 }
 
@@ -116,11 +126,11 @@ export function plainUpstreamOver(
   transport: Transport,
   settings: SpecificationSettings,
   clock: UpstreamClock,
-): Upstream & AsyncDisposable {
+): UpstreamClient {
   return new PlainUpstream(transport, settings, clock);
 }
 
-class PlainUpstream implements Upstream, AsyncDisposable {
+class PlainUpstream implements UpstreamClient {
   readonly #transport: Transport;
   readonly #settings: SpecificationSettings;
   readonly #clock: UpstreamClock;
@@ -185,21 +195,49 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     );
   }
 
+  probe(productId: string, signal: AbortSignal): Promise<Outcome<null>> {
+    const route: Route = { request: 'probe', path: '/sync/v1', signal };
+    return this.#callProduct(productId, { ...latchkeyOnly, ...route, parameters: {}, hidden: [], read: noValue });
+  }
+
+  changes(
+    productId: string,
+    agent: string,
+    request: FollowRequest,
+    signal: AbortSignal,
+  ): Promise<Outcome<ChangesAnswer>> {
+    const route: Route = { request: 'follow', path: '/sync/v1/changes', signal };
+    const { follow, unfollow, watch, waitS } = request;
+    return this.#callProduct(productId, {
+      ...latchkeyOnly,
+      ...route,
+      parameters: writeFollow(agent, request),
+      hidden: [agent, ...follow, ...unfollow, ...watch],
+      read: readChanges,
+      waitMs: waitS * 1_000,
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#transport[Symbol.asyncDispose]();
   }
 
-  async #callLicense(productId: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
-    const credential = this.#settings.secretOf(productId);
-    if (credential === null) return withoutCredential('no secret is configured for the product of this key');
-    return this.#call({
+  #callLicense(productId: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
+    return this.#callProduct(productId, {
       ...route,
       parameters: writeLicenseKey(licenseKey),
-      header: this.#settings.headers.productSecret,
-      credential,
       hidden: [licenseKey],
       read: (body) => readLicense(body, licenseKey),
     });
+  }
+
+  async #callProduct<Value>(
+    productId: string,
+    call: Omit<ApiCall<Value>, 'header' | 'credential'>,
+  ): Promise<Outcome<Value>> {
+    const credential = this.#settings.secretOf(productId);
+    if (credential === null) return withoutCredential('no secret is configured for the product of this key');
+    return this.#call({ ...call, header: this.#settings.headers.productSecret, credential });
   }
 
   async #callCoupons<Value>(
@@ -215,9 +253,13 @@ class PlainUpstream implements Upstream, AsyncDisposable {
 
   async #call<Value>(call: ApiCall<Value>): Promise<Outcome<Value>> {
     const startedAt = this.#clock.monotonic();
-    const { exchange, discard } = await this.#transport.send(this.#requestOf(call), call.signal);
-    const { dialect, self } = this.#settings;
-    const { read, request, credential } = call;
+    const { exchange, discard } = await this.#transport.send(
+      this.#requestOf(call),
+      call.signal,
+      call.waitMs,
+    );
+    const { self } = this.#settings;
+    const { read, request, credential, dialect = this.#settings.dialect } = call;
     const hidden = [credential, ...call.hidden];
     const [now, confirmed] = [this.#clock.now(), this.#clock.confirmed()];
     const outcome = classify(exchange, { read, request, dialect, self, hidden, now, confirmed });
@@ -246,7 +288,8 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     requestId = null,
     keyed,
   }: ApiCall<unknown>): Dispatcher.DispatchOptions {
-    const target = `${this.#base.pathname.replace(/\/$/, '')}${path.startsWith('/agent/') ? '' : '/api/v2'}${path}`;
+    const prefix = /^\/(?:agent|sync)\//.test(path) ? '' : '/api/v2';
+    const target = `${this.#base.pathname.replace(/\/$/, '')}${prefix}${path}`;
     const headers = {
       ...commonHeaders(this.#settings),
       ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
@@ -271,6 +314,11 @@ class PlainUpstream implements Upstream, AsyncDisposable {
 
 const redemptionPath = '/agent/v1/redemptions';
 
+/** Only a Latchkey has `/sync/v1`, and a Latchkey of any dialect answers it in the same way. */
+const latchkeyOnly = { dialect: dialects.specification };
+
+const noValue = (): { value: null } => ({ value: null });
+
 /** A Latchkey of any dialect answers a refusal with its code. */
 const acceptsProblem = 'application/json, application/problem+json';
 
@@ -289,7 +337,7 @@ function keyedHeaders({ id, createdAt, epoch, isRepeat, seenRevision }: Keyed): 
 }
 
 /** The headers of each request to an upstream. */
-export function commonHeaders({
+function commonHeaders({
   userAgent,
   self,
 }: Pick<SpecificationSettings, 'userAgent' | 'self'>): Record<string, string> {

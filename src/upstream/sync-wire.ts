@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDatetime } from '../domain/time.ts';
-import type { ChangesAnswer, FollowRequest, SyncInfo } from '../service/ports.ts';
+import type { ChangesAnswer, FollowRequest } from '../service/ports.ts';
 import { type JsonObject, type Parsed, readBareLicense } from './wire.ts';
 
 /* The bodies of `/sync/v1`, as an agent sends and reads them (src/sync/README.md, Between Latchkeys). */
@@ -13,17 +13,6 @@ export function writeFollow(agent: string, request: FollowRequest): string {
 }
 
 const text = z.string().max(500);
-const info = z.object({
-  data: z.object({
-    instance: z.string().regex(/^[\w-]{1,100}$/),
-    epoch: text,
-  }),
-});
-
-export function readInfo(body: JsonObject): Parsed<SyncInfo> {
-  const read = info.safeParse(body);
-  return read.success ? { value: read.data.data } : { fault: 'the response is not that of /sync/v1' };
-}
 
 /** A store may have license keys of any length. */
 const licenseKey = z.string();

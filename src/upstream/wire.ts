@@ -303,7 +303,15 @@ function parseNumber(value: unknown): number | null {
 
 /** What a request asks for. */
 export type RequestKind =
-  'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon' | 'redeem' | 'voidRedemption';
+  | 'verify'
+  | 'change'
+  | 'createCoupon'
+  | 'listCoupons'
+  | 'getCoupon'
+  | 'redeem'
+  | 'voidRedemption'
+  | 'probe'
+  | 'follow';
 
 /** A complete response, with its body if that is a JSON object. */
 type DialectResponse = Pick<CompleteResponse, 'status' | 'headers' | 'text'> & { body: JsonObject | null };

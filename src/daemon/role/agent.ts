@@ -15,10 +15,8 @@ import type { LicenseService } from '../../service/services.ts';
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
-import { networkTransport } from '../../upstream/exchange.ts';
-import { plainUpstreamOver, type PlainUpstreamSettings } from '../../upstream/plain-upstream.ts';
+import { plainUpstream, type PlainUpstreamSettings } from '../../upstream/plain-upstream.ts';
 import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream/proxy.ts';
-import { SyncEndpoint } from '../../upstream/sync-endpoint.ts';
 import { recordTime } from '../maintenance.ts';
 import { isSameDigest, systemRandom } from '../system/machine.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
@@ -156,7 +154,6 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
 
 type Connected = { upstream: Upstream & AsyncDisposable; syncUpstream: SyncUpstream };
 
-/** Both protocols share their connections. */
 function connect({ instance, current, clock, writer, log }: RoleParts): Connected {
   const { upstream } = current;
   // One request of each product waits at a Latchkey for changes: it must not take the place of the others.
@@ -182,11 +179,8 @@ function connect({ instance, current, clock, writer, log }: RoleParts): Connecte
       if (clock.hear(date)) recordTime({ clock, writer }).catch(() => undefined);
     },
   };
-  const transport = networkTransport(settings);
-  return {
-    upstream: plainUpstreamOver(transport, settings, clock),
-    syncUpstream: new SyncEndpoint(transport, settings, clock),
-  };
+  const client = plainUpstream(settings, clock);
+  return { upstream: client, syncUpstream: client };
 }
 
 function logProxy(choice: ProxyChoice, log: Log): void {

@@ -9,9 +9,6 @@ const hourMs = 3_600_000;
  * account, or a product of an account.
  */
 
-/** What a credential of an agent changes: a product by its secret, or null: coupons by the API key. */
-export type Reach = string | null;
-
 /** The version of the protocol. */
 export const syncProtocol = 1;
 

@@ -28,7 +28,6 @@ import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { dialects } from '../../../src/upstream/wire.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import { recordTime } from '../../../src/daemon/maintenance.ts';
-import { SyncEndpoint } from '../../../src/upstream/sync-endpoint.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import { asSpecified } from '../../support/harness/upstream-harness.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
@@ -71,7 +70,7 @@ export type AgentParts = {
   onFailure: (error: unknown) => void;
 };
 
-type ClientSettings = Parameters<typeof plainUpstreamOver>[1] & { timeoutMs: number };
+type ClientSettings = Parameters<typeof plainUpstreamOver>[1];
 
 /** One process of the agent: the real service, sync, client and store code, until it dies. */
 export class SimulatedAgent implements Sender {
@@ -203,7 +202,6 @@ export class SimulatedAgent implements Sender {
       apiKey: () => configuration.apiKey,
       secretOf: (productId) => secretOf(configuration, this.products, productId),
       ...asSpecified,
-      timeoutMs,
       dialect: dialects[behaviour.dialect],
       onDate: (date) => {
         if (this.isDead) return;
@@ -222,7 +220,7 @@ export class SimulatedAgent implements Sender {
   }
 
   #syncUpstream(): SyncUpstream {
-    return new SyncEndpoint(this.#transport(), this.#client, this.#parts.clock);
+    return plainUpstreamOver(this.#transport(), this.#client, this.#parts.clock);
   }
 
   /** A writer that dies at some commits: before, or just after, and then is silent for ever. */

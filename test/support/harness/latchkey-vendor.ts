@@ -5,7 +5,6 @@ import type {
   ChangesAnswer,
   FollowRequest,
   Keyed,
-  SyncInfo,
   SyncUpstream,
   UpstreamChange,
 } from '../../../src/service/ports.ts';
@@ -124,8 +123,8 @@ export class LatchkeyVendor implements SyncUpstream {
     return { ...this.provenanceOf(licenseKey), ...(applied > 0 && { appliedRevision: applied }) };
   }
 
-  info(_: string | null, signal: AbortSignal): Promise<Outcome<SyncInfo>> {
-    return this.#answer('info', signal, () => ({ instance: 'vendor', epoch: this.epoch }));
+  probe(_: string, signal: AbortSignal): Promise<Outcome<null>> {
+    return this.#answer('probe', signal, () => null);
   }
 
   async changes(

@@ -11,6 +11,6 @@ const missing: Outcome<never> = {
 
 /** A plain upstream: it has no `/sync/v1`. */
 export const noSync: SyncUpstream = {
-  info: () => Promise.resolve(missing),
+  probe: () => Promise.resolve(missing),
   changes: () => Promise.resolve(missing),
 };

@@ -73,14 +73,14 @@ export class LatchkeyNetwork {
     /** The license keys of the changes under way. */
     const underWay = new Set<string>();
     return {
-      send: async (request, signal, limitMs = timeoutMs) => {
+      send: async (request, signal, waitMs = 0) => {
         if (sender.isDead) return await new Promise<never>(() => undefined);
         this.requests += 1;
         const licenseKey = this.#noteChange(request);
         if (licenseKey !== null && underWay.has(licenseKey))
           this.broken.push(`order: two changes of ${licenseKey} are under way`);
         if (licenseKey !== null) underWay.add(licenseKey);
-        const exchange = await this.#exchange(request, signal, limitMs);
+        const exchange = await this.#exchange(request, signal, timeoutMs + waitMs);
         if (licenseKey !== null) underWay.delete(licenseKey);
         // A dead process hears nothing.
         if (sender.isDead) return await new Promise<never>(() => undefined);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Transport } from '../../src/upstream/exchange.ts';
-import { SyncEndpoint } from '../../src/upstream/sync-endpoint.ts';
+import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
 import { asSpecified } from '../support/harness/upstream-harness.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
 
@@ -23,20 +23,19 @@ const quoting: Transport = {
 };
 
 test('the detail of a refusal that quotes the request contains neither the id of the agent nor a license key', async () => {
-  const endpoint = new SyncEndpoint(
+  const client = plainUpstreamOver(
     quoting,
     {
       baseUrl: 'https://upstream.example',
       apiKey: () => null,
       secretOf: () => 'secret-of-press',
       ...asSpecified,
-      timeoutMs: 1_000,
     },
     new VirtualTime().clock(),
   );
   const keys = { follow: ['KEY-1'], unfollow: ['KEY "2"'], watch: ['KEY-3'] };
   const request = { epoch: null, cursor: null, ...keys, carriedOut: null, waitS: 0 };
-  const outcome = await endpoint.changes('press', agent, request, never);
+  const outcome = await client.changes('press', agent, request, never);
   expect(outcome).toMatchObject({ outcome: 'not_applied', detail: expect.stringContaining('blocked') });
   expect(JSON.stringify(outcome)).not.toMatch(/0123456789abcdef|KEY/);
 });
