@@ -69,7 +69,7 @@ type RouteFacts = {
   /** Headers of a success, in addition to the headers of every response and every list. */
   headers?: readonly ('location' | 'provenance' | 'left_out' | 'etag')[];
   /** Agents deliver their operations by this route (src/http/README.md, Other Latchkeys). */
-  isDelivered?: boolean;
+  takesOperations?: boolean;
   /** Problems of this route only; src/http/openapi/responses.ts adds the common problems. */
   refusals?: readonly ProblemCode[];
   access: Access;

@@ -174,16 +174,16 @@ export async function redeemMirroredCoupon(
 }
 
 /**
- * Voids the redemption of an order, so that the coupon can be used once more. `isDelivered`: an agent has voided it already.
+ * Voids the redemption of an order, so that the coupon can be used once more. `isFromAgent`: an agent has voided it already.
  * Its answer is stored also if there is no redemption, so that a repetition that arrives late voids no later one.
  */
 export async function voidRedemption(
   { redemptions }: AuthorityTransaction,
-  { accountId, order, isDelivered = false }: { accountId: string; order: string; isDelivered?: boolean },
+  { accountId, order, isFromAgent = false }: { accountId: string; order: string; isFromAgent?: boolean },
 ): Promise<Result<{ order: string; couponId: number | null }>> {
   const redemption = await redemptions.get(accountId, order);
   if (redemption === null) {
-    return isDelivered ? { ...done({ order, couponId: null }), unchanged: true } : notFound('redemption');
+    return isFromAgent ? { ...done({ order, couponId: null }), unchanged: true } : notFound('redemption');
   }
   await redemptions.remove(accountId, order);
   return done({ order, couponId: redemption.couponId });

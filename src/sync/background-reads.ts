@@ -253,8 +253,8 @@ async function fetchKey(
 ): Promise<PreloadOutcome> {
   let found: PreloadOutcome['found'] = 'missing';
   const products = productId === null ? productIds() : [productId];
-  const questions = licenseKeysIn(licenseKey).flatMap((key) => products.map((product) => ({ key, product })));
-  for (const { key, product } of questions) {
+  const reads = licenseKeysIn(licenseKey).flatMap((key) => products.map((product) => ({ key, product })));
+  for (const { key, product } of reads) {
     const outcome = await fetcher.fetch(product, key, 'refresh');
     if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
     // The key may belong to this product, or to another one whose secret works.

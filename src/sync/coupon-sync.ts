@@ -126,11 +126,11 @@ export class CouponSync implements CouponFetch {
     const { upstream, reader, limiter, lifetime } = this.#parts;
     if (operation.kind === 'create_coupon') {
       const wasKnown = isUpstreamKnown(reader);
-      if (!wasKnown) await this.#listWhole('push');
+      if (!wasKnown) await this.#listWhole('delivery');
       // As soon as the upstream is known to be a Latchkey, the creation is sent under its id. The list may have brought a
       // `Retry-After`.
       const isPlain = isUpstreamKnown(reader) && !isLatchkey(reader);
-      const isSendable = wasKnown || (isPlain && (await limiter.admit('push', lifetime)).admitted);
+      const isSendable = wasKnown || (isPlain && (await limiter.admit('delivery', lifetime)).admitted);
       await this.#record(operation, isSendable ? await this.#request(operation) : unknownUpstream, null);
       return;
     }
@@ -207,7 +207,7 @@ export class CouponSync implements CouponFetch {
       );
     // A list that is being read may have been answered before the creation arrived.
     await this.#listing;
-    const outcome = withoutCached(await this.#listWhole('push'));
+    const outcome = withoutCached(await this.#listWhole('delivery'));
     // The creation stays due: it is looked for as soon as the limiter admits requests.
     if (isHeldBack(outcome)) return;
     if (outcome.outcome !== 'applied') {

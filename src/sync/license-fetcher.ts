@@ -27,8 +27,8 @@ import type { UpstreamLimiter } from './upstream-limiter.ts';
 
 /** How long no 404 about a known key counts after another known key got a 404 as well, in ms. */
 const disbeliefMs = 60_000;
-/** How many of the last confirmed keys may serve as a witness. */
-const witnesses = 10;
+/** How many of the last confirmed keys may serve as controls. */
+const controlKeys = 10;
 /**
  * How many reads may wait before a verify starts no more in the background. After a long outage every verify would
  * start one, far faster than `sync.rate` ends them. The refresh loop reads the other keys in turn.
@@ -271,20 +271,20 @@ export class LicenseFetcher implements LicenseFetch {
     const known = reader.snapshots.get(licenseKey);
     if (known === null) return true;
     if (clock.monotonic() < this.#disbelievedUntil) return false;
-    const witness = this.#witnessFor(productId, known.license.licenseKey);
-    if (witness === null) return true;
-    const admission = await limiter.admit('push', lifetime);
+    const control = this.#controlKeyFor(productId, known.license.licenseKey);
+    if (control === null) return true;
+    const admission = await limiter.admit('delivery', lifetime);
     if (!admission.admitted) return false;
-    const outcome = await this.#verify(productId, witness);
+    const outcome = await this.#verify(productId, control);
     if (outcome.outcome === 'applied') return true;
     this.#disbelievedUntil = clock.monotonic() + disbeliefMs;
     return false;
   }
 
   /** Another key of the product that the upstream confirmed recently and has not answered 404 since. */
-  #witnessFor(productId: string, licenseKey: string): string | null {
+  #controlKeyFor(productId: string, licenseKey: string): string | null {
     const { snapshots } = this.#parts.reader;
-    const others = snapshots.latest(productId, witnesses).filter((other) => other !== licenseKey);
+    const others = snapshots.latest(productId, controlKeys).filter((other) => other !== licenseKey);
     return others.find((other) => snapshots.get(other)?.missingSince === null) ?? null;
   }
 

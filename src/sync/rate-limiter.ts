@@ -3,18 +3,27 @@ import type { Clock } from '../service/ports.ts';
 import { raceWithAbort } from './waiting.ts';
 
 /** Why a request is sent: a waiting caller, an operation, or a refresh in the background. */
-export type Priority = 'caller' | 'push' | 'refresh';
+export type Priority = 'caller' | 'delivery' | 'refresh';
 
-const byUrgency: readonly Priority[] = ['caller', 'push', 'refresh'];
-/** Of eight requests, one is reserved for refreshes and two for pushes if any wait, so that none starves. */
-const reserved: readonly (Priority | null)[] = [null, null, 'push', null, null, 'push', null, 'refresh'];
+const byUrgency: readonly Priority[] = ['caller', 'delivery', 'refresh'];
+/** Of eight requests, one is reserved for refreshes and two for deliveries if any wait, so that none starves. */
+const reserved: readonly (Priority | null)[] = [
+  null,
+  null,
+  'delivery',
+  null,
+  null,
+  'delivery',
+  null,
+  'refresh',
+];
 const burstSeconds = 2;
 
 /** The waiters by requester. The first requester is next. */
 type Queue = Map<string, (() => void)[]>;
 
 /**
- * Shares `sync.rate` requests a second (burst: two seconds' worth): callers first, then pushes, then refreshes, each
+ * Shares `sync.rate` requests a second (burst: two seconds' worth): callers first, then deliveries, then refreshes, each
  * with a reserve. Within a priority, the requesters take turns.
  *
  * For example: one program looks up a thousand keys after a restart, while a till waits for one key. First come, first
@@ -25,7 +34,7 @@ export class RateLimiter {
   readonly #perSecond: () => number;
   readonly #lifetime: AbortSignal;
   readonly #bucket = new TokenBucket();
-  readonly #waiting: Record<Priority, Queue> = { caller: new Map(), push: new Map(), refresh: new Map() };
+  readonly #waiting: Record<Priority, Queue> = { caller: new Map(), delivery: new Map(), refresh: new Map() };
   #granted = 0;
   #isTimed = false;
 

@@ -10,7 +10,7 @@ import type { LookupLimits } from './lookup-queue.ts';
 import { probe, preload, refresh } from './background-reads.ts';
 import { LicenseFetcher } from './license-fetcher.ts';
 import { Follow } from './follow.ts';
-import { Push } from './push.ts';
+import { DeliveryLoop } from './delivery.ts';
 import { UpstreamLimiter } from './upstream-limiter.ts';
 import { isLatchkey } from '../service/outbox/upstream-epoch.ts';
 
@@ -70,12 +70,12 @@ export type SyncParts = {
   lifetime: AbortSignal;
 };
 
-/** Everything between an agent and its upstream: the push loop, reads for callers, and the loops in the background. */
+/** Everything between an agent and its upstream: the delivery loop, reads for callers, and the loops in the background. */
 export class Sync {
   readonly limiter: UpstreamLimiter;
   readonly fetcher: LicenseFetcher;
   readonly coupons: CouponSync;
-  readonly push: Push;
+  readonly delivery: DeliveryLoop;
   readonly follow: Follow;
   readonly #parts: SyncParts;
   readonly #probeWake: Wake;
@@ -106,12 +106,12 @@ export class Sync {
       unknownMs: () => settings().unknownMs,
       lookups: () => settings().lookups,
       onRead: () => {
-        this.push.wake();
+        this.delivery.wake();
         this.follow.followNew();
       },
     });
     this.coupons = new CouponSync(shared);
-    this.push = new Push({
+    this.delivery = new DeliveryLoop({
       ...shared,
       fetcher: this.fetcher,
       coupons: this.coupons,
@@ -119,7 +119,7 @@ export class Sync {
     this.follow = new Follow({
       ...shared,
       fetcher: this.fetcher,
-      onRecorded: () => this.push.wake(),
+      onRecorded: () => this.delivery.wake(),
     });
   }
 
@@ -128,7 +128,7 @@ export class Sync {
     const { settings, lifetime } = this.#parts;
     const shared = { ...this.#parts, limiter: this.limiter, fetcher: this.fetcher };
     const loops = [
-      this.push.run(signal),
+      this.delivery.run(signal),
       probe({ ...shared, wake: this.#probeWake }, signal),
       this.follow.run(signal),
       preload({ ...shared, wake: this.#preloadWake, productIds: () => settings().productIds }, signal),
@@ -159,7 +159,7 @@ export class Sync {
   }
 
   #wake(): void {
-    this.push.wake();
+    this.delivery.wake();
     this.#probeWake.up();
   }
 }

@@ -110,7 +110,7 @@ export class UpstreamLimiter {
   async admitProbe(signal: AbortSignal): Promise<Admission> {
     const before = this.#probePermission();
     if (!before.admitted) return before;
-    await this.#rate.acquire('push', signal);
+    await this.#rate.acquire('delivery', signal);
     const after = this.#probePermission();
     // The breaker changes only when the probe is really sent, so it never waits half open.
     if (after.admitted) this.#move({ type: 'probe', at: this.#parts.clock.monotonic() });

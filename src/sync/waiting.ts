@@ -7,7 +7,7 @@ const fullDiskWaitMs = 1000;
 /**
  * A sleep that can be ended early. A call of `up` while nothing sleeps ends the next sleep at once.
  *
- * For example: the push loop finds nothing due and is about to sleep. In between, a caller records a use and wakes the
+ * For example: the delivery loop finds nothing due and is about to sleep. In between, a caller records a use and wakes the
  * loop. If that call were lost, the use would wait until the loop wakes up by itself, half a minute later.
  */
 export class Wake {
@@ -107,7 +107,7 @@ type Waiter = { queues: readonly QueueName[]; grant: (hold: Hold) => void };
 type Subject = { holds: Hold[]; waiters: Waiter[] };
 
 /**
- * A mutex for each queue: a push holds its own queue, and a read holds all queues of its key. First come, first served.
+ * A mutex for each queue: a delivery holds its own queue, and a read holds all queues of its key. First come, first served.
  *
  * For example: a caller asks to read a key while a use of the same key is being sent. If both requests were under way
  * at once, the count that is read might or might not contain the use. So the read waits for the response to the use.

@@ -42,7 +42,7 @@ class Agent implements AsyncDisposable {
         clock: harness.time.clock(),
         log: silent,
         fetcher: harness.sync.fetcher,
-        deliveries: steps.watch(harness.sync.push),
+        deliveries: steps.watch(harness.sync.delivery),
         productIds: () => ['press'],
         settings: () => ({
           freshness,

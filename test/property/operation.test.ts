@@ -29,7 +29,7 @@ function eventsWith({ at, baseUses, certain, lasting }: Happening): Events {
     repeat: { type: 'repeat' },
     refused: { type: 'refused', cause: 'refused' },
     needless: { type: 'needless', at },
-    question: { type: 'question', baseUses, lasting },
+    doubt: { type: 'doubt', baseUses, lasting },
     resend: { type: 'resend' },
     lose: { type: 'lose' },
     resume: { type: 'resume' },

@@ -19,7 +19,7 @@ function checkout(harness: ManualHarness, { isConfigured = true } = {}): Checkou
     clock,
     fetcher: sync.coupons,
     isConfigured: () => isConfigured,
-    deliveries: sync.push,
+    deliveries: sync.delivery,
     settings: () => ({ freshness, refreshMs: 0, unknownMs: minute, maxPending, timeoutMs: 10 * second }),
   });
 }

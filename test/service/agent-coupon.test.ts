@@ -31,7 +31,7 @@ function couponService(harness: ManualHarness, { isConfigured = true } = {}): Co
     log: silent,
     fetcher: sync.coupons,
     isConfigured: () => isConfigured,
-    deliveries: sync.push,
+    deliveries: sync.delivery,
     settings: () => ({ freshness, maxPending, refreshMs: 0, unknownMs: 0, timeoutMs: 10_000 }),
   });
 }
@@ -88,7 +88,7 @@ async function mirror(harness: ManualHarness, listed: Coupon[]): Promise<void> {
 }
 
 function run(harness: ManualHarness): void {
-  harness.sync.push.run(harness.ending.signal).catch(() => undefined);
+  harness.sync.delivery.run(harness.ending.signal).catch(() => undefined);
 }
 
 describe('creating a coupon on an agent', () => {

@@ -38,7 +38,7 @@ function licenseService(
     clock,
     log: silent,
     fetcher: sync.fetcher,
-    deliveries: sync.push,
+    deliveries: sync.delivery,
     productIds: () => productIds,
     settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, unknownMs: 0, timeoutMs: 10 * second }),
   });
@@ -70,7 +70,7 @@ async function isOver(harness: ManualHarness, promise: Promise<unknown>): Promis
 }
 
 function run(harness: ManualHarness): void {
-  harness.sync.push.run(harness.ending.signal).catch(() => undefined);
+  harness.sync.delivery.run(harness.ending.signal).catch(() => undefined);
 }
 
 it('a decorated key is looked up as it is, and then without what surrounds it', async () => {

@@ -47,7 +47,7 @@ function licenseService({
     clock,
     log: silent,
     fetcher: sync.fetcher,
-    deliveries: sync.push,
+    deliveries: sync.delivery,
     productIds: () => [productKey],
     settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, unknownMs: 0, timeoutMs: 10 * second }),
   });

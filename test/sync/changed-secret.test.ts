@@ -8,12 +8,12 @@ const refused = no('unauthorized');
 it('a rejection of the old secret that arrives after a reload does not stop requests with the new secret', async () => {
   await using harness = await createManualHarness();
   const { limiter } = harness.sync;
-  harness.sync.push.run(harness.ending.signal).catch(() => undefined);
+  harness.sync.delivery.run(harness.ending.signal).catch(() => undefined);
   // A read, and a use on its way.
   harness.sync.fetcher.refresh(productKey, 'OTHER');
   const read = await harness.request();
   await harness.change('usage');
-  harness.sync.push.wake();
+  harness.sync.delivery.wake();
   const use = await harness.request();
   await harness.passes(second);
   limiter.retryCredentials();

@@ -38,16 +38,16 @@ class Shop {
 describe('the rate of requests to the upstream', () => {
   it('the rate allows a burst of two seconds, then as many as one second allows', async () => {
     const shop = new Shop(5);
-    shop.come('push', 13);
+    shop.come('delivery', 13);
     await shop.time.settle();
-    expect(shop.turns).toEqual(Array(10).fill('push 0'));
+    expect(shop.turns).toEqual(Array(10).fill('delivery 0'));
     await shop.time.advance(second);
-    expect(shop.turns.slice(10)).toEqual(['push 0.2', 'push 0.4', 'push 0.6']);
+    expect(shop.turns.slice(10)).toEqual(['delivery 0.2', 'delivery 0.4', 'delivery 0.6']);
   });
 
   it('the rate is kept over any time, with no more requests than the burst in addition', async () => {
     const shop = new Shop(3);
-    shop.come('push', 1000);
+    shop.come('delivery', 1000);
     for (let passed = 1; passed <= 60; passed += 1) {
       await shop.time.advance(second);
       expect(shop.turns.length).toBeLessThanOrEqual(6 + 3 * passed);
@@ -58,27 +58,27 @@ describe('the rate of requests to the upstream', () => {
   it('the rate saves no more than the burst', async () => {
     const shop = new Shop(5);
     await shop.time.advance(3600 * second);
-    shop.come('push', 20);
+    shop.come('delivery', 20);
     await shop.time.settle();
     expect(shop.turns.length).toBe(10);
   });
 
   it('the rate lets one request through at once even if it is less than one per second', async () => {
     const shop = new Shop(0.25);
-    shop.come('push', 3);
+    shop.come('delivery', 3);
     await shop.time.advance(8 * second);
-    expect(shop.turns).toEqual(['push 0', 'push 4', 'push 8']);
+    expect(shop.turns).toEqual(['delivery 0', 'delivery 4', 'delivery 8']);
   });
 
-  it('the rate serves callers first, then pushes, then refreshes, each with a reserve', async () => {
+  it('the rate serves callers first, then deliveries, then refreshes, each with a reserve', async () => {
     const shop = new Shop(1);
     shop.come('refresh', 2);
     await shop.time.settle();
     shop.turns.length = 0;
-    for (const priority of ['refresh', 'push', 'caller'] as const) shop.come(priority, 20);
+    for (const priority of ['refresh', 'delivery', 'caller'] as const) shop.come(priority, 20);
     await shop.time.advance(16 * second);
     const counted = (priority: Priority): number => shop.order.filter((name) => name === priority).length;
-    expect([counted('caller'), counted('push'), counted('refresh')]).toEqual([10, 4, 2]);
+    expect([counted('caller'), counted('delivery'), counted('refresh')]).toEqual([10, 4, 2]);
   });
 
   it('the rate wastes no turn on an unused reserve', async () => {
@@ -92,7 +92,7 @@ describe('the rate of requests to the upstream', () => {
     const shop = new Shop(1);
     const names: string[] = [];
     for (const name of ['a', 'b', 'c', 'd'])
-      void shop.rate.acquire('push', forEver).then(() => names.push(name));
+      void shop.rate.acquire('delivery', forEver).then(() => names.push(name));
     await shop.time.advance(10 * second);
     expect(names).toEqual(['a', 'b', 'c', 'd']);
   });
@@ -100,37 +100,37 @@ describe('the rate of requests to the upstream', () => {
   it('the rate gives no turn to a waiter that has given up', async () => {
     const shop = new Shop(1);
     const leaving = new AbortController();
-    shop.come('push', 2);
+    shop.come('delivery', 2);
     shop.come('caller', 1, leaving.signal);
-    shop.come('push', 1);
+    shop.come('delivery', 1);
     await shop.time.settle();
     leaving.abort('gone');
     await shop.time.advance(second);
-    expect(shop.turns).toEqual(['push 0', 'push 0', 'caller gives up: gone', 'push 1']);
-    await expect(shop.rate.acquire('push', leaving.signal)).rejects.toBe('gone');
+    expect(shop.turns).toEqual(['delivery 0', 'delivery 0', 'caller gives up: gone', 'delivery 1']);
+    await expect(shop.rate.acquire('delivery', leaving.signal)).rejects.toBe('gone');
   });
 
   it('a returned turn is given to another waiter at once', async () => {
     const shop = new Shop(1);
-    shop.come('push', 3);
+    shop.come('delivery', 3);
     await shop.time.settle();
     expect(shop.turns.length).toBe(2);
     shop.rate.giveBack();
     await shop.time.settle();
-    expect(shop.turns).toEqual(['push 0', 'push 0', 'push 0']);
+    expect(shop.turns).toEqual(['delivery 0', 'delivery 0', 'delivery 0']);
   });
 
   it('returned turns do not raise the rate', async () => {
     const shop = new Shop(1);
     for (let index = 0; index < 10; index += 1) shop.rate.giveBack();
-    shop.come('push', 5);
+    shop.come('delivery', 5);
     await shop.time.settle();
     expect(shop.turns.length).toBe(2);
   });
 
   it('the rate follows the current configuration', async () => {
     const shop = new Shop(1);
-    shop.come('push', 12);
+    shop.come('delivery', 12);
     await shop.time.settle();
     shop.perSecond = 10;
     await shop.time.advance(2 * second);
@@ -139,10 +139,10 @@ describe('the rate of requests to the upstream', () => {
 
   it('the rate sleeps only while a request waits, and ends with the process', async () => {
     const shop = new Shop(1);
-    shop.come('push', 2);
+    shop.come('delivery', 2);
     await shop.time.settle();
     expect(shop.time.sleeping).toBe(0);
-    shop.come('push', 1);
+    shop.come('delivery', 1);
     await shop.time.settle();
     expect(shop.time.sleeping).toBe(1);
     shop.ending.abort();
@@ -167,7 +167,7 @@ describe('the rate of requests to the upstream', () => {
   it('the rate leaves no listener on the signal of the process', async () => {
     const shop = new Shop(1);
     const { signal } = new AbortController();
-    shop.come('push', 4, signal);
+    shop.come('delivery', 4, signal);
     await shop.time.advance(2 * second);
     expect(shop.turns).toHaveLength(4);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
@@ -175,13 +175,13 @@ describe('the rate of requests to the upstream', () => {
 
   it('the rate serves waiters first after it was raised', async () => {
     const shop = new Shop(1);
-    shop.come('push', 3);
+    shop.come('delivery', 3);
     await shop.time.advance(second / 10);
     expect(shop.turns).toHaveLength(2);
     shop.perSecond = 100;
     shop.come('refresh');
     await shop.time.settle();
-    expect(shop.order).toEqual(['push', 'push', 'push', 'refresh']);
+    expect(shop.order).toEqual(['delivery', 'delivery', 'delivery', 'refresh']);
   });
 
   it('the rate forgets a caller who has given up', async () => {

@@ -27,7 +27,7 @@ describe('uncertain coupons whose listing was not admitted', () => {
       void harness.sync.coupons.list(never);
       await harness.time.settle();
       const [listing] = harness.arrivedCoupons.splice(0);
-      harness.sync.push.run(harness.ending.signal).catch(() => undefined);
+      harness.sync.delivery.run(harness.ending.signal).catch(() => undefined);
       await harness.time.settle();
       hinder(harness);
       const looks = vi.spyOn(harness.store.operations, 'due');

@@ -539,13 +539,13 @@ describe('a person', () => {
 
   it('a pause while a request waits for its turn stops the request and uses no turn', async () => {
     const { limiter, time } = new Line(1);
-    await limiter.admit('push', forEver);
-    await limiter.admit('push', forEver);
-    const third = limiter.admit('push', forEver);
+    await limiter.admit('delivery', forEver);
+    await limiter.admit('delivery', forEver);
+    const third = limiter.admit('delivery', forEver);
     limiter.pause();
     await time.advance(second);
     expect(await third).toMatchObject({ admitted: false });
     limiter.resume();
-    expect(await limiter.admit('push', forEver)).toEqual(admitted);
+    expect(await limiter.admit('delivery', forEver)).toEqual(admitted);
   });
 });

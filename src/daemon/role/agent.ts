@@ -34,7 +34,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const licenseService = agentLicenseService({
     ...parts,
     fetcher: sync.fetcher,
-    deliveries: sync.push,
+    deliveries: sync.delivery,
     productIds: current.productIds,
     settings: current.agentSettings,
   });
@@ -43,14 +43,14 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     couponService: agentCouponService({
       ...parts,
       fetcher: sync.coupons,
-      deliveries: sync.push,
+      deliveries: sync.delivery,
       isConfigured,
       settings: current.agentSettings,
     }),
     checkout: agentCheckoutService({
       ...parts,
       fetcher: sync.coupons,
-      deliveries: sync.push,
+      deliveries: sync.delivery,
       isConfigured,
       settings: current.agentSettings,
     }),
@@ -69,7 +69,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));
       // The changes of a product that is configured again can be sent.
-      sync.push.wake();
+      sync.delivery.wake();
       sync.wakePreload();
     },
     async run(signal) {
@@ -122,7 +122,7 @@ async function leaseDesk(
     productIdOf: (productKey) => current.products.idOf(productKey),
     termsOf: (productId) => current.leaseTermsOf(productId),
     settings: current.agentSettings,
-    wake: (licenseKey) => sync.push.wake({ subject: licenseKey, queue: queueOf.usage }),
+    wake: (licenseKey) => sync.delivery.wake({ subject: licenseKey, queue: queueOf.usage }),
   });
 }
 
@@ -193,7 +193,7 @@ function logProxy(choice: ProxyChoice, log: Log): void {
 
 /** Pauses, resumes and triggers synchronization: first in the store, then in the running loops. */
 export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
-  const { fetcher, limiter, push } = sync;
+  const { fetcher, limiter, delivery } = sync;
   /** Reads the store, because a repeated request under the same idempotency key changes nothing. */
   const isPausedNow = (requested: boolean): boolean => {
     try {
@@ -219,7 +219,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
       sync.wakePreload();
       return done;
     },
-    wake: () => push.wake(),
+    wake: () => delivery.wake(),
     async preload(command, writeOptions) {
       const queued = await writer.write('queuePreload', command, writeOptions);
       sync.wakePreload();

@@ -184,7 +184,7 @@ export type OperationEvent =
   /** A read made for this attempt shows that there is nothing to send. */
   | { type: 'needless'; at: number }
   /** Another copy of this store, such as a backup, may have sent it. `lasting`: no read can make that certain. */
-  | { type: 'question'; baseUses: number | null; lasting: boolean }
+  | { type: 'doubt'; baseUses: number | null; lasting: boolean }
   /** It may have been delivered before this start, but is sent anyway. */
   | { type: 'resend' }
   /** An upstream that knows operations by their ids was restored, and may have lost it. */
@@ -226,7 +226,7 @@ const nothing = {
   lose: null,
   refused: null,
   needless: null,
-  question: null,
+  doubt: null,
   resend: null,
   resume: null,
   read_applied: null,
@@ -289,7 +289,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     needless: applied,
     refused: ({ maybeApplied }, { cause }) => (maybeApplied ? held(null, true) : { state: 'dead', cause }),
     lose: ({ maybeApplied }) => pending(maybeApplied, true),
-    question: (progress, { baseUses, lasting }) => uncertain(baseUses, isDoubtful(progress) || lasting),
+    doubt: (progress, { baseUses, lasting }) => uncertain(baseUses, isDoubtful(progress) || lasting),
     resend: ({ unanswered }) => pending(true, unanswered),
     hold: (progress) => held(null, isDoubtful(progress)),
     conflict: conflicted,
@@ -309,7 +309,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     lose: ({ maybeApplied }) => pending(maybeApplied, true),
     refused: ({ maybeApplied, baseUses }, { cause }) =>
       maybeApplied ? held(baseUses, true) : { state: 'dead', cause },
-    question: (progress, event) =>
+    doubt: (progress, event) =>
       uncertain(progress.baseUses ?? event.baseUses, isDoubtful(progress) || event.lasting),
     conflict: conflicted,
     cancel: cancelled,
@@ -318,7 +318,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     ...nothing,
     // `dead` means not applied, so an operation that may have been applied is held instead.
     refused: ({ maybeApplied, baseUses }) => held(baseUses, maybeApplied),
-    question: (progress, { baseUses, lasting }) => ({
+    doubt: (progress, { baseUses, lasting }) => ({
       ...progress,
       maybeApplied: progress.maybeApplied || lasting,
       baseUses: progress.baseUses ?? baseUses,
@@ -348,7 +348,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   dead: {
     ...nothing,
     // In a history that this store does not know, the key may have come back and the operation may have been sent.
-    question: ({ cause }, { baseUses, lasting }) =>
+    doubt: ({ cause }, { baseUses, lasting }) =>
       cause === 'missing' ? uncertain(baseUses, lasting) : { state: 'dead', cause },
     lose: ({ cause }) => (cause === 'missing' ? pending(false, true) : { state: 'dead', cause }),
     reopen: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),

@@ -31,7 +31,7 @@ export function traced(point: TracePoint, operation: Operation): Traced {
   return { point, id, kind, subject, productId, state, attempts, credential, requestId, lastError };
 }
 
-/** The log line for an event; null if the push loop logs the reason itself. */
+/** The log line for an event; null if the delivery loop logs the reason itself. */
 export function tracePointOf(event: OperationEvent, after: OperationProgress): TracePoint | null {
   switch (event.type) {
     case 'send':
@@ -42,7 +42,7 @@ export function tracePointOf(event: OperationEvent, after: OperationProgress): T
     case 'repeat':
     case 'lose':
     case 'resend':
-    case 'question':
+    case 'doubt':
       return 'uncertain';
     case 'needless':
     case 'read_applied':

@@ -24,7 +24,7 @@ export function idempotencyOf(
   const fingerprint = app.digest(
     JSON.stringify([route.method, path, query, route.identityOf?.(body) ?? body]),
   );
-  const keyed = route.isDelivered === true ? readOperation(key, head.operation) : null;
+  const keyed = route.takesOperations === true ? readOperation(key, head.operation) : null;
   if (keyed === null) return { credential: principal.credential, key, fingerprint };
   return { ...keyOfTenant(app, principal.tenant, key), fingerprint: shortened(fingerprint), keyed };
 }

@@ -149,7 +149,7 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
     ...(owned === undefined ? [] : ([`${owned}_not_found`] as const)),
     ...(route.method === 'GET' ? [] : writeProblems),
     ...(keepsResponses(route) ? (['idempotency_key_reused'] as const) : []),
-    ...(route.isDelivered === true ? (['other_store', 'too_old_to_know'] as const) : []),
+    ...(route.takesOperations === true ? (['other_store', 'too_old_to_know'] as const) : []),
     ...upstreamProblems(route),
     ...(route.refusals ?? []),
   ];

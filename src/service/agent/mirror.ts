@@ -93,7 +93,7 @@ function separateRedemptions({ mirror, redemptions }: Transaction, id: number): 
 const unconfirmed = 0;
 
 /** The upstream was restored or replaced, and may have other coupons. */
-export function questionCoupons({ mirror, settings }: Transaction): void {
+export function expireCoupons({ mirror, settings }: Transaction): void {
   mirror.ageShown(unconfirmed);
   if ((settings.get(mirroredAt) ?? '') !== '') settings.set(mirroredAt, String(unconfirmed));
 }

@@ -117,8 +117,8 @@ export function authorityCheckoutService(
       return redeemed.ok ? done({ ...redeemed.value, provenance }) : redeemed;
     },
     async void(command, writeOptions): Promise<Result<unknown>> {
-      const isDelivered = writeOptions.idempotency?.keyed !== undefined;
-      return await writer.write('voidRedemption', { ...command, isDelivered }, writeOptions);
+      const isFromAgent = writeOptions.idempotency?.keyed !== undefined;
+      return await writer.write('voidRedemption', { ...command, isFromAgent }, writeOptions);
     },
   };
 }

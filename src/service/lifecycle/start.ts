@@ -4,7 +4,7 @@ import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
 import {
   makeInFlightUncertain,
-  questionUnfinished,
+  doubtUnfinished,
   renewReconcileDelays,
   resumeWaits,
 } from '../outbox/reconcile.ts';
@@ -73,7 +73,7 @@ export async function startAuthority(
 function beginCopy(transaction: Transaction, context: Context): void {
   forgetFollower(transaction);
   transaction.snapshots.clearDisabledRevisions();
-  questionUnfinished(transaction, context);
+  doubtUnfinished(transaction, context);
 }
 
 export async function startAgent(

@@ -115,8 +115,8 @@ function followUp(transaction: Transaction, operation: Operation, decision: Deci
   const isLicense = isLicenseKind(operation.kind);
   const snapshot = isLicense ? transaction.snapshots.get(operation.subject) : null;
   if (snapshot !== null) {
-    const isQuestioned = questionsCount(operation, decision);
-    putSnapshot(transaction, isQuestioned ? { ...snapshot, run: noRun } : snapshot);
+    const isDoubtful = makesCountDoubtful(operation, decision);
+    putSnapshot(transaction, isDoubtful ? { ...snapshot, run: noRun } : snapshot);
     // What the upstream last said may or may not contain the operation.
     if (isUnanswered(operation)) transaction.snapshots.setFollowed(operation.subject, false);
   }
@@ -132,7 +132,7 @@ function followUp(transaction: Transaction, operation: Operation, decision: Deci
  * Whether the count may or may not contain the operation, so that it must be read before the next send. If a held
  * operation is confirmed, a read has shown it already.
  */
-function questionsCount(operation: Operation, decision: Decision): boolean {
+function makesCountDoubtful(operation: Operation, decision: Decision): boolean {
   const isShown = isHeld(operation) && decision === 'confirm';
   return queueOf[operation.kind] === 'counter' && mayHaveBeenApplied(operation) && !isShown;
 }

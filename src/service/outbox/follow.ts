@@ -7,7 +7,7 @@ import type { Transaction } from '../tables.ts';
 import { putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
 import { reopenOperations } from './after-response.ts';
 import { isStale, seenAfter } from './seen-license.ts';
-import { meetOlderStore, observeEpoch } from './upstream-state.ts';
+import { observeOlderStore, observeEpoch } from './upstream-state.ts';
 
 /*
  * Followed license keys: the upstream says what changes about them, and an answer without changes confirms all of them.
@@ -36,7 +36,7 @@ export function recordChanges(
   const confirmedAt = Math.min(answer.confirmedAt, context.now);
   observeEpoch(transaction, { epoch }, context);
   if (answer.isPutBack) {
-    meetOlderStore(transaction);
+    observeOlderStore(transaction);
     return done({ keysToRead: [] });
   }
   confirmTime(transaction, confirmedAt);

@@ -5,7 +5,7 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { move, putSnapshot, queueOfOperation, scheduleHead, type SyncPolicy } from './queue.ts';
 import { awaitNextAttempt } from './after-response.ts';
-import { meetOtherStore } from './upstream-state.ts';
+import { observeOtherStore } from './upstream-state.ts';
 
 /* What it means that a Latchkey has not carried out a change that was sent under the id of its operation. */
 
@@ -41,7 +41,7 @@ export function recordUndecided(
     return;
   }
   if (code === 'other_store') {
-    meetOtherStore(transaction, outcome.epoch, context);
+    observeOtherStore(transaction, outcome.epoch, context);
     if (isHeld(transaction.operations.get(waiting.id) ?? waiting)) return;
   }
   awaitNextAttempt(transaction, waiting, { outcome, policy }, context);

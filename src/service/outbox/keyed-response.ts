@@ -9,7 +9,7 @@ import { move, putSnapshot, queueOfOperation, scheduleHead, type SyncPolicy } fr
 import { endSuperseded, reopenOperations } from './after-response.ts';
 import { isUndecidable, recordUndecided } from './keyed-refusal.ts';
 import { isStale, licenseIn, seenAfter } from './seen-license.ts';
-import { meetOlderStore, observeEpoch } from './upstream-state.ts';
+import { observeOlderStore, observeEpoch } from './upstream-state.ts';
 
 /*
  * The answer of a Latchkey to a change of a license that was sent under the id of its operation. The Latchkey carries the
@@ -41,7 +41,7 @@ export function recordCarriedOut(
   if (before.gone) reopenOperations(transaction, operation.subject, context);
   const { confirmedAt } = outcome;
   const said = { license: licenseIn(outcome), confirmedAt };
-  if (isStale(transaction, before, said.license)) meetOlderStore(transaction);
+  if (isStale(transaction, before, said.license)) observeOlderStore(transaction);
   const seen = seenAfter(transaction, before, said, context);
   const at = { ...context, fraction: context.random.fraction(), readResult: readResultOf(outcome) };
   const refreshAt = seen.readFirst ? context.monotonic : refreshAtAfterChange(before, policy, at);

@@ -64,7 +64,7 @@ export function reconcileCounter(
   const isOnlyWriter = policy.writers === 'single' && !snapshot.manyWriters;
   if (applied === null && isOfEarlierRun(transaction, snapshot)) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
-    if (questionEarlier(transaction, snapshot, seen, context.monotonic + policy.reconcileAfterMs))
+    if (doubtEarlier(transaction, snapshot, seen, context.monotonic + policy.reconcileAfterMs))
       return unreconciled;
   }
   if (uncertain.length > 0)
@@ -205,7 +205,7 @@ function reconcilePendingState(
  * restored snapshot of the disk) may have delivered them: they become uncertain and are read back at `reconcileAt`.
  * Otherwise another writer changed the count: they are sent, and end inferred. Returns whether they became uncertain.
  */
-function questionEarlier(
+function doubtEarlier(
   transaction: Transaction,
   snapshot: LicenseSnapshot,
   seen: { readUses: number; isOnlyWriter: boolean; lastSeq: number },
@@ -222,7 +222,7 @@ function questionEarlier(
   for (const operation of pending) {
     if (isOurs) {
       const delayed = { ...operation, reconcileAt: reconcileAt };
-      move(transaction, delayed, { type: 'question', baseUses: uses, lasting: true });
+      move(transaction, delayed, { type: 'doubt', baseUses: uses, lasting: true });
     } else {
       move(transaction, operation, { type: 'resend' });
     }
@@ -309,10 +309,7 @@ export function makeInFlightUncertain(
  * its id: all are sent again. At another upstream each unfinished operation is read back against the last snapshot, and ends
  * inferred at best; requests of the original are waited for. (src/sync/README.md, Start, restore and copy)
  */
-export function questionUnfinished(
-  transaction: Transaction,
-  { monotonic }: Pick<Context, 'monotonic'>,
-): void {
+export function doubtUnfinished(transaction: Transaction, { monotonic }: Pick<Context, 'monotonic'>): void {
   const isResent = isLatchkey(transaction);
   if (!isResent) beginUnknownHistory(transaction);
   const { operations, snapshots } = transaction;
@@ -322,12 +319,12 @@ export function questionUnfinished(
   // The uncertain operations come first: the others become uncertain in this loop.
   for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
     for (const operation of operations.withState(state)) {
-      const questioned = advance(operation, questionOf(transaction, operation, isResent));
-      if (questioned.progress.state === 'dead') continue;
+      const doubted = advance(operation, eventOfDoubt(transaction, operation, isResent));
+      if (doubted.progress.state === 'dead') continue;
       if (state === 'dead') reopenedSubjects.add(operation.subject);
-      const nextAt = questioned.progress.state === 'pending' ? operation.nextAt : null;
-      if (isResent && nextAt === null && state !== 'pending') unscheduled.push(questioned);
-      operations.put({ ...questioned, nextAt, outage: false, lastError: operation.lastError ?? lastError });
+      const nextAt = doubted.progress.state === 'pending' ? operation.nextAt : null;
+      if (isResent && nextAt === null && state !== 'pending') unscheduled.push(doubted);
+      operations.put({ ...doubted, nextAt, outage: false, lastError: operation.lastError ?? lastError });
     }
   }
   for (const subject of reopenedSubjects) {
@@ -340,11 +337,11 @@ export function questionUnfinished(
   }
 }
 
-function questionOf(
+function eventOfDoubt(
   { snapshots }: Transaction,
   { subject, progress }: Operation,
   isResent: boolean,
 ): OperationEvent {
   if (isResent && progress.state !== 'uncertain') return { type: 'lose' };
-  return { type: 'question', baseUses: snapshots.get(subject)?.license.uses ?? null, lasting: true };
+  return { type: 'doubt', baseUses: snapshots.get(subject)?.license.uses ?? null, lasting: true };
 }

@@ -25,7 +25,7 @@ import type { UnexpectedCount } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
 import { isStale, licenseIn, seenAfter } from './seen-license.ts';
 import { epochNumber, isLatchkey } from './upstream-epoch.ts';
-import { isOlderThanKnown, meetOlderStore, observeEpoch } from './upstream-state.ts';
+import { isOlderThanKnown, observeOlderStore, observeEpoch } from './upstream-state.ts';
 
 type RecordRead = {
   licenseKey: string;
@@ -117,7 +117,7 @@ function recordOfLatchkey(
   if (before.productId !== next.productId) snapshots.setFollowed(licenseKey, false);
   if (before.gone) reopenOperations(transaction, licenseKey, context);
   const said = { license: licenseIn(outcome), confirmedAt: outcome.confirmedAt };
-  if (isStale(transaction, before, said.license)) meetOlderStore(transaction);
+  if (isStale(transaction, before, said.license)) observeOlderStore(transaction);
   const seen = seenAfter(transaction, before, said, context);
   if (seen.readFirst) snapshots.setFollowed(licenseKey, false);
   else if (needsState(operations.head(licenseKey, 'state')))
@@ -243,9 +243,9 @@ function recordMissing(
   const { licenseKey } = snapshot.license;
   const missing = observeMissing(snapshot, context.monotonic, policy.goneMs);
   // The count with which the key returns may contain operations that were held without a read.
-  const isInQuestion =
+  const isCountDoubtful =
     missing.gone && transaction.operations.queue(licenseKey, 'counter').some(mayHaveBeenApplied);
-  const next = isInQuestion ? { ...missing, run: noRun } : missing;
+  const next = isCountDoubtful ? { ...missing, run: noRun } : missing;
   const detail = 'the upstream does not know this license key';
   if (next.gone) {
     const { operations } = transaction;

@@ -15,7 +15,7 @@ import {
 import type { Applied } from '../../domain/outbox/outcome.ts';
 import { storeOf } from '../../domain/sync/follow.ts';
 import type { ProductList } from '../../domain/agent/product.ts';
-import { questionCoupons, forgetCoupons } from '../agent/mirror.ts';
+import { expireCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
 import { nameStoreAbove } from '../sync/epoch.ts';
@@ -145,7 +145,7 @@ export function observeEpoch(
     return;
   }
   unfollowAll(transaction);
-  questionCoupons(transaction);
+  expireCoupons(transaction);
   if (storeOf(before) === storeOf(epoch)) beginResume(transaction);
   else leaveUpstream(transaction, sentTo, context);
 }
@@ -167,15 +167,19 @@ function beginHistory(transaction: Transaction): void {
 }
 
 /** An answer is older than what was known before it was asked for: the store of the upstream was put back by hand. */
-export function meetOlderStore(transaction: Transaction): void {
+export function observeOlderStore(transaction: Transaction): void {
   beginHistory(transaction);
   unfollowAll(transaction);
-  questionCoupons(transaction);
+  expireCoupons(transaction);
   beginResume(transaction);
 }
 
 /** The upstream has said that it is another store than before. `epoch`: undefined: its next answer names it. */
-export function meetOtherStore(transaction: Transaction, epoch: string | undefined, context: Context): void {
+export function observeOtherStore(
+  transaction: Transaction,
+  epoch: string | undefined,
+  context: Context,
+): void {
   if (epoch !== undefined) {
     observeEpoch(transaction, { epoch }, context);
     // Another answer may have named the store while the change was in flight.
@@ -185,7 +189,7 @@ export function meetOtherStore(transaction: Transaction, epoch: string | undefin
   const sentTo = boundUpstream(transaction);
   transaction.settings.set(epochSetting, unknownUpstream);
   unfollowAll(transaction);
-  questionCoupons(transaction);
+  expireCoupons(transaction);
   leaveUpstream(transaction, sentTo, context, true);
 }
 

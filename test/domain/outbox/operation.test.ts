@@ -26,7 +26,7 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   repeat: { type: 'repeat' },
   refused: { type: 'refused', cause: 'refused' },
   needless: { type: 'needless', at },
-  question: { type: 'question', baseUses: 3, lasting: false },
+  doubt: { type: 'doubt', baseUses: 3, lasting: false },
   resend: { type: 'resend' },
   lose: { type: 'lose' },
   resume: { type: 'resume' },
@@ -76,7 +76,7 @@ const table: Record<
     send: [{ ...inFlight, baseUses: 7, sentAt: at }, 'its turn comes: it is in flight before a byte leaves'],
     refused: [dead, 'the key is gone: it will never be taken, and was never sent'],
     needless: [delivered, 'a read shows that there is nothing left to do'],
-    question: [{ ...uncertain, baseUses: 3 }, 'it may have been delivered without this store knowing'],
+    doubt: [{ ...uncertain, baseUses: 3 }, 'it may have been delivered without this store knowing'],
     lose: [unanswered, 'an unknown history may have sent it: the upstream knows it by its id'],
     resend: [inDoubt, 'it may have been delivered before, but is sent all the same'],
     hold: [{ ...held, baseUses: null }, 'nobody but a person can say what became of it'],
@@ -92,13 +92,13 @@ const table: Record<
     repeat: [inDoubt, 'the answer was lost, and sending it again does no harm'],
     lose: [unanswered, 'the answer was lost: it is sent again under its id'],
     refused: [dead, 'the upstream will never take it'],
-    question: [uncertain, 'the store was copied while it was in flight'],
+    doubt: [uncertain, 'the store was copied while it was in flight'],
     conflict: [conflicted, 'the upstream moved on'],
     cancel: [cancelled, 'it was refused to the caller who waits for it'],
   },
   uncertain: {
     refused: [held, 'the key is gone, and it may have been applied before: a person must say'],
-    question: [uncertain, 'it was uncertain before'],
+    doubt: [uncertain, 'it was uncertain before'],
     read_applied: [delivered, 'reading it back shows that it was applied'],
     read_absent: [pending, 'reading it back shows that it was not applied: it is sent again'],
     hold: [held, 'reading cannot decide it'],
@@ -117,7 +117,7 @@ const table: Record<
     confirm: [delivered, 'a person says that it was applied'],
   },
   dead: {
-    question: [dead, 'it was refused, which no other past changes'],
+    doubt: [dead, 'it was refused, which no other past changes'],
     lose: [dead, 'it was refused, which no other past changes'],
     reopen: [dead, 'it was refused, which no key that comes back changes'],
     superseded: [cancelled, 'a later change has replaced it'],
@@ -160,7 +160,7 @@ describe('an operation', () => {
   it('that died because its key was missing lives again when the key does, in whatever past', () => {
     const missing = { state: 'dead', cause: 'missing' } as const;
     expect(nextProgress(missing, events.reopen)).toEqual(pending);
-    expect(nextProgress(missing, events.question)).toMatchObject({ state: 'uncertain', held: false });
+    expect(nextProgress(missing, events.doubt)).toMatchObject({ state: 'uncertain', held: false });
     expect(nextProgress(missing, events.lose)).toEqual(unanswered);
   });
 });
@@ -216,19 +216,19 @@ describe('uncertainty', () => {
   });
 
   it('that lasts makes whatever a read shows an inference', () => {
-    const lasting = nextProgress(pending, { type: 'question', baseUses: 3, lasting: true }) ?? pending;
+    const lasting = nextProgress(pending, { type: 'doubt', baseUses: 3, lasting: true }) ?? pending;
     expect(nextProgress(lasting, events.read_applied)).toEqual(inferred);
     expect(nextProgress(lasting, events.read_absent)).toEqual(inDoubt);
   });
 
   it('that lasts is added to whatever was unfinished, and is not taken back by one that does not last', () => {
     for (const progress of [pending, inFlight, uncertain]) {
-      const lasting = nextProgress(progress, { type: 'question', baseUses: 3, lasting: true }) ?? pending;
+      const lasting = nextProgress(progress, { type: 'doubt', baseUses: 3, lasting: true }) ?? pending;
       expect(lasting).toMatchObject({ state: 'uncertain', maybeApplied: true });
-      expect(nextProgress(lasting, events.question)).toMatchObject({ maybeApplied: true });
+      expect(nextProgress(lasting, events.doubt)).toMatchObject({ maybeApplied: true });
     }
     for (const progress of [inDoubt, sentInDoubt]) {
-      expect(nextProgress(progress, events.question)).toMatchObject({
+      expect(nextProgress(progress, events.doubt)).toMatchObject({
         state: 'uncertain',
         maybeApplied: true,
       });
@@ -264,8 +264,8 @@ describe('uncertainty', () => {
     const baseless: OperationProgress = { ...uncertain, baseUses: null };
     const based = { ...uncertain, baseUses: 3 };
     expect(nextProgress(sent, events.ambiguous)).toEqual(baseless);
-    expect(nextProgress(sent, events.question)).toEqual(based);
-    expect(nextProgress(baseless, events.question)).toEqual(based);
+    expect(nextProgress(sent, events.doubt)).toEqual(based);
+    expect(nextProgress(baseless, events.doubt)).toEqual(based);
   });
 });
 
@@ -286,7 +286,7 @@ describe('an operation whose answer was lost, and that the upstream knows by its
   it('may have been applied as long as there is no answer', () => {
     expect([unanswered, sentAgain].every((progress) => mayHaveBeenApplied({ progress }))).toBe(true);
     expect(nextProgress(unanswered, events.hold)).toMatchObject({ held: true, maybeApplied: true });
-    expect(nextProgress(unanswered, events.question)).toMatchObject({
+    expect(nextProgress(unanswered, events.doubt)).toMatchObject({
       state: 'uncertain',
       maybeApplied: true,
     });

@@ -120,7 +120,7 @@ export class SimulatedAgent implements Sender {
       ...shared,
       reader,
       fetcher: this.sync.fetcher,
-      deliveries: this.sync.push,
+      deliveries: this.sync.delivery,
       productIds: () => this.products.configured.map(({ id }) => id),
       settings: () => answering,
     });
@@ -129,7 +129,7 @@ export class SimulatedAgent implements Sender {
       ...shared,
       reader,
       fetcher: this.sync.coupons,
-      deliveries: this.sync.push,
+      deliveries: this.sync.delivery,
       isConfigured: () => true,
       settings: () => answering,
     };

@@ -121,7 +121,7 @@ export class CouponAuthority implements Disposable {
       body === voidedBody ? { value: null } : { fault: 'it has a body' };
     return await this.#answer({ request: 'voidRedemption', read, keyed, epoch }, async () => {
       const once = onceOf(keyed, `void ${order}`);
-      const voided = await this.writer.write('voidRedemption', { accountId, order, isDelivered: true }, once);
+      const voided = await this.writer.write('voidRedemption', { accountId, order, isFromAgent: true }, once);
       return voided.ok ? done(null) : voided;
     });
   }

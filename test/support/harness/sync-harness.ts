@@ -459,7 +459,7 @@ export class SyncHarness implements Disposable {
     const licenseService = agentLicenseService({
       ...shared,
       fetcher: sync.fetcher,
-      deliveries: sync.push,
+      deliveries: sync.delivery,
       productIds: () => this.#options.productIds,
       settings: () => settings,
     });
@@ -467,7 +467,7 @@ export class SyncHarness implements Disposable {
       ...shared,
       lists: this.store,
       fetcher: sync.coupons,
-      deliveries: sync.push,
+      deliveries: sync.delivery,
       isConfigured: () => true,
       settings: () => settings,
     };

@@ -43,7 +43,7 @@ const create = route({
   tag: 'Coupons',
   summary: 'Create a coupon',
   headers: ['location', 'provenance'],
-  isDelivered: true,
+  takesOperations: true,
   refusals: ['coupon_code_taken', 'product_is_recurring', 'upstream_refused'],
   access: { credential: 'api_key', scope: 'coupons:write' },
   body: couponCreation,

@@ -172,7 +172,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
       tag: 'Licenses',
       summary,
       headers: ['provenance'],
-      isDelivered: true,
+      takesOperations: true,
       refusals: trigger === 'enable' ? ['license_revoked'] : [],
       access: { credential: 'product_secret', scope },
       isVerdict: true,

@@ -9,10 +9,10 @@ import {
   type ManualHarness,
 } from '../support/harness/manual-harness.ts';
 
-/** Starts the push loop; returns a function that stops it, and a promise of its end. */
+/** Starts the delivery loop; returns a function that stops it, and a promise of its end. */
 function run(harness: ManualHarness): { ending: AbortController; ended: Promise<unknown> } {
   const ending = new AbortController();
-  return { ending, ended: harness.sync.push.run(ending.signal).catch(String) };
+  return { ending, ended: harness.sync.delivery.run(ending.signal).catch(String) };
 }
 
 /** Whether a promise has settled. */
@@ -46,7 +46,7 @@ describe('operations in the outbox', () => {
     await harness.time.settle();
     await harness.record('usage');
     expect(await harness.requested()).toEqual([]);
-    harness.sync.push.wake();
+    harness.sync.delivery.wake();
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
@@ -63,7 +63,7 @@ describe('operations in the outbox', () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { request } = await createFlying(harness);
     await harness.record('decrease');
-    harness.sync.push.wake();
+    harness.sync.delivery.wake();
     expect(await harness.requested()).toEqual([]);
     await request.answer(harness.says(6));
     expect(await harness.requested()).toEqual([`decrease ${key}`]);
@@ -74,7 +74,7 @@ describe('operations in the outbox', () => {
     const { request } = await createFlying(harness);
     const reads = vi.spyOn(harness.store.operations, 'due');
     await harness.record('usage');
-    harness.sync.push.wake({ subject: key, queue: 'counter' });
+    harness.sync.delivery.wake({ subject: key, queue: 'counter' });
     await harness.time.settle();
     expect(reads).not.toHaveBeenCalled();
     await request.answer(harness.says(6));
@@ -88,7 +88,7 @@ describe('operations in the outbox', () => {
     await harness.learn('OTHER');
     const sleeps = vi.spyOn(harness.clock, 'sleep');
     await harness.change('usage', { licenseKey: 'OTHER' });
-    harness.sync.push.wake({ subject: 'OTHER', queue: 'counter' });
+    harness.sync.delivery.wake({ subject: 'OTHER', queue: 'counter' });
     await harness.time.settle();
     expect(sleeps).not.toHaveBeenCalled();
     await request.answer(harness.says(6));
@@ -102,7 +102,7 @@ describe('operations in the outbox', () => {
     await harness.time.settle();
     const sleeps = vi.spyOn(harness.clock, 'sleep');
     await harness.record('usage');
-    harness.sync.push.wake({ subject: key, queue: 'counter' });
+    harness.sync.delivery.wake({ subject: key, queue: 'counter' });
     await harness.time.settle();
     expect(sleeps).not.toHaveBeenCalled();
     harness.sync.limiter.resume();
@@ -115,7 +115,7 @@ describe('operations in the outbox', () => {
     await harness.time.settle();
     harness.sync.limiter.waitUntil(harness.clock.monotonic() + 2 * second);
     await harness.record('usage');
-    harness.sync.push.wake({ subject: key, queue: 'counter' });
+    harness.sync.delivery.wake({ subject: key, queue: 'counter' });
     await harness.passes(2 * second);
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
@@ -125,7 +125,7 @@ describe('operations in the outbox', () => {
     await createFlying(harness);
     await harness.learn('OTHER');
     await harness.change('usage', { licenseKey: 'OTHER' });
-    harness.sync.push.wake({ subject: 'OTHER', queue: 'counter' });
+    harness.sync.delivery.wake({ subject: 'OTHER', queue: 'counter' });
     expect(await harness.requested()).toEqual(['usage OTHER']);
   });
 
@@ -172,7 +172,7 @@ describe('operations in the outbox', () => {
     run(harness);
     expect(await harness.requested()).toHaveLength(4);
     harness.options = { ...harness.options, concurrency: 3 };
-    harness.sync.push.wake();
+    harness.sync.delivery.wake();
     expect(await harness.requested()).toHaveLength(4);
   });
 
@@ -433,7 +433,7 @@ describe('operations in the outbox', () => {
     await request.answer(harness.says(6));
     harness.fault = null;
     await harness.record('disable');
-    harness.sync.push.wake();
+    harness.sync.delivery.wake();
     await (await harness.request()).answer(harness.says(6, { enabled: false }));
     expect(harness.stateOf(use)).toBe('in_flight');
     await harness.passes(second);
@@ -450,7 +450,7 @@ describe('operations in the outbox', () => {
     await disable.answer(harness.says(5, { enabled: false }));
     harness.fault = null;
     await harness.record('usage');
-    harness.sync.push.wake();
+    harness.sync.delivery.wake();
     await (await harness.request()).answer(harness.says(6, { enabled: false }));
     await harness.passes(second);
     expect(harness.snapshot.local).toEqual({ uses: 6, enabled: false, pending: 0 });
@@ -491,8 +491,8 @@ describe('operations in the outbox', () => {
   });
 });
 
-describe('the push loop', () => {
-  it('the push loop ends when it is stopped, after the operation in flight is answered', async () => {
+describe('the delivery loop', () => {
+  it('the delivery loop ends when it is stopped, after the operation in flight is answered', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request, ending, ended } = await createFlying(harness);
     ending.abort();
@@ -502,7 +502,7 @@ describe('the push loop', () => {
     expect(harness.stateOf(use)).toBe('delivered');
   });
 
-  it('the push loop keeps a response that the full disk cannot store, even when it is stopped', async () => {
+  it('the delivery loop keeps a response that the full disk cannot store, even when it is stopped', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request, ending, ended } = await createFlying(harness);
     harness.fault = new StorageError('full', null);
@@ -515,7 +515,7 @@ describe('the push loop', () => {
     expect(await isOver(harness, ended)).toBe(true);
   });
 
-  it('the push loop ends without a failure if an operation has not had its turn', async () => {
+  it('the delivery loop ends without a failure if an operation has not had its turn', async () => {
     await using harness = await createManualHarness();
     using _reading = await harness.mutex.enter(key, ['counter', 'state'], never);
     const use = await harness.record('usage');
@@ -526,7 +526,7 @@ describe('the push loop', () => {
     expect(harness.stateOf(use)).toBe('pending');
   });
 
-  it('the push loop ends if the store fails, and does not use the store again', async () => {
+  it('the delivery loop ends if the store fails, and does not use the store again', async () => {
     await using harness = await createManualHarness();
     harness.fault = new StorageError('failed', null);
     await harness.record('usage');
@@ -539,7 +539,7 @@ describe('the push loop', () => {
 
 describe('a caller who waits for an operation', () => {
   const wait = (harness: ManualHarness, id: string, untilFailure = false, signal = never): Promise<void> =>
-    harness.sync.push.waitFor(id, { waitMs: 10 * second, untilFailure }, signal);
+    harness.sync.delivery.waitFor(id, { waitMs: 10 * second, untilFailure }, signal);
 
   it('a caller waits until the operation is delivered, and no longer', async () => {
     await using harness = await createManualHarness({ uses: 5 });

@@ -14,7 +14,7 @@ import { logOtherWriter, type LicenseFetcher } from './license-fetcher.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
 /*
- * The push loop delivers the outbox: it takes queues whose first operation is due, and makes one step for each.
+ * The delivery loop delivers the outbox: it takes queues whose first operation is due, and makes one step for each.
  *
  *   working   a queue is due and there is room: a step is started
  *   full      `sync.concurrency` requests are under way: the end of a step wakes the loop
@@ -34,7 +34,7 @@ const readAhead = 4;
 /** How many operations return to the outbox in one commit: callers wait for that long. */
 const resumedAtOnce = 100;
 
-type PushParts = {
+type DeliveryLoopParts = {
   reader: Reader;
   writer: Writer;
   upstream: Upstream;
@@ -53,8 +53,8 @@ type PushParts = {
 /** `signal` ends the loop; `fail` ends it because the store failed. */
 type Run = { signal: AbortSignal; fail: (error: unknown) => void };
 
-export class Push implements Deliveries {
-  readonly #parts: PushParts;
+export class DeliveryLoop implements Deliveries {
+  readonly #parts: DeliveryLoopParts;
   readonly #active = new Map<string, Promise<void>>();
   /** How many active steps have their response, and are recording it: they have no request under way. */
   #recording = 0;
@@ -67,7 +67,7 @@ export class Push implements Deliveries {
   #resumed = 0;
   #tooOld = 0;
 
-  constructor(parts: PushParts) {
+  constructor(parts: DeliveryLoopParts) {
     this.#parts = parts;
     this.#wake = new Wake(parts.clock);
   }
@@ -239,7 +239,7 @@ export class Push implements Deliveries {
       return;
     }
     using guard = await mutex.enter(queue.subject, ['counter', 'state'], run.signal);
-    const admission = await limiter.admit('push', run.signal);
+    const admission = await limiter.admit('delivery', run.signal);
     if (!admission.admitted || queue.productId === null) return;
     const outcome = await fetcher.fetchNow(queue.productId, queue.subject);
     if (outcome.outcome === 'applied' && !outcome.isCached) {
@@ -275,7 +275,7 @@ export class Push implements Deliveries {
   async #plan(command: CommandOf<'planStep'>, run: Run): Promise<PlannedStep | null> {
     const { writer, limiter } = this.#parts;
     // The limiter comes first: an operation that is marked as in flight must be sent at once.
-    const admission = await limiter.admit('push', run.signal);
+    const admission = await limiter.admit('delivery', run.signal);
     if (!admission.admitted) return null;
     try {
       const planned = await writer.write('planStep', command);
