@@ -88,7 +88,7 @@ export interface SnapshotTable extends SnapshotReads {
   clearDisabledRevisions(): void;
   /** Stores the state that callers see. */
   setLocal(licenseKey: string, local: LocalState): void;
-  /** Delivered operations are pending again, whose effects on the count add up to `uses`. Callers see the same license. */
+  /** Delivered operations are pending again, whose effects on the count add up to `uses`. Callers see the same count. */
   undoDelivery(licenseKey: string, undone: { uses: number; operations: number }): void;
   /** Notes that a key was requested. A key that is no longer refreshed is due at `refreshAt`. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;

@@ -7,7 +7,7 @@ import { syncRetentionMs } from '../../domain/sync/follow.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { endWait, move, queueOfOperation, scheduleHead } from './queue.ts';
+import { endWait, move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
 import { boundUpstream, resumeSetting } from './upstream-epoch.ts';
 
 /*
@@ -73,9 +73,11 @@ export function resumeDelivered(
     scheduleHead(transaction, each.subject, queueOfOperation(each), { at: context.monotonic });
   const ofKeys = resumed.filter(({ kind }) => isLicenseKind(kind));
   for (const [licenseKey, again] of Map.groupBy(ofKeys, ({ subject }) => subject)) {
-    // The upstream may have lost them, so what it has said about the key counts without them. Callers see no difference.
+    // The upstream may have lost them, so what it has said about the key counts without them. Callers see the same count.
     const uses = again.reduce((sum, { kind }) => sum + effectOnUses(kind), 0);
     snapshots.undoDelivery(licenseKey, { uses, operations: again.length });
+    const snapshot = again.some(({ kind }) => kind === 'disable') ? snapshots.get(licenseKey) : null;
+    if (snapshot !== null) putSnapshot(transaction, snapshot);
   }
   const isOver = found.length < limit;
   const after = found.at(-1)?.seq ?? resume.after;

@@ -10,6 +10,7 @@ import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
 import * as operation from './tables/operation.ts';
 import * as follow from './tables/follow.ts';
+import * as preload from './tables/preload.ts';
 import * as purchase from './tables/purchase.ts';
 import * as sync from './tables/sync.ts';
 
@@ -23,7 +24,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     sync: sync.syncReads(sql),
     mirror: mirror.mirrorReads(sql),
     snapshots: snapshot.snapshotReads(sql),
-    preload: snapshot.preloadReads(sql),
+    preload: preload.preloadReads(sql),
     operations: operation.operationReads(sql),
     follows: follow.followReads(sql),
     heldLeases: heldLease.heldLeaseReads(sql),
@@ -47,7 +48,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     sync: sync.syncTable(sql),
     mirror: mirror.mirrorTable(sql),
     snapshots: snapshot.snapshotTable(sql),
-    preload: snapshot.preloadTable(sql),
+    preload: preload.preloadTable(sql),
     operations: operation.operationTable(sql),
     follows: follow.followTable(sql),
     heldLeases: heldLease.heldLeaseTable(sql),
