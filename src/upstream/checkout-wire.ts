@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { quoteReasons, type Cart, type Quote } from '../domain/checkout/quote.ts';
+import { packLine } from '../domain/outbox/coupon-payload.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { StoredRedemption, UpstreamRedemption } from '../service/ports.ts';
 import type { JsonObject, Parsed } from './wire.ts';
@@ -16,14 +17,11 @@ export function writeRedemption({
   return JSON.stringify({ order, ...writeCart(cart), ...answered });
 }
 
-/** Without the members that have their usual values. */
-export function writeCart({ code, currency, lines }: Cart): object {
-  const items = lines.map(({ productKey, amount, quantity, collectionIds, recurring }) => ({
+function writeCart({ code, currency, lines }: Cart): object {
+  const items = lines.map(packLine).map(({ productKey, collectionIds, ...line }) => ({
     product_key: productKey,
-    amount,
-    ...(quantity !== 1 && { quantity }),
-    ...(collectionIds.length > 0 && { collection_ids: collectionIds }),
-    ...(recurring && { recurring }),
+    ...line,
+    ...(collectionIds !== undefined && { collection_ids: collectionIds }),
   }));
   return { code, ...(currency !== null && { currency }), items };
 }

@@ -24,6 +24,15 @@ export function provisionalCoupon(operation: Operation): Coupon {
 /** A line without the members that have their usual values. */
 type PackedLine = Pick<CartLine, 'productKey' | 'amount'> & Partial<CartLine>;
 
+export function packLine({ quantity, collectionIds, recurring, ...line }: CartLine): PackedLine {
+  return {
+    ...line,
+    ...(quantity !== 1 && { quantity }),
+    ...(collectionIds.length > 0 && { collectionIds }),
+    ...(recurring && { recurring }),
+  };
+}
+
 export type RedeemPayload = {
   /** When the caller asked (epoch ms). */
   at: number;
@@ -55,13 +64,7 @@ export function sentRedemption(operation: Pick<Operation, 'payload'>): {
 
 /** Null: the cart is too long for a request. */
 export function redeemPayloadFor(cart: Cart, about: Omit<RedeemPayload, 'cart'>): string | null {
-  const lines = cart.lines.map(({ productKey, amount, quantity, collectionIds, recurring }) => ({
-    productKey,
-    amount,
-    ...(quantity !== 1 && { quantity }),
-    ...(collectionIds.length > 0 && { collectionIds }),
-    ...(recurring && { recurring }),
-  }));
+  const lines = cart.lines.map(packLine);
   const payload = JSON.stringify({ ...about, cart: { ...cart, lines } } satisfies RedeemPayload);
   // The names of two members of a line are a character longer on the wire.
   const bytes = new TextEncoder().encode(payload).length + 2 * lines.length;
