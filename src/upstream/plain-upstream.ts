@@ -197,7 +197,13 @@ class PlainUpstream implements UpstreamClient {
 
   probe(productId: string, signal: AbortSignal): Promise<Outcome<null>> {
     const route: Route = { request: 'probe', path: '/sync/v1', signal };
-    return this.#callProduct(productId, { ...latchkeyOnly, ...route, parameters: {}, hidden: [], read: noValue });
+    return this.#callProduct(productId, {
+      ...latchkeyOnly,
+      ...route,
+      parameters: {},
+      hidden: [],
+      read: noValue,
+    });
   }
 
   changes(
@@ -253,11 +259,7 @@ class PlainUpstream implements UpstreamClient {
 
   async #call<Value>(call: ApiCall<Value>): Promise<Outcome<Value>> {
     const startedAt = this.#clock.monotonic();
-    const { exchange, discard } = await this.#transport.send(
-      this.#requestOf(call),
-      call.signal,
-      call.waitMs,
-    );
+    const { exchange, discard } = await this.#transport.send(this.#requestOf(call), call.signal, call.waitMs);
     const { self } = this.#settings;
     const { read, request, credential, dialect = this.#settings.dialect } = call;
     const hidden = [credential, ...call.hidden];

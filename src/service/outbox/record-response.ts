@@ -69,7 +69,13 @@ export function recordResponse(
       policy,
       applied(answer) {
         if (isSentUnderId) recordCarriedOut(transaction, operation, { outcome: answer, policy }, context);
-        else counted.unexpected = recordApplied(transaction, operation, { ...command, outcome: answer }, context);
+        else
+          counted.unexpected = recordApplied(
+            transaction,
+            operation,
+            { ...command, outcome: answer },
+            context,
+          );
       },
       notApplied(answer) {
         const record = isSentUnderId ? recordRefusal : recordNotApplied;
