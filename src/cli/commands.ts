@@ -48,7 +48,7 @@ export const commands: readonly Entry[] = [
   ),
   group(
     'activation',
-    'List, end and block devices that have asked for seats, and move them to another issuer',
+    'List, end and block devices that have asked for seats',
     () => import('./commands/activation.ts'),
   ),
   { name: 'preload', load: async () => (await import('./commands/preload.ts')).command },

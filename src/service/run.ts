@@ -116,11 +116,6 @@ const audited: {
     subject: accountId,
     detail: importOf(report),
   }),
-  importActivations: (report) => ({
-    act: 'activation.import',
-    subject: 'catalogue',
-    detail: importOf(report),
-  }),
   queuePreload: ({ queued }) => ({
     act: 'license.preload',
     subject: 'upstream',

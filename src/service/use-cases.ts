@@ -36,7 +36,6 @@ export {
 } from './lease/held-lease.ts';
 export { blockActivation, endActivation } from './lease/activation.ts';
 export { answerAgentLeaseRequest } from './lease/agent-request.ts';
-export { importActivations } from './lease/import.ts';
 export { answerLeaseRequest } from './lease/request.ts';
 export { markTime } from './lifecycle/current-run.ts';
 export { correctDates } from './lifecycle/corrected-dates.ts';

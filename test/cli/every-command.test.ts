@@ -97,8 +97,6 @@ const successes: readonly string[] = [
   'license history $license_key',
   'license export $folder/licenses.csv',
   'license import $folder/licenses.csv',
-  'activation export $folder/activations.csv',
-  'activation import $folder/activations.csv',
   'purchase list',
   'purchase show $purchase_id',
   'purchase export $folder/purchases.csv',

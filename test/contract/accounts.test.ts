@@ -5,6 +5,7 @@ import { dialects } from '../../src/http/dialects.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+import { buildActivation } from '../support/builders/activation-builders.ts';
 
 /*
  * Two sellers have the same coupon code, and products with the same names and prices. Every route is called
@@ -39,19 +40,6 @@ async function make(path: string, payload: object, headers: object = operator): 
   return answer.json<{ data: Data }>().data;
 }
 
-const activation = {
-  device: 'd'.repeat(43),
-  state: 'active',
-  seq: 1,
-  rev: 1,
-  expires_at: '2026-01-01T00:00:00Z',
-  seat_until: '2090-01-01T00:00:00Z',
-  uses_recorded: 0,
-  uses_returned: 0,
-  created_at: '2026-01-01T00:00:00Z',
-  renewed_at: '2026-01-01T00:00:00Z',
-};
-
 async function openShop(seller: string): Promise<Seller> {
   const admin = (noun: string, payload: object): Promise<Data> => make(`/admin/v1/${noun}`, payload);
   const account = await admin('accounts', { name: `Shop of ${seller}` });
@@ -65,14 +53,13 @@ async function openShop(seller: string): Promise<Seller> {
   const license_key = `KEY-OF-${seller}`;
   const purchase = await admin('purchases', { product_key, buyer_email, license_key });
   const activation_id = `seat-of-${seller}`;
-  const activations = [{ ...activation, activation_id, license_key, device_name: `laptop of ${seller}` }];
-  const imported = await server.inject({
-    method: 'POST',
-    url: '/admin/v1/activations/import',
-    headers: { ...operator },
-    payload: { product_key, activations },
-  });
-  expect(imported.json()).toMatchObject({ data: { imported: 1 } });
+  const seat = {
+    activationId: activation_id,
+    licenseKey: license_key,
+    productKey: product_key,
+    deviceName: `laptop of ${seller}`,
+  };
+  await opened.write(({ activations }) => activations.put(buildActivation(seat)));
   const coupon = { coupon_type: 'multi', percent_off: 20, code: 'SPRING', notes: `notes of ${seller}` };
   const { id } = await make('/api/v2/coupons', coupon, apiKey);
   const credentials = new Map<string, object>([

@@ -456,7 +456,6 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await idsOf({ copied: true })).toBe('b');
     expect(await idsOf({ tenant: { accountId: 'other', productKey: null } })).toBe('');
     expect(await idsOf({ tenant: { accountId: 'default', productKey: 'press' } })).toBe('ab');
-    expect(await activations.after({ productKey: 'press' }, 'a', 5)).toEqual([ended]);
   });
 
   test('the taken seats and the moves of a license are counted', async () => {

@@ -8,7 +8,9 @@ import { backUp } from '../../src/store/sqlite/files/backup.ts';
 import { storeOf } from '../../src/domain/sync/follow.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
+import { storeActivations } from '../support/builders/stored-activations.ts';
 import {
+  activationsOf,
   createShop,
   deliver,
   readEverything,
@@ -115,6 +117,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     await using place = await machine();
     const { shop, before } = await place.during('sqlite', async (call) => {
       const made_: Shop = await createShop(call);
+      storeActivations(place.stateDir, activationsOf(made_));
       return { shop: made_, before: await readEverything(call, made_) };
     });
     const source = bytesOf(place.stateDir);

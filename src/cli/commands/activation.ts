@@ -1,8 +1,6 @@
 import { type ActivationObject, activationObject } from '../../wire/issuer/activation.ts';
 import { defineList, defineRequest, pathOf, type View } from '../client/request.ts';
 import { type Command, positional, textOption } from '../command.ts';
-import { defineExport } from '../csv/export.ts';
-import { defineImport, scopeProduct } from '../csv/import.ts';
 import { type Cell, formatFields, instant, type Tone, toned, whole } from '../format.ts';
 
 export const activationsPath = '/admin/v1/activations';
@@ -82,27 +80,6 @@ export const commands = [
     meaning: 'for example of a device that shares its leases',
     epilogue:
       'It blocks the key of the device. A device that makes another key can take a seat: disable the license to prevent that.',
-  }),
-  defineExport('activation', 'Export all activations to a new CSV file'),
-  defineImport({
-    describe: 'Import activations from a CSV file of another issuer',
-    noun: 'activation',
-    required: [
-      'activation_id',
-      'license_key',
-      'device',
-      'state',
-      'seq',
-      'rev',
-      'expires_at',
-      'seat_until',
-      'uses_recorded',
-      'uses_returned',
-      'created_at',
-      'renewed_at',
-    ],
-    optional: ['product_key', 'device_name', 'moved_at', 'challenged_at', 'copied_at', 'digest'],
-    scope: scopeProduct,
   }),
 ];
 

@@ -2,10 +2,7 @@ import { saveResponse } from '../client/save.ts';
 import { type Command, defineCommand, positional, textOption } from '../command.ts';
 
 /** Declares a command that saves all records of a kind into a new CSV file. */
-export function defineExport(
-  noun: 'license' | 'purchase' | 'coupon' | 'activation',
-  describe: string,
-): Command {
+export function defineExport(noun: 'license' | 'purchase' | 'coupon', describe: string): Command {
   const file = positional('New CSV file; an existing file is never overwritten', 'file');
   const [scope, parameter, option] =
     noun === 'coupon'

@@ -19,7 +19,7 @@ import { importReport } from '../../wire/bulk/import.ts';
 /** What can be imported: the columns that a file may and must have, and what rows belong to by default. */
 interface Importable extends Columns {
   readonly describe: string;
-  readonly noun: 'license' | 'purchase' | 'coupon' | 'activation';
+  readonly noun: 'license' | 'purchase' | 'coupon';
   readonly scope: typeof scopeProduct | typeof scopeAccount;
 }
 

@@ -22,7 +22,6 @@ import { logKey } from '../lifecycle/start.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import { decide } from './decision.ts';
-import { isAnsweredElsewhere } from './import.ts';
 
 /** A request of a device whose signature is valid, and what limits the answer. */
 export type LeaseCommand = {
@@ -121,12 +120,9 @@ export async function answerRequest(
   return await carryOut(carrying, growth);
 }
 
-/**
- * Whether a repeated request is carried out again: another issuer has answered it, or a person has a file signed that was
- * refused, perhaps after a seat was freed.
- */
-function isCarriedOutAgain(stored: Activation, { isFile }: LeaseCommand): boolean {
-  return isAnsweredElsewhere(stored) || (isFile && stored.answer.kind === 'refused');
+/** A person may have a file signed again that was refused, perhaps after a seat was freed. */
+function isCarriedOutAgain({ answer }: Activation, { isFile }: LeaseCommand): boolean {
+  return isFile && answer.kind === 'refused';
 }
 
 /**

@@ -27,8 +27,6 @@ export interface ActivationReads {
   expiring(after: number, until: number, limit: number): Pick<Activation, 'activationId' | 'expiresAt'>[];
   list(filter: ActivationFilter, page: Page): Activation[];
   count(filter: ActivationFilter): number;
-  /** For exports: in the order of ids, after an id. */
-  after(filter: ActivationFilter, activationId: string, limit: number): Activation[];
 }
 
 export interface ActivationTable extends ActivationReads {

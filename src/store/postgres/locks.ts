@@ -62,7 +62,6 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   importLicenses: () => ({ imports: [] }),
   importPurchases: () => ({ imports: [] }),
   importCoupons: () => ({ imports: [] }),
-  importActivations: () => ({ imports: [] }),
   // Its only statement locks the license.
   changeLicense: nothing,
   createCoupon: nothing,

@@ -59,8 +59,6 @@ export function activationReads<E extends Engine>(sql: Sql<E>): On<E, Activation
      WHERE license_key = $1 AND moved_at <> '[]' AND items.value::bigint >= $2`),
     list: (filter, page) => listed.list(conditionsOf(filter), page),
     count: (filter) => listed.count(conditionsOf(filter)),
-    after: (filter, activationId, limit) =>
-      listed.list(conditionsOf(filter), { limit, offset: 0, cursor: [activationId] }),
   };
 }
 

@@ -1,14 +1,10 @@
 import { stringify } from 'csv-stringify/sync';
-import { z } from 'zod';
 import type { Coupon } from '../../domain/checkout/coupon.ts';
-import type { Activation } from '../../domain/lease.ts';
 import { formatDatetime } from '../../domain/time.ts';
 import type { License } from '../../domain/license.ts';
 import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
 import type { ExportFilter, AuthorityReader } from '../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../coupon.ts';
-import { instant } from '../parameters.ts';
-import { serializerOf } from '../server/shape.ts';
 import { withGuard } from './csv.ts';
 
 type Cell = string | number | boolean | null;
@@ -18,7 +14,7 @@ type ExportShape<Item> = { columns: readonly string[]; row: (item: Item) => Reco
 
 /** Which page of an export to read: the filter, and the last key of the page before; null for the first page. */
 export type ExportOrder =
-  | { noun: 'licenses' | 'purchases' | 'activations'; filter: ExportFilter; after: string | null }
+  | { noun: 'licenses' | 'purchases'; filter: ExportFilter; after: string | null }
   | { noun: 'coupons'; accountId: string; after: number | null };
 
 /** A page as CSV, and its last key, after which the next page begins; null for the last page. */
@@ -36,7 +32,7 @@ const csvOptions = {
 
 /** Reads a page of an export and writes it as CSV (RFC 4180), so that `readCsv` reads the same values. */
 export async function exportPage(
-  reader: Pick<AuthorityReader, 'licenses' | 'purchases' | 'coupons' | 'activations'>,
+  reader: Pick<AuthorityReader, 'licenses' | 'purchases' | 'coupons'>,
   order: ExportOrder,
 ): Promise<ExportPage> {
   const { noun, after } = order;
@@ -48,10 +44,6 @@ export async function exportPage(
     case 'purchases': {
       const purchases = await reader.purchases.after(order.filter, after ?? '', pageLength);
       return pageOf(order, purchases, purchaseExport, ({ purchase }) => purchase.purchaseId);
-    }
-    case 'activations': {
-      const activations = await reader.activations.after(order.filter, after ?? '', pageLength);
-      return pageOf(order, activations, activationExport, ({ activationId }) => activationId);
     }
     case 'coupons': {
       const coupons = await reader.coupons.after(order.accountId, after ?? 0, pageLength);
@@ -118,45 +110,3 @@ const couponColumns: readonly (keyof CouponObject)[] = [
 ];
 
 const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: serializeCoupon };
-
-const activationRow = z.object({
-  activation_id: z.string(),
-  license_key: z.string(),
-  product_key: z.string(),
-  device: z.string(),
-  device_name: z.string().nullable(),
-  state: z.string(),
-  seq: z.int(),
-  rev: z.int(),
-  expires_at: instant,
-  seat_until: instant,
-  uses_recorded: z.int(),
-  uses_returned: z.int(),
-  created_at: instant,
-  renewed_at: instant,
-  moved_at: z.string(),
-  challenged_at: z.string(),
-  copied_at: instant.nullable(),
-  digest: z.string(),
-});
-
-const writeActivation = serializerOf(activationRow);
-
-const activationExport: ExportShape<Activation> = {
-  columns: Object.keys(activationRow.shape),
-  row: (activation) =>
-    writeActivation({
-      ...activation,
-      // Rounded up, so that no lease outlives its activation.
-      expiresAt: roundedUp(activation.expiresAt),
-      seatUntil: roundedUp(activation.seatUntil),
-      usesRecorded: activation.uses.recorded,
-      usesReturned: activation.uses.returned,
-      movedAt: activation.movedAt.map(formatDatetime).join(' '),
-      challengedAt: activation.challengedAt.map(formatDatetime).join(' '),
-    }),
-};
-
-function roundedUp(epochMs: number): number {
-  return Math.ceil(epochMs / 1000) * 1000;
-}

@@ -2,9 +2,6 @@ import { z } from 'zod';
 import type { CouponTerms } from '../../domain/checkout/coupon.ts';
 import { maxInitialUses } from '../../domain/license.ts';
 import type { RejectedRow, CouponRow, LicenseRow, PurchaseRow } from '../../service/authority/import.ts';
-import { maxDeviceNameLength } from '../../domain/lease.ts';
-import { parseDatetime } from '../../domain/time.ts';
-import type { ActivationRow } from '../../service/lease/import.ts';
 import { couponCode, couponCreationWith, describeConditions } from '../coupon.ts';
 import { importShape, describedRows, rowsOf, endCell, instantCell, stateCell, undamaged } from './import.ts';
 import {
@@ -12,11 +9,8 @@ import {
   identifier,
   integer,
   newIdentifier,
-  oneOf,
   parameters,
   type ParameterSet,
-  text,
-  textMatching,
   type ValuesOf,
   without,
 } from '../parameters.ts';
@@ -141,72 +135,4 @@ export const couponImport = {
 
 export function couponRow({ row, id, terms }: CouponCells & { row: number }): CouponRow {
   return { row, id: id ?? null, terms };
-}
-
-/** Instants with a space between them, as an export writes them. */
-const instantsCell = text(200)
-  .refine(
-    (input) => input.split(' ').every((each) => parseDatetime(each) !== null),
-    'not_a_datetime: must be RFC 3339 datetimes with a space between them',
-  )
-  .transform((input) => input.split(' ').map((each) => Number(parseDatetime(each))));
-
-const activationCells = parameters(
-  {
-    activation_id: newIdentifier,
-    license_key: undamaged(newLicenseKey),
-    product_key: undamaged(identifier).optional(),
-    device: textMatching(/^[\w-]{43}$/, 43, 'must be the thumbprint (RFC 7638) of the key of a device'),
-    device_name: text(maxDeviceNameLength).optional(),
-    state: oneOf(['active', 'ended', 'replaced', 'blocked'] as const),
-    seq: integer(0),
-    rev: integer(0),
-    expires_at: instantCell,
-    seat_until: instantCell,
-    uses_recorded: integer(0),
-    uses_returned: integer(0),
-    created_at: instantCell,
-    renewed_at: instantCell,
-    moved_at: instantsCell.optional(),
-    challenged_at: instantsCell.optional(),
-    copied_at: instantCell.optional(),
-    digest: textMatching(
-      /^[0-9a-f]{64}$/,
-      64,
-      'must be the digest of the last request (SHA-256, in lower-case hexadecimal)',
-    ).optional(),
-  },
-  { unknown: 'refused', id: 'ActivationRow' },
-);
-
-type ActivationCells = ValuesOf<typeof activationCells>;
-
-/** The body of an import of activations; CSV is the rows alone. */
-export const activationImport = {
-  ...parameters({ product_key: identifier.optional(), activations: rowsOf(activationCells) }),
-  schema: z
-    .object({ product_key: identifier.optional(), activations: describedRows(activationCells) })
-    .meta({ id: 'ActivationImport' }),
-};
-
-export function activationRow(
-  { row, licenseKey, productKey, usesRecorded, usesReturned, ...cells }: ActivationCells & { row: number },
-  defaultProduct: string | undefined,
-): ActivationRow | RejectedRow {
-  const product = productKey ?? defaultProduct;
-  if (licenseKey === null || product === undefined) {
-    return { row, code: 'required', detail: 'product_key is required.' };
-  }
-  const activation = {
-    ...cells,
-    licenseKey,
-    productKey: product,
-    deviceName: cells.deviceName ?? null,
-    uses: { recorded: usesRecorded, returned: usesReturned },
-    movedAt: cells.movedAt ?? [],
-    challengedAt: cells.challengedAt ?? [],
-    copiedAt: cells.copiedAt ?? null,
-    digest: cells.digest ?? '',
-  };
-  return { row, activation };
 }

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Activation } from '../../../src/domain/lease.ts';
+import { buildActivation } from '../../support/builders/activation-builders.ts';
+import { storeActivations } from '../../support/builders/stored-activations.ts';
 import { httpClient, type HttpClient } from '../../support/network/raw-http.ts';
 import { isBrowserInstalled, startBrowser, type Browser } from '../../support/process/browser.ts';
 import { ConsolePage, type ConsoleDaemon } from '../../support/process/console-page.ts';
@@ -39,12 +42,10 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await sell('jonas@example.com', 'JONAS');
     await sell('pack@example.com', tightMarkup, 'PACK');
     const seats = ['Studio iMac', 'MacBook', 'ThinkPad of Léo'];
-    await post('/admin/v1/activations/import', {
-      activations: seats.map((name, index) => activation('INES-SEATS', `device-${index}`, name)),
-    });
-    await post('/admin/v1/activations/import', {
-      activations: [activation(tightMarkup, 'device-x', markup, 'PACK')],
-    });
+    storeActivations(join(directory.path, 'state'), [
+      ...seats.map((name, index) => activation('INES-SEATS', `device-${index}`, name)),
+      activation(tightMarkup, 'device-x', markup, 'PACK'),
+    ]);
     const spring = { coupon_type: 'collection', collection_id: 'writing', percent_off: 20, code: 'SPRING' };
     await post('/api/v2/coupons', {
       ...spring,
@@ -465,23 +466,19 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
 
 const searchLabel = 'License key or e-mail address, or how it begins';
 
-/** A device with a seat, as another issuer exports it. */
-function activation(key: string, device: string, name: string, product = 'EDITOR'): object {
-  const at = (days: number): string => new Date(Date.now() + days * day).toISOString();
-  return {
-    activation_id: `${product}-${device}`,
-    license_key: key,
-    product_key: product,
-    device: device.padEnd(43, '0'),
-    device_name: name,
-    state: 'active',
-    seq: 2,
+/** A device with a seat. */
+function activation(licenseKey: string, name: string, deviceName: string, productKey = 'EDITOR'): Activation {
+  const at = (days: number): number => Date.now() + days * day;
+  return buildActivation({
+    activationId: `${productKey}-${name}`,
+    licenseKey,
+    productKey,
+    device: name.padEnd(43, '0'),
+    deviceName,
     rev: Date.now(),
-    expires_at: at(20),
-    seat_until: at(110),
-    uses_recorded: 0,
-    uses_returned: 0,
-    created_at: at(-10),
-    renewed_at: at(-1),
-  };
+    expiresAt: at(20),
+    seatUntil: at(110),
+    createdAt: at(-10),
+    renewedAt: at(-1),
+  });
 }

@@ -1,4 +1,3 @@
-import { buildActivation } from '../builders/store-builders.ts';
 import { createHash } from 'node:crypto';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
@@ -169,13 +168,6 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     until: null,
     isFile: true,
     accountId: 'default',
-  },
-  importActivations: {
-    rows: [{ row: 1, activation: buildActivation({ activationId: 'imported', licenseKey: 'TAKEN-OVER' }) }],
-    rejected: [],
-    isAtomic: false,
-    isDryRun: false,
-    accountId: null,
   },
   endActivation: { activationId: 'of answerLeaseRequest', accountId: 'default' },
   blockActivation: { activationId: 'of answerLeaseRequest', accountId: null },

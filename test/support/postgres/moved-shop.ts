@@ -1,4 +1,6 @@
 import { expect, vi } from 'vitest';
+import type { Activation } from '../../../src/domain/lease.ts';
+import { buildActivation, thumbprint } from '../builders/activation-builders.ts';
 import { patience } from '../patience.ts';
 
 /** Calls an authority, by default with the admin token. */
@@ -33,6 +35,28 @@ export interface Shop {
 }
 
 const odd = String.raw`Ünïcode "quoted" \back\slash\n 'single' \N 漢字 😀`;
+
+/** Devices of the first license, with and without every value. */
+export function activationsOf({ licenseKeys: [licenseKey = ''] }: Pick<Shop, 'licenseKeys'>): Activation[] {
+  const seat = { licenseKey, productKey: 'editor', uses: { recorded: 2, returned: 1 } };
+  return [
+    buildActivation({
+      ...seat,
+      activationId: 'activation 0',
+      deviceName: odd,
+      movedAt: [Date.UTC(2026, 0, 3)],
+    }),
+    buildActivation({
+      ...seat,
+      activationId: 'activation 1',
+      device: thumbprint('device-2'),
+      deviceName: null,
+      state: 'blocked',
+      challengedAt: [Date.UTC(2026, 0, 4)],
+      copiedAt: Date.UTC(2026, 0, 5),
+    }),
+  ];
+}
 
 /** Fills an authority by every kind of write, each under an idempotency key. */
 export async function createShop(call: Caller): Promise<Shop> {
@@ -93,25 +117,6 @@ export async function createShop(call: Caller): Promise<Shop> {
     if (index % 12 === 1) await write('PUT', '/api/v2/license/enable', change);
     if (index % 9 === 2) await write('POST', `/admin/v1/purchases/${String(sold['purchase_id'])}/refund`);
   }
-  const [licenseKey = ''] = licenseKeys;
-  await write('POST', '/admin/v1/activations/import', {
-    product_key: 'editor',
-    activations: ['active', 'blocked'].map((state, index) => ({
-      activation_id: `activation ${index}`,
-      license_key: licenseKey,
-      device: String(index).repeat(43),
-      device_name: odd,
-      state,
-      seq: 3,
-      rev: Date.UTC(2026, 0, 1),
-      expires_at: '2026-02-01T00:00:00Z',
-      seat_until: '2090-02-01T00:00:00Z',
-      uses_recorded: 2,
-      uses_returned: 1,
-      created_at: '2026-01-01T00:00:00Z',
-      renewed_at: '2026-01-02T00:00:00Z',
-    })),
-  });
   let lastCouponId = 0;
   for (const [code, terms] of Object.entries({
     SPRING: { coupon_type: 'multi', percent_off: 12.5, notes: odd },

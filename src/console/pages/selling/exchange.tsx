@@ -11,14 +11,13 @@ import { ReadOnlyNotice } from '../../parts/read-only.tsx';
 import { useProducts } from '../products.tsx';
 import { csvParts, textOf } from './csv-parts.ts';
 
-const nouns = ['license', 'purchase', 'coupon', 'activation'] as const;
+const nouns = ['license', 'purchase', 'coupon'] as const;
 type Noun = (typeof nouns)[number];
 
 const meanings: Readonly<Record<Noun, string>> = {
   license: 'Licenses: keys with their customers, counts and states',
   purchase: 'Purchases, with the licenses that came with them',
   coupon: 'Coupons of the account',
-  activation: 'Devices that have asked for seats, from another issuer',
 };
 
 /** Import from another store, and export for another store, as CSV. */

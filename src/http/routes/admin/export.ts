@@ -17,7 +17,7 @@ const ofProduct = parameters({ product_key: identifier.optional(), account_id: i
 
 /** The route that exports what belongs to products. */
 function productExport(
-  noun: 'licenses' | 'purchases' | 'activations',
+  noun: 'licenses' | 'purchases',
   { operationId, summary }: { operationId: string; summary: string },
 ): Route {
   return route({
@@ -99,8 +99,4 @@ export const exportRoutes: readonly Route[] = [
     summary: 'All purchases as CSV, with their licenses, as an import takes it',
   }),
   exportCoupons,
-  productExport('activations', {
-    operationId: 'exportActivations',
-    summary: 'All activations as CSV, as an import at another issuer takes it',
-  }),
 ];

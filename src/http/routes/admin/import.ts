@@ -8,8 +8,6 @@ import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { importReport, importRows, type ReadRows, stateColumnFaults } from '../../../wire/bulk/import.ts';
 import {
-  activationImport,
-  activationRow,
   couponImport,
   couponImportQuery,
   couponRow,
@@ -95,35 +93,6 @@ const importCoupons = route({
   },
 });
 
-const importActivations = route({
-  method: 'POST',
-  path: '/admin/v1/activations/import',
-  operationId: 'importActivations',
-  tag: 'Import and export',
-  summary: 'Take activations over from another issuer, so that devices keep their seats',
-  refusals: ['import_rejected'],
-  access,
-  authorityOnly,
-  bodyBytes,
-  csvMember: 'activations',
-  query: productImportQuery,
-  body: activationImport,
-  answers,
-  faults: (app, principal, { activations }, query) =>
-    productImportFaults(app, principal, { activations }, query),
-  async handle({
-    app,
-    principal,
-    query,
-    body: { activations, productKey = query.productKey },
-    writeOptions,
-  }) {
-    const rows = importRows(activations, query, (cells) => activationRow(cells, productKey));
-    const command = { ...rows, accountId: query.accountId ?? accessibleAccount(principal) };
-    return present(await app.writer.write('importActivations', command, writeOptions), activations);
-  },
-});
-
 type Rows = Pick<ReadRows<unknown>, 'ignored'>;
 
 async function productImportFaults(
@@ -141,9 +110,4 @@ function present(imported: Result<ImportReport>, { ignored }: Rows): Result<Rout
 }
 
 /** Imports as CSV and JSON (src/http/README.md, Admin routes). */
-export const importRoutes: readonly Route[] = [
-  importLicenses,
-  importPurchases,
-  importCoupons,
-  importActivations,
-];
+export const importRoutes: readonly Route[] = [importLicenses, importPurchases, importCoupons];

@@ -5,6 +5,7 @@ import { routes } from '../../../../src/http/routes/all.ts';
 import type { AuditEntryObject } from '../../../../src/wire/audit.ts';
 import type { SyncControl } from '../../../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { buildActivation } from '../../../support/builders/activation-builders.ts';
 import { buildEndpoint, buildSyncAgent } from '../../../support/builders/store-builders.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
 
@@ -56,29 +57,6 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   'POST /admin/v1/licenses/import': {
     body: { product_key: 'P', licenses: [{ license_key: 'TAKEN-OVER', buyer_email: 'buyer@example.com' }] },
     record: 'license.import | catalogue | 1 imported, 0 unchanged, 0 rejected',
-  },
-  'POST /admin/v1/activations/import': {
-    body: {
-      product_key: 'P',
-      activations: [
-        {
-          activation_id: 'seat',
-          license_key: 'TAKEN-OVER',
-          device: 'd'.repeat(43),
-          device_name: 'laptop',
-          state: 'active',
-          seq: 1,
-          rev: 1,
-          expires_at: '2026-01-01T00:00:00Z',
-          seat_until: '2090-01-01T00:00:00Z',
-          uses_recorded: 0,
-          uses_returned: 0,
-          created_at: '2026-01-01T00:00:00Z',
-          renewed_at: '2026-01-01T00:00:00Z',
-        },
-      ],
-    },
-    record: 'activation.import | catalogue | 1 imported, 0 unchanged, 0 rejected',
   },
   'POST /admin/v1/activations/:id/end': {
     at: () => 'seat',
@@ -174,6 +152,8 @@ async function openDesk(): Promise<TestApp> {
     await webhooks.addEvent(event);
   });
   await opened.write(({ sync }) => sync.add(buildSyncAgent({ productKey: 'P' })));
+  const seat = { activationId: 'seat', licenseKey: 'TAKEN-OVER', productKey: 'P', deviceName: 'laptop' };
+  await opened.write(({ activations }) => activations.put(buildActivation(seat)));
   return { ...opened, app: { ...opened.app, control } };
 }
 
