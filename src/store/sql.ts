@@ -4,7 +4,7 @@ import type { Awaitable } from '../service/tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
-/** A boolean is 0 or 1 on SQLite. Only PostgreSQL has arrays. */
+/** On SQLite, a boolean is 0 or 1, and an array is JSON. */
 export type SqlValue = string | number | boolean | null | readonly (string | null)[];
 
 /** What a statement returns: SQLite returns at once, PostgreSQL later. */
@@ -57,6 +57,8 @@ export type Dialect = {
   /** The end of a SELECT that locks its row. SQLite has one connection that writes, so transactions do not overlap. */
   forUpdate: '' | 'FOR NO KEY UPDATE';
   noLimit: '-1' | 'ALL';
+  /** Whether a column is in an array, the parameter `place`. */
+  isIn: (column: string, place: string) => string;
   /** The items of a JSON array: a table `items` with the column `value`. */
   items: (json: string) => string;
   /** The values of an expression as a JSON array. */

@@ -61,6 +61,7 @@ const dialect: Dialect = {
   greatest: 'greatest',
   forUpdate: 'FOR NO KEY UPDATE',
   noLimit: 'ALL',
+  isIn: (column, place) => `${column} = ANY (${place}::text[])`,
   items: (json) => `json_array_elements_text(${json}::json) AS items (value)`,
   arrayOf: (expression) => `coalesce(json_agg(${expression}), '[]')::text`,
 };

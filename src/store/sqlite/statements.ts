@@ -17,6 +17,7 @@ const dialect: Dialect = {
   greatest: 'max',
   forUpdate: '',
   noLimit: '-1',
+  isIn: (column, place) => `${column} IN (SELECT value FROM json_each(${place}))`,
   items: (json) => `json_each(${json}) AS items`,
   arrayOf: (expression) => `json_group_array(${expression})`,
 };
@@ -114,7 +115,8 @@ class Statement {
     return this.#order.map((index) => {
       const value = values[index];
       if (value === undefined) throw new Error(`the value $${index + 1} is missing: ${this.#sql}`);
-      return (typeof value === 'boolean' ? Number(value) : value) as SQLInputValue;
+      if (typeof value === 'boolean') return Number(value);
+      return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
     });
   }
 }

@@ -13,7 +13,7 @@ export function agentReads<E extends Engine>(sql: Sql<E>): On<E, Pick<SyncReads,
   const select = `SELECT ${columnList} FROM latchkey.sync_agent`;
   const listed = sql.list<SyncAgent>({ select: columnList, from: 'latchkey.sync_agent', key: ['number'] });
   const reached = sql.column<string>(`SELECT license_key FROM latchkey.license
-     WHERE license_key IN (SELECT value FROM ${sql.dialect.items('$3')}) AND ($2::text IS NULL OR product_key = $2)
+     WHERE ${sql.dialect.isIn('license_key', '$3')} AND ($2::text IS NULL OR product_key = $2)
        AND EXISTS (SELECT 1 FROM latchkey.product AS reached
          WHERE reached.product_key = license.product_key AND reached.account_id = $1)`);
   return {
@@ -26,8 +26,7 @@ export function agentReads<E extends Engine>(sql: Sql<E>): On<E, Pick<SyncReads,
       `SELECT number FROM latchkey.sync_agent WHERE seen_at < $2 AND ($1::text IS NULL OR reach = $1)
        ORDER BY seen_at LIMIT $3`,
     ),
-    reached: ({ accountId, productKey }, licenseKeys) =>
-      reached(accountId, productKey, JSON.stringify(licenseKeys)),
+    reached: ({ accountId, productKey }, licenseKeys) => reached(accountId, productKey, licenseKeys),
   };
 }
 

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { sqlOn } from '../../../src/store/sqlite/statements.ts';
 
-test('a statement binds a parameter as often as its text names it, and stores a boolean as a number', () => {
+test('a statement binds a parameter as often as its text names it, and stores a boolean as a number and an array as JSON', () => {
   using database = new DatabaseSync(':memory:');
   database.exec('CREATE TABLE pair (one, other)');
   const sql = sqlOn(database);
@@ -10,6 +10,7 @@ test('a statement binds a parameter as often as its text names it, and stores a 
     1,
   );
   expect(sql.get('SELECT one, other FROM pair')()).toEqual({ one: 1, other: 'aa' });
+  expect(sql.column('SELECT value FROM json_each($1)')(['b', 'c'])).toEqual(['b', 'c']);
 });
 
 test('a statement without one of its values is refused', () => {

@@ -42,8 +42,7 @@ export function chainReads(sql: SqliteSql): ChainReads {
   return {
     followed({ agentId, reach, productIds, position, keys }) {
       const after = position === null ? null : Number(position);
-      const products = JSON.stringify(productIds);
-      const rows = followed(agentId, reach, products, null, after, JSON.stringify(keys));
+      const rows = followed(agentId, reach, productIds, null, after, keys);
       return { ...followedFrom(rows), confirmedAt: rows[0]?.confirmedAt ?? 0 };
     },
   };
@@ -63,7 +62,7 @@ export function chainTable(sql: SqliteSql): ChainTable {
     ...chainReads(sql),
     touch(agent, licenseKeys, { askedAt, before, refreshAt }) {
       const { touch, refresh } = licenseKeys === null ? all : listed;
-      const which = licenseKeys === null ? agent : JSON.stringify(licenseKeys);
+      const which = licenseKeys ?? agent;
       touch(which, askedAt, before);
       refresh(which, refreshAt);
     },

@@ -57,7 +57,7 @@ export function syncReads(sql: SqliteSql): SyncReads {
     followed({ agentId, reach, tenant, position, keys }) {
       const after = position === null ? null : Number(position);
       const { accountId, productKey } = tenant;
-      return followedFrom(followed(agentId, reach, accountId, productKey, after, JSON.stringify(keys)));
+      return followedFrom(followed(agentId, reach, accountId, productKey, after, keys));
     },
     followers(position) {
       const last = end();
@@ -128,12 +128,9 @@ function followTable(sql: SqliteSql): Pick<SyncTable, FollowMethod> {
      FROM sync_agent WHERE followed > 0 AND seen_at < $1 LIMIT 1`,
   );
   return {
-    follow: (number, licenseKeys) => changeFollowed(number, follow(number, JSON.stringify(licenseKeys))),
+    follow: (number, licenseKeys) => changeFollowed(number, follow(number, licenseKeys)),
     unfollow: (number, licenseKeys) =>
-      changeFollowed(
-        number,
-        -(licenseKeys === null ? unfollowAll(number) : unfollow(number, JSON.stringify(licenseKeys))),
-      ),
+      changeFollowed(number, -(licenseKeys === null ? unfollowAll(number) : unfollow(number, licenseKeys))),
     pruneFollows(before, limit) {
       const agent = silent(before, limit);
       if (agent === null) return 0;
