@@ -1,8 +1,9 @@
 import type * as tls from 'node:tls';
 import { createRequire } from 'node:module';
-import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { withoutInterim } from './interim-responses.ts';
 import type { ProxyChoice } from './proxy.ts';
+import { buildConnector, EnvHttpProxyAgent, Pool } from './undici.ts';
 
 /** How to connect to the upstream. */
 export type ConnectionSettings = {
@@ -75,12 +76,12 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
   const trust = mayUseTls ? { secureContext: settings.trust() } : {};
   const proxyUrl = proxy?.url ?? '';
   const connect = { ...trust, allowH2: false, timeout: connectTimeoutMs };
-  const agentOptions: EnvHttpProxyAgent.Options = {
+  const agentOptions: undici.EnvHttpProxyAgent.Options = {
     allowH2: false,
     pipelining: 1,
     connections: maxConnections,
     connect: connectElsewhere(settings, connect) ?? buildConnector(connect),
-    factory: (origin, options: Pool.Options) =>
+    factory: (origin, options: undici.Pool.Options) =>
       new Pool(origin, { ...options, connect: connectorOf(options) }),
     connectTimeout: connectTimeoutMs,
     requestTls: { ...trust, timeout: connectTimeoutMs },
@@ -100,15 +101,15 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
 }
 
 /** The connector that undici prepared: to the upstream, through a proxy's tunnel, or to a proxy. */
-function connectorOf({ connect }: Pool.Options): buildConnector.connector {
+function connectorOf({ connect }: undici.Pool.Options): undici.buildConnector.connector {
   return withoutInterim(typeof connect === 'function' ? connect : buildConnector(connect));
 }
 
 /** Connects to another address; the server name and the certificate check in TLS stay those of the base URL. */
 function connectElsewhere(
   { baseUrl, connectTo }: ConnectionSettings,
-  options: buildConnector.BuildOptions,
-): buildConnector.connector | null {
+  options: undici.buildConnector.BuildOptions,
+): undici.buildConnector.connector | null {
   if (connectTo === null) return null;
   const { host, port } = connectTo;
   const name = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
