@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { build, type InputOptions, type OutputOptions, type Plugin } from 'rolldown';
 
 const root = join(import.meta.dirname, '../..');
@@ -15,41 +15,41 @@ export function workerSource(worker: string): string {
 }
 
 type Input = string | Record<string, string>;
-type Packages = 'included' | 'external';
+/** The npm package, or the single executable. */
+type Form = 'package' | 'executable';
 
 /**
- * Bundles entry points (paths from the root of the repository) with all of our modules that they import: Node loads one
- * file faster than many. `packages`: whether the packages of node_modules are included, or imported at run time.
+ * Bundles entry points (paths from the root of the repository) with all modules that they import, also those of packages:
+ * Node loads one file faster than many.
  */
-export async function bundle(input: Input, packages: Packages, output: OutputOptions): Promise<void> {
-  await build(bundleOptions(input, packages, output));
+export async function bundle(input: Input, form: Form, output: OutputOptions): Promise<void> {
+  await build(bundleOptions(input, form, output));
 }
 
 /** Returns the paths of all modules that the executable includes. */
 export async function includedModules(): Promise<readonly string[]> {
   const threads = workers.map((worker) => [worker, workerSource(worker)]);
   const input = { main: programSource, ...Object.fromEntries(threads) };
-  const { output } = await build({ ...bundleOptions(input, 'included', {}), write: false });
+  const { output } = await build({ ...bundleOptions(input, 'executable', {}), write: false });
   return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 }
 
 function bundleOptions(
   input: Input,
-  packages: Packages,
+  form: Form,
   output: OutputOptions,
 ): InputOptions & { output: OutputOptions } {
   return {
     input,
     cwd: root,
     platform: 'node',
-    external: (id) => packages === 'external' && isPackage(id),
     // Each warning ends the build: it may be about a module that would be missing at run time.
     onLog: (_level, { message }) => {
       throw new Error(message);
     },
     // On a slow machine, the bundler would warn that plugins take long.
     checks: { bundlerTimings: false },
-    plugins: [builtinsOnUse, asciiOnly, ...(packages === 'included' ? [withoutFiles] : [])],
+    plugins: [builtinsOnUse, asciiOnly, ...(form === 'executable' ? [withoutFiles] : [])],
     output: { format: 'esm', comments: false, ...output },
   };
 }
@@ -97,7 +97,3 @@ const withoutFiles: Plugin = {
     }
   },
 };
-
-function isPackage(id: string): boolean {
-  return !/^(?:\.|\0|node:)/.test(id) && !isAbsolute(id);
-}

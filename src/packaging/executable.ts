@@ -87,7 +87,7 @@ function fail(text: string): never {
 /** Bundles an entry point, with packages, into one file. Returns the path of the file. */
 async function bundleFile(entry: string): Promise<string> {
   const file = join(temporary, basename(entry).replace('.ts', '.js'));
-  await bundle(entry, 'included', { file, codeSplitting: false });
+  await bundle(entry, 'executable', { file, codeSplitting: false });
   return file;
 }
 

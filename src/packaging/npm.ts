@@ -1,6 +1,6 @@
 /**
- * Builds `dist`, the content of the npm package: declarations by tsc, our own source in few files with the dependencies
- * outside, the launcher, and the manual page. `npm run build` and `npm pack` call this script.
+ * Builds `dist`, the content of the npm package: declarations by tsc, our own source and the dependencies in few files, the
+ * launcher, and the manual page. `npm run build` and `npm pack` call this script.
  *
  * `npm pack` adds the dependencies as they are in node_modules (`bundleDependencies` in package.json), so that users get
  * the tested versions: npm reads no lock file of a tarball.
@@ -40,7 +40,7 @@ for (const file of globSync(inRoot('dist/**/*.{js,d.ts}'))) rmSync(file);
 const compiler = [inRoot('node_modules/typescript/bin/tsc'), '--project', inRoot('src')];
 execFileSync(process.execPath, [...compiler, '--emitDeclarationOnly'], { stdio: 'inherit' });
 // Shared chunks must stay at their sources' depth: the code resolves package.json and the threads by relative path.
-await bundle({ index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': programSource }, 'external', {
+await bundle({ index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': programSource }, 'package', {
   dir: inRoot('dist'),
   chunkFileNames: 'cli/[name].js',
   codeSplitting: { groups },
@@ -48,7 +48,7 @@ await bundle({ index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': pro
 // One file for each thread: a thread starts sooner from one file than from several shared ones.
 for (const worker of workers) {
   const file = inRoot(`dist/cli/${worker}.js`);
-  await bundle(workerSource(worker), 'external', { file, codeSplitting: false });
+  await bundle(workerSource(worker), 'package', { file, codeSplitting: false });
 }
 for (const engine of ['sqlite', 'postgres'] as const) {
   const path = schemaPath(engine);
