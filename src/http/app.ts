@@ -66,8 +66,43 @@ export type StoredLicenses = Pick<SnapshotReads, 'get'> &
     seatsOf(productId: string): number | null;
   };
 
+/** What an authority has besides. */
+type AuthorityParts = {
+  /** Answers agents. */
+  readonly syncServer: SyncServer;
+  readonly leaseIssuer: LeaseIssuer;
+  /** Sends events to webhook endpoints. */
+  readonly webhooks: WebhookSender;
+};
+
+/** What an agent has besides. */
+type AgentParts = AuthorityParts & {
+  /** The outbox. */
+  readonly operations: Pick<OperationReads, 'get' | 'depth'> & OperationLists;
+  readonly storedLicenses: StoredLicenses;
+  readonly sync: SyncControl;
+  readonly storeEvents: StoreEvents;
+  /** The configured products. An authority has a catalogue of its own. */
+  readonly products: Pick<AgentProducts, 'idOf' | 'keyOf' | 'credentialName'>;
+};
+
+/** What a holder has besides. */
+type HolderParts = {
+  readonly leaseHolder: LeaseHolder;
+  /** The name of the credential that a license key is. In other roles, a license key is no credential. */
+  readonly licenseCredential: (licenseKey: string) => string;
+};
+
+/** What only some roles have. */
+type PartsOfRoles = { authority: AuthorityParts; agent: AgentParts; holder: HolderParts };
+
+type Nullable<Parts> = { [Name in keyof Parts]: Parts[Name] | null };
+
+/** What the routes depend on, in one of these roles: what each of them has is not null. */
+export type AppIn<Role extends RoleName> = App & Pick<PartsOfRoles[Role], keyof PartsOfRoles[Role]>;
+
 /** What the routes depend on; one for all listeners of a process. */
-export interface App {
+export interface App extends Nullable<AgentParts>, Nullable<HolderParts> {
   readonly role: RoleName;
   readonly version: string;
   /** The id of this store, sent with every response. */
@@ -83,27 +118,9 @@ export interface App {
   readonly lists: Lists;
   /** Reads and writes a page of an export. */
   exportPage(order: ExportOrder): Promise<ExportPage>;
-  /** The outbox of an agent; null on an authority. */
-  readonly operations: (Pick<OperationReads, 'get' | 'depth'> & OperationLists) | null;
-  /** The licenses that an agent has stored; null on an authority and a holder. */
-  readonly storedLicenses: StoredLicenses | null;
   /** Explains the state of an operation of the outbox. */
   explain(operation: Operation): Explanation;
   readonly writer: Writer;
-  /** Null on an authority, which has no upstream. */
-  readonly sync: SyncControl | null;
-  /** Null unless this is an agent. */
-  readonly storeEvents: StoreEvents | null;
-  /** Answers agents; null unless this is an authority. */
-  readonly syncServer: SyncServer | null;
-  /** Null on a holder. */
-  readonly leaseIssuer: LeaseIssuer | null;
-  /** Sends events to webhook endpoints; null on a holder. */
-  readonly webhooks: WebhookSender | null;
-  /** Null on an authority or agent. */
-  readonly leaseHolder: LeaseHolder | null;
-  /** On a holder, the name of the credential that a license key is; null: a license key is no credential. */
-  readonly licenseCredential: ((licenseKey: string) => string) | null;
   readonly credentials: Credentials;
   readonly changes: ChangeFeed;
   /**
@@ -112,8 +129,6 @@ export interface App {
    */
   readonly cachesResponses: boolean;
   readonly rates: RateLimiters;
-  /** The products that an agent is configured with; null on an authority, which has a catalogue of its own. */
-  readonly products: Pick<AgentProducts, 'idOf' | 'keyOf' | 'credentialName'> | null;
   readonly productName: ProductName;
   readonly digest: Digest;
   readonly log: Log;

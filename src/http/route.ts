@@ -1,16 +1,17 @@
 import type { z } from 'zod';
 import type { Principal, Scope } from '../domain/access/principal.ts';
+import type { RoleName } from '../domain/role.ts';
 import type { ProblemCode } from '../domain/problem/problem-table.ts';
 import type { ParameterFault, Result } from '../domain/problem/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
 import type { RouteResponse } from './response.ts';
-import type { App } from './app.ts';
+import type { App, AppIn } from './app.ts';
 import type { ParameterSet, RawParameters } from '../wire/parameters.ts';
 
 /** One request as a handler sees it: authorized, and its parameters parsed. */
-export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
-  app: App;
+export type RouteRequest<Path extends string, HasPrincipal, Query, Body, Role extends RoleName = RoleName> = {
+  app: AppIn<Role>;
   /** Null only if the route needs no credential. */
   principal: HasPrincipal;
   /** The parameters of the path. */
@@ -75,8 +76,10 @@ type RouteFacts = {
   access: Access;
   /** True: no credential is needed at this moment, and the principal is null. */
   isOpen?(app: App): boolean;
-  /** An agent refuses with 409 `not_the_authority`, because the upstream has the catalogue. */
-  authorityOnly?: boolean;
+  /** The roles that offer the route; absent: all. */
+  roles?: readonly RoleName[];
+  /** What the other roles refuse it with, if not with the usual problem (entry/roles.ts). */
+  elsewhere?: { code?: ProblemCode; detail: string };
   /** The route is about the whole process: a credential of one account gets 403 `operator_only`. */
   operatorOnly?: boolean;
   /**
@@ -132,7 +135,14 @@ type RouteFacts = {
 type Handled = Awaitable<Result<RouteResponse>>;
 
 /** A route as written in routes/; without an access rule it does not compile. */
-type RouteDefinition<Path extends string, Who extends Access, Query, Body> = RouteFacts & {
+type RouteDefinition<
+  Path extends string,
+  Who extends Access,
+  Query,
+  Body,
+  Role extends RoleName,
+> = RouteFacts & {
+  roles?: readonly Role[];
   path: Path;
   access: Who;
   query?: ParameterSet<Query>;
@@ -146,7 +156,7 @@ type RouteDefinition<Path extends string, Who extends Access, Query, Body> = Rou
   ): Awaitable<readonly ParameterFault[]>;
   /** What makes two bodies the same request under one idempotency key; absent: all parameters. */
   identityOf?(body: Body): object;
-  handle(request: RouteRequest<Path, Who extends 'anyone' ? null : Principal, Query, Body>): Handled;
+  handle(request: RouteRequest<Path, Who extends 'anyone' ? null : Principal, Query, Body, Role>): Handled;
 };
 
 /** A route in the table, its parameter types erased. */
@@ -163,11 +173,15 @@ export type Route = RouteFacts & {
   handle(request: RouteRequest<string, Principal | null, unknown, unknown>): Handled;
 };
 
-/** Defines a route; checks that its handler fits its path, access rule and parameters. */
-export function route<const Path extends string, const Who extends Access, Query = unknown, Body = unknown>(
-  definition: RouteDefinition<Path, Who, Query, Body>,
-): Route {
-  // Sound, since the server passes a handler only what its own definition has parsed.
+/** Defines a route; checks that its handler fits its path, access rule, roles and parameters. */
+export function route<
+  const Path extends string,
+  const Who extends Access,
+  const Role extends RoleName = RoleName,
+  Query = unknown,
+  Body = unknown,
+>(definition: RouteDefinition<Path, Who, Query, Body, Role>): Route {
+  // Sound, since the server passes a handler only what its own definition has parsed, and only in the route's roles.
   return definition;
 }
 

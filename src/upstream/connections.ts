@@ -1,6 +1,6 @@
 import type * as tls from 'node:tls';
 import { createRequire } from 'node:module';
-import type { Dispatcher } from 'undici';
+import type * as undici from 'undici';
 import { withoutInterim } from './interim-responses.ts';
 import type { ProxyChoice } from './proxy.ts';
 import { buildConnector, EnvHttpProxyAgent, Pool } from './undici.ts';
@@ -22,8 +22,8 @@ export type ConnectionSettings = {
 /** The keep-alive connections to one upstream, which can be replaced by fresh ones. */
 export class Connections implements AsyncDisposable {
   readonly #settings: ConnectionSettings;
-  readonly #open: Set<Dispatcher> = new Set();
-  #current: Dispatcher;
+  readonly #open: Set<undici.Dispatcher> = new Set();
+  #current: undici.Dispatcher;
   #maxConnections: number;
 
   constructor(settings: ConnectionSettings) {
@@ -32,7 +32,7 @@ export class Connections implements AsyncDisposable {
     this.#current = this.#make();
   }
 
-  get current(): Dispatcher {
+  get current(): undici.Dispatcher {
     const maxConnections = this.#settings.maxConnections();
     if (maxConnections !== this.#maxConnections) {
       this.#maxConnections = maxConnections;
@@ -45,7 +45,7 @@ export class Connections implements AsyncDisposable {
    * Lets the next request begin on a new connection. After an ambiguous response the used connection is not trusted,
    * and idle ones are probably dead as well. Requests under way on the old connections end normally.
    */
-  discard(used: Dispatcher): void {
+  discard(used: undici.Dispatcher): void {
     if (used !== this.#current || !this.#open.has(used)) return;
     this.#current = this.#make();
     const forget = (): boolean => this.#open.delete(used);
@@ -58,7 +58,7 @@ export class Connections implements AsyncDisposable {
     await Promise.all(open.map((dispatcher) => dispatcher.destroy()));
   }
 
-  #make(): Dispatcher {
+  #make(): undici.Dispatcher {
     const dispatcher = makeDispatcher(this.#settings, this.#maxConnections);
     this.#open.add(dispatcher);
     return dispatcher;
@@ -66,7 +66,7 @@ export class Connections implements AsyncDisposable {
 }
 
 /** No HTTP/2 and no pipelining; undici retries nothing unless asked. */
-function makeDispatcher(settings: ConnectionSettings, maxConnections: number): Dispatcher {
+function makeDispatcher(settings: ConnectionSettings, maxConnections: number): undici.Dispatcher {
   const { timeoutMs } = settings;
   // Half of the timeout is left for the exchange: a connection that is made at the last moment would only make the
   // outcome uncertain. undici rounds up by as much as a second; the deadline of the whole is exact.

@@ -189,7 +189,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
   });
 
   test('an agent answers routes of the catalogue with not_the_authority, but only for callers with the scope', async () => {
-    for (const route of routes.filter(({ authorityOnly }) => authorityOnly === true)) {
+    for (const route of routes.filter(({ roles }) => roles?.join() === 'authority')) {
       const [headers = {}] = headersOf(route, secretOf('admin'));
       const { code } = await call(server, route, headers);
       expect([nameOf(route), code === 'not_the_authority']).toEqual([nameOf(route), role === 'agent']);

@@ -190,7 +190,7 @@ describe('POST /lease/v1', () => {
   });
 
   test.each(['/lease/v1', '/lease/v1/keys'])('is refused by a holder: %s', async (url) => {
-    const holder = serverOf({ ...opened.app, leaseIssuer: null });
+    const holder = serverOf({ ...opened.app, role: 'holder', leaseIssuer: null });
     const response = await holder.inject({
       url,
       ...(url === '/lease/v1' && { method: 'POST', headers: jwt, payload: 'x.y.z' }),

@@ -14,6 +14,7 @@ import { admitSession, checkConsole } from '../console/access.ts';
 import { closeBehind } from './connections.ts';
 import { unnamed } from './license-credential.ts';
 import { type Head, stateOf } from './request-state.ts';
+import { isOffered, refusalIn } from './roles.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Access, Owned, Route } from '../route.ts';
 import {
@@ -51,6 +52,7 @@ export async function admit(
   checkReadiness(app, route, reply);
   await checkAccess(app, settings, route, reply);
   checkConsole(settings, route, reply.request);
+  if (!isOffered(route, app.role)) throw refusalIn(app.role, route);
   checkCoding(reply.request, route, broken);
 }
 
@@ -78,7 +80,7 @@ async function checkAccess(
     // Connections are kept open only for callers with a credential, and for the devices of customers.
     if (settings.public === undefined && !staysOpen(route, reply)) closeBehind(reply);
   } else {
-    if (app.role === 'holder' && route.access.credential === 'api_key') throw notOffered();
+    if (app.role === 'holder' && route.access.credential === 'api_key') throw refusalIn('holder', route);
     if (!admitSession(app, route, reply.request)) {
       const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
       requestState.knownCredential = knownCredential;
@@ -88,17 +90,6 @@ async function checkAccess(
   if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
     throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');
   }
-  if (route.authorityOnly === true && app.role === 'agent') {
-    throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
-  }
-  if (route.authorityOnly === true && app.role === 'holder') throw notOffered();
-}
-
-function notOffered(): ProblemError {
-  return new ProblemError(
-    'not_offered_by_holder',
-    'A holder has leases of license keys, and nothing else of the store.',
-  );
 }
 
 /** Refuses a body that was cut off, or that would have to be decoded first. */

@@ -114,12 +114,12 @@ function describe(route: Route, dialect: Dialect): ZodOpenApiOperationObject {
 
 /** Who may call a route, and where. */
 function conditionsOf(route: Route): string {
-  const { access, operatorOnly, authorityOnly } = route;
+  const { access, operatorOnly, roles = [] } = route;
   const sentences = [
     neededCredential(access),
     ...(route.isOpen === undefined ? [] : ['The configuration can open it to anyone.']),
     ...(operatorOnly === true ? ['A credential of a single account is refused.'] : []),
-    ...(authorityOnly === true ? ['An agent refuses it: its upstream has the catalogue.'] : []),
+    ...(roles.join() === 'authority' ? ['An agent refuses it: its upstream has the catalogue.'] : []),
   ];
   return sentences.join(' ');
 }

@@ -4,6 +4,7 @@ import { failWith } from '../../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import { type RefusalForm, specification } from '../dialects.ts';
 import { sessionsOf } from '../console/access.ts';
+import { refusalsElsewhere } from '../entry/roles.ts';
 import type { Route } from '../route.ts';
 import {
   provenanceHeaderNames as provenance,
@@ -141,7 +142,7 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
     ...(isAnyones ? [] : credentialProblems),
     ...(isAnyones || sessionsOf(route) === 'all' ? [] : (['session_read_only'] as const)),
     ...(route.operatorOnly === true ? (['operator_only'] as const) : []),
-    ...(route.authorityOnly === true ? (['not_the_authority', 'not_offered_by_holder'] as const) : []),
+    ...refusalsElsewhere(route),
     ...(!isAnyones && access.credential === 'api_key' ? (['not_offered_by_holder'] as const) : []),
     ...(route.always === true ? [] : (['starting', 'draining'] as const)),
     ...(isAnyones ? [] : (['storage_failed', 'storage_unavailable'] as const)),

@@ -14,9 +14,10 @@ import {
 } from '../../wire/holder/held-lease.ts';
 import { enveloped } from '../../wire/response.ts';
 import { ok, type RouteResponse } from '../response.ts';
-import type { App } from '../app.ts';
+import type { AppIn } from '../app.ts';
 import { route, type Route } from '../route.ts';
 
+const shared = { tag: 'Leases', roles: ['holder'] } as const;
 const verifies = { credential: 'product_secret', scope: 'verify' } as const;
 const uses = { credential: 'product_secret', scope: 'use' } as const;
 
@@ -30,12 +31,12 @@ const noSeat = [
 ] as const;
 
 const show = route({
+  ...shared,
   method: 'GET',
   path: '/agent/v1/lease',
   operationId: 'getLease',
-  tag: 'Leases',
   summary: 'The lease of a license key on this device; with a nonce also a proof, or a newer lease',
-  refusals: [...noSeat, 'not_a_holder', 'lease_not_found', 'verdict_expired'],
+  refusals: [...noSeat, 'lease_not_found', 'verdict_expired'],
   access: verifies,
   prefersNewLease: true,
   query: leaseQuery,
@@ -52,12 +53,12 @@ const show = route({
 });
 
 const activate = route({
+  ...shared,
   method: 'POST',
   path: '/agent/v1/activations',
   operationId: 'activateLicense',
-  tag: 'Leases',
   summary: 'Take a seat of a license key for this device, or take over the seat of another device',
-  refusals: [...noSeat, 'not_a_holder', 'lease_not_found'],
+  refusals: [...noSeat, 'lease_not_found'],
   access: uses,
   repeats: true,
   body: activateParameters,
@@ -72,12 +73,12 @@ const activate = route({
 });
 
 const deactivate = route({
+  ...shared,
   method: 'DELETE',
   path: '/agent/v1/activations/:key',
   operationId: 'deactivateLicense',
-  tag: 'Leases',
   summary: 'Give the seat of this device back, now or as soon as the issuer answers',
-  refusals: [...noSeat, 'not_a_holder', 'lease_not_found'],
+  refusals: [...noSeat, 'lease_not_found'],
   access: uses,
   repeats: true,
   answers: { 200: enveloped(heldLeaseObject) },
@@ -88,33 +89,25 @@ const deactivate = route({
 });
 
 const list = route({
+  ...shared,
   method: 'GET',
   path: '/agent/v1/activations',
   operationId: 'listHeldLeases',
-  tag: 'Leases',
   summary: 'List the leases of this device',
-  refusals: ['not_a_holder'],
   access: { credential: 'any', scope: 'ops' },
   answers: { 200: enveloped(heldLeaseList) },
   handle({ app: { leaseHolder } }) {
-    if (leaseHolder === null) return notAHolder();
     return ok({ activations: leaseHolder.list().map(serializeHeldLease) });
   },
 });
 
 const request = route({
+  ...shared,
   method: 'POST',
   path: '/agent/v1/lease/request',
   operationId: 'makeLeaseRequest',
-  tag: 'Leases',
   summary: 'Sign a request for a lease, to be taken to the vendor as a file',
-  refusals: [
-    'not_a_holder',
-    'lease_not_found',
-    'lease_request_unanswered',
-    'license_not_found',
-    'rate_limited',
-  ],
+  refusals: ['lease_not_found', 'lease_request_unanswered', 'license_not_found', 'rate_limited'],
   access: uses,
   repeats: true,
   body: leaseRequestParameters,
@@ -135,19 +128,18 @@ const request = route({
 });
 
 const install = route({
+  ...shared,
   method: 'PUT',
   path: '/agent/v1/lease',
   operationId: 'installLease',
-  tag: 'Leases',
   summary: 'Take over the answer of the vendor to a request that was taken there as a file',
-  refusals: ['not_a_holder', 'lease_not_found', 'lease_invalid'],
+  refusals: ['lease_not_found', 'lease_invalid'],
   access: uses,
   repeats: true,
   bodyBytes: 416 * 1024,
   body: installParameters,
   answers: { 200: enveloped(heldLeaseObject) },
   async handle({ app: { leaseHolder }, body: { lease, notice, sequence, keys } }) {
-    if (leaseHolder === null) return notAHolder();
     if (lease !== undefined) return present(await leaseHolder.install({ lease, keys }));
     if (notice !== undefined) return present(await leaseHolder.install({ notice, keys }));
     if (sequence !== undefined) return present(await leaseHolder.install({ sequence, keys }));
@@ -156,23 +148,15 @@ const install = route({
 });
 
 async function withKey(
-  { leaseHolder }: App,
+  { leaseHolder }: AppIn<'holder'>,
   licenseKey: string | null,
   act: (holder: LeaseHolder, licenseKey: string) => Promise<Result<RouteResponse>>,
 ): Promise<Result<RouteResponse>> {
-  if (leaseHolder === null) return notAHolder();
   return licenseKey === null ? notFound('license') : await act(leaseHolder, licenseKey);
 }
 
 function present(held: Result<HeldLeaseStatus>): Result<RouteResponse> {
   return held.ok ? ok(serializeHeldLease(held.value)) : held;
-}
-
-function notAHolder(): Result<never> {
-  return failWith(
-    'not_a_holder',
-    'Only a holder has leases of its own: leases.issuer is not configured here.',
-  );
 }
 
 /** What programs and people ask the holder on their machine for (src/http/README.md, Leases). */

@@ -15,32 +15,38 @@ import type { App } from '../app.ts';
 import { created, noContent, ok } from '../response.ts';
 import { route, type Route } from '../route.ts';
 
+const shared = {
+  tag: 'Console',
+  roles: ['authority', 'agent'],
+  elsewhere: { detail: 'A holder has no console: an agent and an authority have one.' },
+} as const;
+
 const begin = route({
+  ...shared,
   method: 'POST',
   path: '/console/v1/sign-ins',
   operationId: 'beginSignIn',
-  tag: 'Console',
   summary: 'Begin a sign-in: the page shows the code, and a command confirms the code',
-  refusals: ['console_off', 'not_offered_by_holder', 'rate_limited'],
+  refusals: ['console_off', 'rate_limited'],
   access: 'anyone',
   isOfConsole: true,
   answersSecret: true,
   answers: { 201: enveloped(signInObject) },
   async handle({ app, userAgent }) {
     const { console: desk } = app;
-    if (desk === null) return off(app);
+    if (desk === null) return off();
     const signIn = (await desk.load()).begin(userAgent);
     return signIn.ok ? created(serializeSignIn(signIn.value)) : signIn;
   },
 });
 
 const exchange = route({
+  ...shared,
   method: 'POST',
   path: '/console/v1/sessions',
   operationId: 'startSession',
-  tag: 'Console',
   summary: 'Get the session of a confirmed sign-in, once; null while the code is not confirmed',
-  refusals: ['console_off', 'not_offered_by_holder', 'sign_in_not_found'],
+  refusals: ['console_off', 'sign_in_not_found'],
   access: 'anyone',
   isOfConsole: true,
   answersSecret: true,
@@ -50,19 +56,19 @@ const exchange = route({
   answers: { 200: enveloped(sessionObject) },
   async handle({ app, body: { secret } }) {
     const { console: desk } = app;
-    if (desk === null) return off(app);
+    if (desk === null) return off();
     const session = (await desk.load()).exchange(secret);
     return session.ok ? ok(serializeSession(session.value)) : session;
   },
 });
 
 const end = route({
+  ...shared,
   method: 'DELETE',
   path: '/console/v1/sessions',
   operationId: 'endSession',
-  tag: 'Console',
   summary: 'End the session of the token',
-  refusals: ['console_off', 'not_offered_by_holder', 'sign_in_not_found'],
+  refusals: ['console_off', 'sign_in_not_found'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   isOfConsole: true,
@@ -70,7 +76,7 @@ const end = route({
   repeats: true,
   answers: { 204: null },
   async handle({ app, principal, writeOptions }) {
-    if (app.console === null) return off(app);
+    if (app.console === null) return off();
     const ended = (await app.console.load()).end(principal);
     if (!ended.ok) return ended;
     await record(app, { act: 'sign_out', code: ended.value, detail: '' }, writeOptions);
@@ -79,12 +85,12 @@ const end = route({
 });
 
 const list = route({
+  ...shared,
   method: 'GET',
   path: '/admin/v1/console/sign-ins',
   operationId: 'listSignIns',
-  tag: 'Console',
   summary: 'The address of the console, and the pages that wait for the confirmation of their codes',
-  refusals: ['console_off', 'not_offered_by_holder'],
+  refusals: ['console_off'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   sessions: 'none',
@@ -92,18 +98,18 @@ const list = route({
   async handle({ app }) {
     const { console: desk } = app;
     const url = desk?.url() ?? null;
-    if (desk === null || url === null) return off(app);
+    if (desk === null || url === null) return off();
     return ok(serializeWaiting(url, (await desk.load()).waiting()));
   },
 });
 
 const confirm = route({
+  ...shared,
   method: 'POST',
   path: '/admin/v1/console/sign-ins/:code/confirm',
   operationId: 'confirmSignIn',
-  tag: 'Console',
   summary: 'Let the page that shows the code get a session within 60 seconds',
-  refusals: ['console_off', 'not_offered_by_holder', 'sign_in_not_found'],
+  refusals: ['console_off', 'sign_in_not_found'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   sessions: 'none',
@@ -111,7 +117,7 @@ const confirm = route({
   body: confirmation,
   answers: { 204: null },
   async handle({ app, path: { code }, body: { admin }, writeOptions }) {
-    if (app.console === null) return off(app);
+    if (app.console === null) return off();
     const confirmed = (await app.console.load()).confirm(code, admin);
     if (!confirmed.ok) return confirmed;
     const detail = admin ? 'may change things' : 'may only read';
@@ -121,19 +127,19 @@ const confirm = route({
 });
 
 const refuse = route({
+  ...shared,
   method: 'POST',
   path: '/admin/v1/console/sign-ins/:code/refuse',
   operationId: 'refuseSignIn',
-  tag: 'Console',
   summary: 'Let the page that shows the code get no session',
-  refusals: ['console_off', 'not_offered_by_holder', 'sign_in_not_found'],
+  refusals: ['console_off', 'sign_in_not_found'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   sessions: 'none',
   repeats: true,
   answers: { 204: null },
   async handle({ app, path: { code }, writeOptions }) {
-    if (app.console === null) return off(app);
+    if (app.console === null) return off();
     const refused = (await app.console.load()).refuse(code);
     if (!refused.ok) return refused;
     await record(app, { act: 'refuse', code: refused.value, detail: '' }, writeOptions);
@@ -141,10 +147,8 @@ const refuse = route({
   },
 });
 
-function off({ role }: App): Result<never> {
-  return role === 'holder'
-    ? failWith('not_offered_by_holder', 'A holder has no console: an agent and an authority have one.')
-    : failWith('console_off', 'No listener of this process serves the console.');
+function off(): Result<never> {
+  return failWith('console_off', 'No listener of this process serves the console.');
 }
 
 /** Adds an audit entry. A person must be able to look at a daemon whose store accepts no writes. */

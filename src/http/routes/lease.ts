@@ -1,11 +1,18 @@
 import { z } from 'zod';
-import { failWith, type Result } from '../../domain/problem/problem.ts';
+import type { Result } from '../../domain/problem/problem.ts';
 import { keysObject, signedAnswerObject } from '../../wire/lease.ts';
 import { parameters } from '../../wire/parameters.ts';
 import { enveloped } from '../../wire/response.ts';
 import type { SignedAnswer } from '../../service/lease/ports.ts';
 import { noContent, ok, type RouteResponse } from '../response.ts';
 import { route, type Route } from '../route.ts';
+
+/** The roles that issue leases. */
+export const ofIssuer = {
+  tag: 'Leases',
+  roles: ['authority', 'agent'],
+  elsewhere: { code: 'not_an_issuer', detail: 'A holder has leases for its own device only.' },
+} as const;
 
 /** Why a request for a lease is refused. */
 export const leaseRefusals = [
@@ -15,7 +22,6 @@ export const leaseRefusals = [
   'no_move_left',
   'out_of_sequence',
   'activation_blocked',
-  'not_an_issuer',
   'leases_not_set_up',
   'clock_suspect',
   'storage_failed',
@@ -25,10 +31,10 @@ export const leaseRefusals = [
 ] as const;
 
 const ask = route({
+  ...ofIssuer,
   method: 'POST',
   path: '/lease/v1',
   operationId: 'askForLease',
-  tag: 'Leases',
   summary: 'Take or give back the seat of a device, or renew its lease; the body is signed by the device',
   access: 'anyone',
   isPublic: true,
@@ -41,9 +47,7 @@ const ask = route({
   answers: { 200: enveloped(signedAnswerObject), 204: null },
   // Not an async function, which would keep the document while the request waits.
   handle: ({ app, body: { document }, waitMs, signal, clientAddress }) =>
-    app.leaseIssuer === null
-      ? notAnIssuer()
-      : app.leaseIssuer.answer(document, { waitMs, signal, clientAddress }).then(present),
+    app.leaseIssuer.answer(document, { waitMs, signal, clientAddress }).then(present),
 });
 
 function present(answered: Result<SignedAnswer | null>): Result<RouteResponse> {
@@ -52,25 +56,20 @@ function present(answered: Result<SignedAnswer | null>): Result<RouteResponse> {
 }
 
 const keys = route({
+  ...ofIssuer,
   method: 'GET',
   path: '/lease/v1/keys',
   operationId: 'getSigningKeys',
-  tag: 'Leases',
   summary: 'The keys that sign leases, in a statement that a root key of the vendor has signed',
   access: 'anyone',
   isPublic: true,
-  refusals: ['not_an_issuer', 'leases_not_set_up'],
+  refusals: ['leases_not_set_up'],
   answers: { 200: enveloped(keysObject) },
   async handle({ app }) {
-    if (app.leaseIssuer === null) return notAnIssuer();
     const statement = await app.leaseIssuer.statement();
     return statement.ok ? ok({ keys: statement.value }) : statement;
   },
 });
-
-export function notAnIssuer(): Result<never> {
-  return failWith('not_an_issuer', 'A holder has leases for its own device only.');
-}
 
 /** What the holders on the machines of customers ask for (src/http/README.md, Leases). */
 export const leaseRoutes: readonly Route[] = [ask, keys];

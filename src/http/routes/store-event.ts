@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { done, failWith } from '../../domain/problem/problem.ts';
+import { done } from '../../domain/problem/problem.ts';
 import type { ReceivedEvent } from '../../service/store-event.ts';
 import { parameters } from '../../wire/parameters.ts';
 import { route, type Route } from '../route.ts';
@@ -24,12 +24,11 @@ const receive = route({
   takesEvent: true,
   // Anybody can send events: their results are logged once a minute.
   readsOnly: true,
-  refusals: ['not_an_agent'],
+  roles: ['agent'],
+  elsewhere: { detail: 'Only an agent receives events of a store.' },
   body: parameters({ event: z.custom<SentEvent>().default(nothing) }),
   answers: { 200: null },
   async handle({ app, path: { name }, body: { event }, sentTo: { query } }) {
-    if (app.storeEvents === null)
-      return failWith('not_an_agent', 'Only an agent receives events of a store.');
     const secret = query.get('secret');
     await app.storeEvents.receive({ ...event, name, secret: typeof secret === 'string' ? secret : null });
     // Stores send an event again that gets another status.

@@ -1,5 +1,4 @@
 import { maxFollowBytes } from '../../domain/sync/follow.ts';
-import type { SyncServer } from '../../service/sync/ports.ts';
 import { enveloped } from '../../wire/response.ts';
 import {
   changesObject,
@@ -8,38 +7,39 @@ import {
   serializeInfo,
   syncInfoObject,
 } from '../../wire/sync.ts';
-import type { App } from '../app.ts';
 import { keyOfTenant } from '../entry/idempotency.ts';
-import { ProblemError } from '../problem-error.ts';
 import { ok } from '../response.ts';
 import { route, type Route } from '../route.ts';
 
-/** Any valid credential. */
-const access = { credential: 'any', scope: null } as const;
+const shared = {
+  tag: 'Sync',
+  roles: ['authority', 'agent'],
+  elsewhere: { detail: 'A holder answers no agents.' },
+} as const;
 
 const info = route({
+  ...shared,
   method: 'GET',
   path: '/sync/v1',
   operationId: 'getSyncInfo',
-  tag: 'Sync',
   summary: 'Tell an agent that this is a Latchkey, and the limits of the protocol',
-  refusals: ['not_the_authority', 'not_offered_by_holder'],
-  access,
+  refusals: ['not_the_authority'],
+  access: { credential: 'any', scope: null },
   answers: { 200: enveloped(syncInfoObject) },
   async handle({ app }) {
-    const epoch = await serverOf(app).epoch();
+    const epoch = await app.syncServer.epoch();
     return epoch.ok ? ok(serializeInfo({ instance: app.instance, epoch: epoch.value })) : epoch;
   },
 });
 
 const changes = route({
+  ...shared,
   method: 'POST',
   path: '/sync/v1/changes',
   operationId: 'followLicenses',
-  tag: 'Sync',
   summary:
     'Follow license keys: answered when one of them changes, a watched key appears, or the wait is over',
-  refusals: ['too_many_agents', 'too_many_keys', 'not_offered_by_holder'],
+  refusals: ['too_many_agents', 'too_many_keys'],
   access: { credential: 'any', scope: 'verify' },
   readsOnly: true,
   repeats: true,
@@ -49,7 +49,7 @@ const changes = route({
   answers: { 200: enveloped(changesObject) },
   // Not an async function, which would keep the body while the request waits.
   handle: ({ app, principal: { tenant }, body, writeOptions, signal }) =>
-    serverOf(app)
+    app.syncServer
       .changes(
         {
           agentId: body.agent,
@@ -67,11 +67,6 @@ const changes = route({
       )
       .then((answered) => (answered.ok ? ok(serializeChanges(answered.value)) : answered)),
 });
-
-function serverOf({ syncServer }: App): SyncServer {
-  if (syncServer === null) throw new ProblemError('not_offered_by_holder', 'A holder answers no agents.');
-  return syncServer;
-}
 
 /** What agents ask their upstream for (src/sync/README.md, Between Latchkeys). */
 export const syncV1Routes: readonly Route[] = [info, changes];

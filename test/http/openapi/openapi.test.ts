@@ -101,7 +101,7 @@ test.each(named)(
     expect(limits.map((limit) => told.includes(limit))).toEqual([
       route.isOpen !== undefined,
       route.operatorOnly === true,
-      route.authorityOnly === true,
+      route.roles?.join() === 'authority',
     ]);
   },
 );

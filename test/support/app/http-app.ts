@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { defaultFreshnessPolicy } from '../../../src/domain/agent/license-snapshot.ts';
+import { failWith } from '../../../src/domain/problem/problem.ts';
 import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
@@ -88,7 +89,7 @@ export async function openApp(
     writer,
     changes: changeFeed,
     cachesResponses: false,
-    leaseIssuer: null,
+    leaseIssuer: role === 'holder' ? null : silentIssuer,
     webhooks: role === 'holder' ? null : lazySender({ reader, writer }),
     syncServer: role === 'authority' ? quickSyncServer({ reader, writer, changes: changeFeed }) : null,
     leaseHolder: null,
@@ -141,6 +142,17 @@ export async function openApp(
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
+
+/** An issuer that signs nothing. */
+const refuse = async () => failWith('not_an_issuer', 'This app issues no leases.');
+const silentIssuer: NonNullable<App['leaseIssuer']> = {
+  answer: refuse,
+  statement: refuse,
+  sign: refuse,
+  status: async () => null,
+  host: () => null,
+  stopWaiting: () => undefined,
+};
 
 /** The tables and the writer of a store, which report each call. */
 function watched(

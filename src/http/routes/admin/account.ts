@@ -15,7 +15,7 @@ import { enveloped } from '../../../wire/response.ts';
 import { pageQuery } from '../../../wire/page.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
-const authorityOnly = true;
+const roles = ['authority'] as const;
 const answersSecret = true;
 
 /** Accounts of an authority (src/http/README.md, Admin routes). */
@@ -27,7 +27,7 @@ export const accountRoutes: readonly Route[] = [
     tag: 'Accounts',
     summary: 'Add an account',
     access,
-    authorityOnly,
+    roles,
     operatorOnly: true,
     answersSecret,
     body: accountParameters,
@@ -45,7 +45,7 @@ export const accountRoutes: readonly Route[] = [
     tag: 'Accounts',
     summary: 'List accounts',
     access,
-    authorityOnly,
+    roles,
     query: pageQuery('accounts'),
     answers: { 200: enveloped(accountList) },
     async handle({ app: { lists }, principal, query, sentTo }) {
@@ -67,7 +67,7 @@ export const accountRoutes: readonly Route[] = [
     tag: 'Accounts',
     summary: 'Give an account a new API key',
     access,
-    authorityOnly,
+    roles,
     owned: 'account',
     answersSecret,
     body: rollParameters,

@@ -17,7 +17,7 @@ import type { App } from '../../app.ts';
 import { accessibleAccount, isUnknownProduct, tenantFilter } from '../../entry/admission.ts';
 import { emptyList, ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
-import { leaseRefusals, notAnIssuer } from '../lease.ts';
+import { leaseRefusals, ofIssuer } from '../lease.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const path = '/admin/v1/activations';
@@ -29,17 +29,15 @@ function accountOf({ role }: App, principal: Principal): string | null {
 }
 
 const list = route({
+  ...ofIssuer,
   method: 'GET',
   path,
   operationId: 'listActivations',
-  tag: 'Leases',
   summary: 'List the devices that have asked for seats',
-  refusals: ['not_an_issuer'],
   access,
   query: activationQuery,
   answers: { 200: enveloped(activationList) },
   async handle({ app, principal, query, sentTo }) {
-    if (app.role === 'holder') return notAnIssuer();
     const tenant = accountOf(app, principal) === null ? {} : tenantFilter(principal);
     const { hasSeat, ...filters } = query;
     const scoped = { ...filters, ...tenant, ...(hasSeat === 'true' && { seatAt: app.now() }) };
@@ -69,16 +67,15 @@ async function inStoredSpelling(
 }
 
 const show = route({
+  ...ofIssuer,
   method: 'GET',
   path: `${path}/:id`,
   operationId: 'getActivation',
-  tag: 'Leases',
   summary: 'Show a device that has asked for a seat',
-  refusals: ['activation_not_found', 'not_an_issuer'],
+  refusals: ['activation_not_found'],
   access,
   answers: { 200: enveloped(activationObject) },
   async handle({ app, principal, path: { id } }) {
-    if (app.role === 'holder') return notAnIssuer();
     const { activations, products } = app.reader;
     const activation = await activations.get(id);
     // The same reads for an unknown activation and for another account's.
@@ -96,16 +93,15 @@ function changeRoute(
   { operationId, summary }: { operationId: string; summary: string },
 ): Route {
   return route({
+    ...ofIssuer,
     method: 'POST',
     path: `${path}/:id/${change}`,
     operationId,
-    tag: 'Leases',
     summary,
-    refusals: ['activation_not_found', 'not_an_issuer'],
+    refusals: ['activation_not_found'],
     access,
     answers: { 200: enveloped(activationObject) },
     async handle({ app, principal, path: { id: activationId }, writeOptions }) {
-      if (app.role === 'holder') return notAnIssuer();
       const useCase = change === 'end' ? 'endActivation' : 'blockActivation';
       const command = { activationId, accountId: accountOf(app, principal) };
       const changed = await app.writer.write(useCase, command, writeOptions);
@@ -118,10 +114,10 @@ function changeRoute(
 const maxFileBytes = 128 * 1024;
 
 const sign = route({
+  ...ofIssuer,
   method: 'POST',
   path: '/admin/v1/leases',
   operationId: 'signLease',
-  tag: 'Leases',
   summary: 'Answer a request of a machine without a network, which came as a file',
   refusals: leaseRefusals,
   access,
@@ -129,7 +125,6 @@ const sign = route({
   body: requestFileParameters,
   answers: { 200: enveloped(fileAnswerObject) },
   async handle({ app, principal, body: { request, until = null }, writeOptions }) {
-    if (app.leaseIssuer === null) return notAnIssuer();
     const options = { until, accountId: accountOf(app, principal) };
     const signed = await app.leaseIssuer.sign(request.trim(), options, writeOptions);
     return signed.ok ? ok(signed.value) : signed;

@@ -4,7 +4,7 @@ import type { SyncAgent } from '../../../service/sync/tables.ts';
 import { agentList, agentObject, serializeAgent, type AgentObject } from '../../../wire/sync.ts';
 import { pageQuery } from '../../../wire/page.ts';
 import { enveloped } from '../../../wire/response.ts';
-import type { App } from '../../app.ts';
+import type { AppIn } from '../../app.ts';
 import { ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 
@@ -13,12 +13,12 @@ const shared = {
   tag: 'Sync',
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
-  authorityOnly: true,
+  roles: ['authority'],
 } as const;
 const path = '/admin/v1/agents';
 
-function describe({ digest, syncServer }: App, agent: SyncAgent): AgentObject {
-  const isWaiting = syncServer?.isWaiting(agent.number) ?? false;
+function describe({ digest, syncServer }: AppIn<'authority'>, agent: SyncAgent): AgentObject {
+  const isWaiting = syncServer.isWaiting(agent.number);
   return serializeAgent(agent, { digest: digest(agent.agentId), isWaiting });
 }
 

@@ -14,7 +14,7 @@ import {
 import { enveloped } from '../../../wire/response.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
-const authorityOnly = true;
+const roles = ['authority'] as const;
 
 /** Collections of an authority (src/http/README.md, Admin routes). */
 export const collectionRoutes: readonly Route[] = [
@@ -26,7 +26,7 @@ export const collectionRoutes: readonly Route[] = [
     summary: 'Add a collection of products',
     refusals: ['collection_id_taken'],
     access,
-    authorityOnly,
+    roles,
     body: collectionParameters,
     answers: { 201: enveloped(collectionObject) },
     faults: (_, principal, { accountId }) => foreignAccountFaults(principal, accountId),
@@ -44,7 +44,7 @@ export const collectionRoutes: readonly Route[] = [
     tag: 'Collections',
     summary: 'List collections',
     access,
-    authorityOnly,
+    roles,
     query: collectionQuery,
     answers: { 200: enveloped(collectionList) },
     faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
@@ -67,7 +67,7 @@ export const collectionRoutes: readonly Route[] = [
     tag: 'Collections',
     summary: 'Show a collection',
     access,
-    authorityOnly,
+    roles,
     owned: 'collection',
     answers: { 200: enveloped(collectionObject) },
     async handle({ app: { reader }, path: { id } }) {
@@ -83,7 +83,7 @@ export const collectionRoutes: readonly Route[] = [
     tag: 'Collections',
     summary: 'Give a collection another name and other products',
     access,
-    authorityOnly,
+    roles,
     owned: 'collection',
     body: collectionChange,
     answers: { 200: enveloped(collectionObject) },

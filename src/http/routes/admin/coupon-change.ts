@@ -13,7 +13,7 @@ import {
 import { enveloped } from '../../../wire/response.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
-const authorityOnly = true;
+const roles = ['authority'] as const;
 const path = '/admin/v1/coupons/:id';
 const answers = { 200: enveloped(couponObject) };
 
@@ -25,7 +25,7 @@ const update = route({
   summary: 'Replace the terms of a coupon; of one that was redeemed not its code, scope and discount',
   refusals: ['coupon_not_found', 'coupon_code_taken', 'coupon_redeemed', 'product_is_recurring'],
   access,
-  authorityOnly,
+  roles,
   body: couponCreation,
   bodyBytes: couponBytes,
   answers,
@@ -49,7 +49,7 @@ const end = route({
   summary: 'End a coupon now',
   refusals: ['coupon_not_found'],
   access,
-  authorityOnly,
+  roles,
   answers,
   handle: (request) => act('endCoupon', request),
 });
@@ -62,7 +62,7 @@ const remove = route({
   summary: 'Delete a coupon that was never redeemed',
   refusals: ['coupon_not_found', 'coupon_redeemed'],
   access,
-  authorityOnly,
+  roles,
   answers,
   handle: (request) => act('deleteCoupon', request),
 });

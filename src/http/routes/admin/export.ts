@@ -10,7 +10,7 @@ import type { ExportOrder } from '../../../wire/bulk/export.ts';
 import { identifier, parameters } from '../../../wire/parameters.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
-const authorityOnly = true;
+const roles = ['authority'] as const;
 const answers = { 200: z.string().meta({ contentMediaType: 'text/csv' }) };
 const ofAccount = parameters({ account_id: identifier.optional() });
 const ofProduct = parameters({ product_key: identifier.optional(), account_id: identifier.optional() });
@@ -27,7 +27,7 @@ function productExport(
     tag: 'Import and export',
     summary,
     access,
-    authorityOnly,
+    roles,
     sessions: 'admin',
     isStreamed: true,
     query: ofProduct,
@@ -45,7 +45,7 @@ const exportCoupons = route({
   tag: 'Import and export',
   summary: "All of an account's coupons as CSV, as an import takes it",
   access,
-  authorityOnly,
+  roles,
   sessions: 'admin',
   isStreamed: true,
   query: ofAccount,

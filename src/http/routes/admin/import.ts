@@ -19,7 +19,7 @@ import {
 } from '../../../wire/bulk/import-rows.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
-const authorityOnly = true;
+const roles = ['authority'] as const;
 /** Ten thousand rows of a hundred characters are a megabyte. */
 const bodyBytes = 4 * 1024 ** 2;
 const answers = { 200: enveloped(importReport) };
@@ -32,7 +32,7 @@ const importLicenses = route({
   summary: 'Take licenses over from another store, with their dates, counts and states',
   refusals: ['import_rejected'],
   access,
-  authorityOnly,
+  roles,
   bodyBytes,
   csvMember: 'licenses',
   query: productImportQuery,
@@ -54,7 +54,7 @@ const importPurchases = route({
   summary: 'Take purchases over from another store, with the licenses that came with them',
   refusals: ['import_rejected'],
   access,
-  authorityOnly,
+  roles,
   bodyBytes,
   csvMember: 'purchases',
   query: productImportQuery,
@@ -76,7 +76,7 @@ const importCoupons = route({
   summary: 'Take coupons over from another store',
   refusals: ['import_rejected', 'account_not_found'],
   access,
-  authorityOnly,
+  roles,
   bodyBytes,
   csvMember: 'coupons',
   query: couponImportQuery,

@@ -2,7 +2,7 @@ import type { Principal } from '../../../domain/access/principal.ts';
 import { freshnessAt, type LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
 import { licenseKeysIn, parseLicenseKey } from '../../../domain/license.ts';
 import { withNext, type Page } from '../../../domain/page.ts';
-import { failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
+import { notFound } from '../../../domain/problem/problem.ts';
 import type { SnapshotFilter } from '../../../service/agent/tables.ts';
 import { storedLicenseKey, withStoredLicenseKey } from '../../../service/services.ts';
 import type { LicenseFilter } from '../../../service/tables.ts';
@@ -28,6 +28,7 @@ import { route, type Route } from '../../route.ts';
 import { serializeExplained } from './outbox.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
+const roles = ['authority', 'agent'] as const;
 const path = '/admin/v1/licenses';
 
 type Found = { licenses: readonly ListedLicenseObject[]; total: number };
@@ -40,11 +41,11 @@ const list = route({
   tag: 'Licenses',
   summary: 'List licenses: those of an authority, or those that an agent has stored',
   access,
+  roles,
   query: licenseQuery,
   answers: { 200: enveloped(licenseList) },
   faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
   async handle({ app, principal, query, sentTo }) {
-    if (app.role === 'holder') return notOffered();
     const { accountId, ...filter } = query;
     const page = withNext(query);
     const read =
@@ -58,13 +59,6 @@ const list = route({
     return ok({ licenses: shown.items }, shown.headers);
   },
 });
-
-function notOffered(): Result<never> {
-  return failWith(
-    'not_offered_by_holder',
-    'A holder has leases of license keys, and nothing else of the store.',
-  );
-}
 
 /** Null: the product does not exist, or the credential cannot access it. */
 async function soldLicenses(app: App, sent: LicenseFilter, page: Page): Promise<Found | null> {
@@ -151,9 +145,9 @@ const show = route({
   summary: 'Show all that is known about a license',
   refusals: ['license_not_found'],
   access,
+  roles,
   answers: { 200: enveloped(licenseDetail) },
   async handle({ app, principal, path: { key } }) {
-    if (app.role === 'holder') return notOffered();
     const licenseKey = parseLicenseKey(key);
     if (licenseKey === null) return notFound('license');
     const detail =

@@ -17,7 +17,7 @@ import {
 } from '../../../wire/product.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
-const authorityOnly = true;
+const roles = ['authority'] as const;
 const answersSecret = true;
 
 /** Products of an authority (src/http/README.md, Admin routes). */
@@ -30,7 +30,7 @@ export const productRoutes: readonly Route[] = [
     summary: 'Add a product',
     refusals: ['product_key_taken'],
     access,
-    authorityOnly,
+    roles,
     answersSecret,
     body: productParameters,
     answers: { 201: enveloped(productObject) },
@@ -56,7 +56,7 @@ export const productRoutes: readonly Route[] = [
     tag: 'Products',
     summary: 'List products',
     access,
-    authorityOnly,
+    roles,
     query: productQuery,
     answers: { 200: enveloped(productList) },
     faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
@@ -79,7 +79,7 @@ export const productRoutes: readonly Route[] = [
     tag: 'Products',
     summary: 'Show a product',
     access,
-    authorityOnly,
+    roles,
     owned: 'product',
     answers: { 200: enveloped(productObject) },
     async handle({ app: { reader }, path: { id } }) {
@@ -95,7 +95,7 @@ export const productRoutes: readonly Route[] = [
     tag: 'Products',
     summary: 'Rename a product, archive it or put it on sale again, change the terms of its leases',
     access,
-    authorityOnly,
+    roles,
     owned: 'product',
     body: productChange,
     answers: { 200: enveloped(productObject) },
@@ -115,7 +115,7 @@ export const productRoutes: readonly Route[] = [
     tag: 'Products',
     summary: 'Give a product a new secret',
     access,
-    authorityOnly,
+    roles,
     owned: 'product',
     answersSecret,
     body: rollParameters,

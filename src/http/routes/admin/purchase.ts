@@ -19,7 +19,7 @@ import {
 } from '../../../wire/purchase.ts';
 
 const access = { credential: 'any', scope: 'sell' } as const;
-const authorityOnly = true;
+const roles = ['authority'] as const;
 
 /** Purchases of an authority (src/http/README.md, Admin routes). */
 export const purchaseRoutes: readonly Route[] = [
@@ -31,7 +31,7 @@ export const purchaseRoutes: readonly Route[] = [
     summary: 'Record a purchase and issue its license key',
     refusals: ['license_key_taken', 'product_archived'],
     access,
-    authorityOnly,
+    roles,
     // For the longest texts, percent-encoded.
     bodyBytes: 32 * 1024,
     body: purchaseParameters,
@@ -58,7 +58,7 @@ export const purchaseRoutes: readonly Route[] = [
     tag: 'Purchases',
     summary: 'List purchases, the latest first',
     access,
-    authorityOnly,
+    roles,
     query: purchaseQuery,
     answers: { 200: enveloped(purchaseList) },
     faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
@@ -89,7 +89,7 @@ export const purchaseRoutes: readonly Route[] = [
     tag: 'Purchases',
     summary: 'Show a purchase',
     access,
-    authorityOnly,
+    roles,
     owned: 'purchase',
     answers: { 200: enveloped(purchaseObject) },
     async handle({ app: { reader }, path: { id } }) {
@@ -108,7 +108,7 @@ export const purchaseRoutes: readonly Route[] = [
     tag: 'Purchases',
     summary: 'Refund a purchase, which disables its license key',
     access,
-    authorityOnly,
+    roles,
     owned: 'purchase',
     answers: { 200: enveloped(purchaseObject) },
     async handle({ app, path: { id }, writeOptions }) {

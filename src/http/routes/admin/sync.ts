@@ -1,7 +1,7 @@
-import { failWith, failWithFaults, type Result } from '../../../domain/problem/problem.ts';
+import { failWithFaults, type Result } from '../../../domain/problem/problem.ts';
 import type { SyncControl, WriteOptions } from '../../../service/ports.ts';
 import { afterCommit } from '../../../service/writer.ts';
-import type { App } from '../../app.ts';
+import type { AppIn } from '../../app.ts';
 import { ok, responseUnreadable, type RouteResponse } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
@@ -10,9 +10,9 @@ import { preloadParameters, queuedObject } from '../../../wire/license.ts';
 
 const shared = {
   tag: 'Sync',
-  refusals: ['not_an_agent'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
+  roles: ['agent'],
   answers: { 200: enveloped(syncObject) },
 } as const;
 
@@ -29,11 +29,10 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
 }
 
 async function actAndShow(
-  app: App,
+  app: AppIn<'agent'>,
   { idempotency }: WriteOptions,
   act: (sync: SyncControl) => Promise<Result<unknown>>,
 ): Promise<Result<RouteResponse>> {
-  if (app.sync === null) return failWith('not_an_agent', 'Only an agent has an upstream to sync with.');
   const acted = await act(app.sync);
   if (!acted.ok) return acted;
   // A repeated request gets the first answer, stored under its idempotency key.
@@ -52,15 +51,15 @@ const preload = route({
   operationId: 'preloadLicenses',
   tag: 'Sync',
   summary: 'Fetch license keys ahead, so that an agent answers them offline',
-  refusals: ['not_an_agent'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
+  roles: ['agent'],
+  elsewhere: { detail: 'An authority has every license key.' },
   bodyBytes: 2 * 1024 ** 2,
   body: preloadParameters,
   answers: { 200: enveloped(queuedObject) },
   async handle({ app, body: { licenseKeys, productKey = null }, writeOptions }) {
-    if (app.sync === null) return failWith('not_an_agent', 'An authority has every license key.');
-    const productId = productKey === null ? null : (app.products?.idOf(productKey) ?? null);
+    const productId = productKey === null ? null : app.products.idOf(productKey);
     if (productKey !== null && productId === null) {
       const detail = 'This agent has no such product.';
       return failWithFaults([{ parameter: 'product_key', code: 'product_not_found', detail }]);

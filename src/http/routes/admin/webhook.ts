@@ -1,5 +1,5 @@
 import { withNext } from '../../../domain/page.ts';
-import { failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
+import { notFound, type Result } from '../../../domain/problem/problem.ts';
 import { wants, type Attempt, type WebhookEndpoint } from '../../../domain/webhook.ts';
 import type { WebhookSender } from '../../../service/webhook/ports.ts';
 import { pageQuery } from '../../../wire/page.ts';
@@ -22,15 +22,16 @@ import { created, ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 
 /* Events name license keys of all accounts, so endpoints are the operator's. */
-const access = { credential: 'any', scope: 'admin' } as const;
+const shared = {
+  tag: 'Webhooks',
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  roles: ['authority', 'agent'],
+  elsewhere: { detail: 'A holder sends no events.' },
+} as const;
 const path = '/admin/v1/webhooks';
-const tag = 'Webhooks';
 /** How many waiting events are counted for each endpoint. */
 const maxWaiting = 10_000;
-
-function notHere(): ReturnType<typeof failWith> {
-  return failWith('not_offered_by_holder', 'A holder sends no events.');
-}
 
 async function describe({ reader }: App, endpoint: WebhookEndpoint): Promise<WebhookObject> {
   const { position, types } = endpoint;
@@ -38,19 +39,15 @@ async function describe({ reader }: App, endpoint: WebhookEndpoint): Promise<Web
 }
 
 const add = route({
+  ...shared,
   method: 'POST',
   path,
   operationId: 'addWebhook',
-  tag,
   summary: 'Add an endpoint that gets events; its secret is shown only this once',
-  refusals: ['not_offered_by_holder'],
-  access,
-  operatorOnly: true,
   answersSecret: true,
   body: webhookParameters,
   answers: { 201: enveloped(webhookObject) },
   async handle({ app, body: { url, events = null }, writeOptions }) {
-    if (app.webhooks === null) return notHere();
     const checked = await app.webhooks.check(url);
     if (!checked.ok) return checked;
     const added = await app.writer.write('addWebhook', { url, types: events }, writeOptions);
@@ -61,18 +58,14 @@ const add = route({
 });
 
 const list = route({
+  ...shared,
   method: 'GET',
   path,
   operationId: 'listWebhooks',
-  tag,
   summary: 'List the endpoints that get events, but not their secrets',
-  refusals: ['not_offered_by_holder'],
-  access,
-  operatorOnly: true,
   query: pageQuery('webhooks'),
   answers: { 200: enveloped(webhookList) },
   async handle({ app, query, sentTo }) {
-    if (app.webhooks === null) return notHere();
     const all = await app.reader.webhooks.all();
     const { cursor, offset, limit } = withNext(query);
     const after = String(cursor?.[0] ?? '');
@@ -87,17 +80,14 @@ const list = route({
 });
 
 const show = route({
+  ...shared,
   method: 'GET',
   path: `${path}/:id`,
   operationId: 'getWebhook',
-  tag,
   summary: 'Show an endpoint that gets events',
-  refusals: ['webhook_not_found', 'not_offered_by_holder'],
-  access,
-  operatorOnly: true,
+  refusals: ['webhook_not_found'],
   answers: { 200: enveloped(webhookObject) },
   async handle({ app, path: { id } }) {
-    if (app.webhooks === null) return notHere();
     const endpoint = await app.reader.webhooks.get(id);
     return endpoint === null ? notFound('webhook') : ok(await describe(app, endpoint));
   },
@@ -117,17 +107,14 @@ const changes = {
 
 function changeRoute(change: keyof typeof changes): Route {
   return route({
+    ...shared,
     method: 'POST',
     path: `${path}/:id/${change}`,
     ...changes[change],
-    tag,
-    refusals: ['webhook_not_found', 'not_offered_by_holder'],
-    access,
-    operatorOnly: true,
+    refusals: ['webhook_not_found'],
     ...(change === 'rotate' && { answersSecret: true }),
     answers: { 200: enveloped(webhookObject) },
     async handle({ app, path: { id: endpointId }, writeOptions }) {
-      if (app.webhooks === null) return notHere();
       const useCase = change === 'rotate' ? 'rotateWebhook' : 'resumeWebhook';
       const changed = await app.writer.write(useCase, { endpointId }, writeOptions);
       if (!changed.ok) return changed;
@@ -139,34 +126,28 @@ function changeRoute(change: keyof typeof changes): Route {
 }
 
 const remove = route({
+  ...shared,
   method: 'DELETE',
   path: `${path}/:id`,
   operationId: 'removeWebhook',
-  tag,
   summary: 'Remove an endpoint, which gets no further event',
-  refusals: ['webhook_not_found', 'not_offered_by_holder'],
-  access,
-  operatorOnly: true,
+  refusals: ['webhook_not_found'],
   answers: { 200: enveloped(webhookObject) },
   async handle({ app, path: { id: endpointId }, writeOptions }) {
-    if (app.webhooks === null) return notHere();
     const removed = await app.writer.write('removeWebhook', { endpointId }, writeOptions);
     return removed.ok ? ok(serializeWebhook(removed.value, 0)) : removed;
   },
 });
 
 const test = route({
+  ...shared,
   method: 'POST',
   path: `${path}/:id/test`,
   operationId: 'testWebhook',
-  tag,
   summary: 'Send a test event to an endpoint, and answer what came back',
-  refusals: ['webhook_not_found', 'not_offered_by_holder'],
-  access,
-  operatorOnly: true,
+  refusals: ['webhook_not_found'],
   answers: { 200: enveloped(attemptObject) },
   async handle({ app, path: { id: endpointId }, writeOptions }) {
-    if (app.webhooks === null) return notHere();
     const endpoint = await app.reader.webhooks.get(endpointId);
     if (endpoint === null) return notFound('webhook');
     const attempt = await app.webhooks.test(endpoint);
@@ -176,18 +157,15 @@ const test = route({
 });
 
 const deliveries = route({
+  ...shared,
   method: 'GET',
   path: `${path}/:id/deliveries`,
   operationId: 'listWebhookDeliveries',
-  tag,
   summary: 'List the events that were sent to an endpoint, the latest first',
-  refusals: ['webhook_not_found', 'not_offered_by_holder'],
-  access,
-  operatorOnly: true,
+  refusals: ['webhook_not_found'],
   query: pageQuery('deliveries'),
   answers: { 200: enveloped(deliveryList) },
   async handle({ app, path: { id }, query, sentTo }) {
-    if (app.webhooks === null) return notHere();
     const { webhooks } = app.reader;
     if ((await webhooks.get(id)) === null) return notFound('webhook');
     const rows = await webhooks.deliveries(id, withNext(query));
@@ -198,17 +176,14 @@ const deliveries = route({
 });
 
 const replay = route({
+  ...shared,
   method: 'POST',
   path: '/admin/v1/webhook-events/:id/replay',
   operationId: 'replayWebhookEvent',
-  tag,
   summary: 'Send an event again to every endpoint that gets its type, under the same id',
-  refusals: ['event_not_found', 'not_offered_by_holder'],
-  access,
-  operatorOnly: true,
+  refusals: ['event_not_found'],
   answers: { 200: enveloped(replayObject) },
   async handle({ app, path: { id }, writeOptions }) {
-    if (app.webhooks === null) return notHere();
     const event = await app.reader.webhooks.event(id);
     if (event === null) return notFound('event');
     const all = await app.reader.webhooks.all();
