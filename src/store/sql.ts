@@ -1,5 +1,6 @@
 import type { Tenant } from '../domain/access/principal.ts';
 import type { Page } from '../domain/page.ts';
+import { camelCase } from '../domain/text.ts';
 import type { Awaitable } from '../service/tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
@@ -246,8 +247,4 @@ export function columns<Row extends object>(declared: string, alias?: string): C
       return row as Row;
     },
   };
-}
-
-function camelCase(column: string): string {
-  return column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
