@@ -88,7 +88,7 @@ test('every command in them exists', async () => {
   );
   const words = files.flatMap((name) => [
     ...read(name).matchAll(
-      /(?<![-/.\w])latchkey (?<command>[a-z]+)(?: (?<member>[a-z]+))?(?= |["',.`\n]|$)/g,
+      /(?<![-/.\w])latchkey (?<command>[a-z]+)(?: (?<member>[a-z-]+))?(?= |["',.`\n]|$)/g,
     ),
   ]);
   const named = words.filter(({ groups: found }) => groups.has(found?.['command'] ?? ''));
