@@ -191,9 +191,10 @@ describe('the stored time', () => {
     await using agent = await createAgent({ uses: 5 });
     const { confirmedAt } = agent.snapshot;
     const coupon = buildCoupon();
+    agent.pass(day);
     await agent.writer.write('mirrorCoupons', {
       coupons: [coupon],
-      confirmedAt: confirmedAt + day,
+      confirmedAt: agent.now,
       extent: 'list',
     });
     const mark = { at: confirmedAt, isConfirmed: true, claimedMs: 0, undatedMs: 0 };
@@ -212,6 +213,31 @@ describe('the stored time', () => {
     await agent.writer.write('correctDates', { mark, shifts });
     await agent.writer.write('correctDates', { mark, shifts });
     expect(dates()).toEqual(Array.from({ length: 3 }, () => confirmedAt + day));
+  });
+
+  it('an answer that is stored after the time went back is not dated in the future', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    agent.pass(2 * hour);
+    await agent.record('usage');
+    const sent = await agent.send('counter');
+    const [change, read, list] = [
+      agent.says(6),
+      agent.says(6),
+      { coupons: [buildCoupon()], extent: 'list' as const },
+    ];
+    const before = agent.now;
+    agent.now -= hour;
+    await agent.answer(sent, change);
+    expect(agent.snapshot.confirmedAt).toBe(agent.now);
+    agent.now += minute;
+    await agent.read(read);
+    expect(agent.snapshot.confirmedAt).toBe(agent.now);
+    await agent.writer.write('mirrorCoupons', { ...list, confirmedAt: before });
+    expect([agent.store.mirror.byCode('SPRING')?.confirmedAt, mirroredSince(agent.store)]).toEqual([
+      agent.now,
+      agent.now,
+    ]);
+    expect((await storedTime(agent.store))?.at).toBeLessThanOrEqual(agent.now);
   });
 
   it.each([

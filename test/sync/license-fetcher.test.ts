@@ -270,6 +270,20 @@ describe('a read of a key', () => {
     expect(harness.snapshot.license.uses).toBe(7);
   });
 
+  it('a read that waits for room on a full disk is not dated in the future if the clock is set right meanwhile', async () => {
+    await using harness = await createManualHarness({ uses: 5 });
+    await harness.passes(2 * minute);
+    harness.fault = new StorageError('full', null);
+    const read = harness.sync.fetcher.fetchNow(productKey, key);
+    await (await harness.request()).answer(harness.says(7));
+    harness.fault = null;
+    harness.now -= minute;
+    await harness.passes(second);
+    await read;
+    expect(harness.snapshot.license.uses).toBe(7);
+    expect(harness.snapshot.confirmedAt).toBeLessThanOrEqual(harness.now);
+  });
+
   it('a read in a queue of a loop ends if the store fails', async () => {
     await using harness = await createManualHarness();
     harness.fault = new StorageError('failed', null);

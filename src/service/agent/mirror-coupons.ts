@@ -15,5 +15,5 @@ export function mirrorCoupons(
   context: Context,
 ): Result<null> {
   if (upstream !== null) observeEpoch(transaction, upstream, context);
-  return storeCoupons(transaction, command);
+  return storeCoupons(transaction, command, context);
 }

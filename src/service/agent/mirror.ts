@@ -3,6 +3,7 @@ import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { DateShift } from '../../domain/time.ts';
 import { confirmTime } from '../lifecycle/current-run.ts';
+import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
   adoptCoupon,
@@ -29,9 +30,10 @@ export type MirrorCoupons = {
 /** Stores coupons that the upstream sent. */
 export function storeCoupons(
   transaction: Transaction,
-  { coupons, confirmedAt, extent }: MirrorCoupons,
+  { coupons, confirmedAt: dated, extent }: MirrorCoupons,
+  context: Pick<Context, 'now'>,
 ): Result<null> {
-  confirmTime(transaction, confirmedAt);
+  const confirmedAt = confirmTime(transaction, dated, context);
   const former = formerCoupons(transaction);
   for (const coupon of coupons) {
     recognizeCoupon(transaction, former, coupon);

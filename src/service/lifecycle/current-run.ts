@@ -83,12 +83,15 @@ const markEveryMs = 60_000;
 
 /**
  * Stores the date of a response (`Applied.confirmedAt`), so that after a restart the time does not go back to before
- * this date.
+ * this date. Returns the date, which is not after the present: the clock of a Latchkey upstream may be ahead, and the
+ * time may have been taken back while the response waited for room on a full disk.
  */
-export function confirmTime({ settings }: Transaction, confirmedAt: number): void {
+export function confirmTime({ settings }: Transaction, dated: number, { now }: Pick<Context, 'now'>): number {
+  const confirmedAt = Math.min(dated, now);
   const mark = Number(settings.get(highWater) ?? confirmedAt);
   const isConfirmed = settings.get(unconfirmed) === '0';
-  if (isConfirmed && confirmedAt <= mark + markEveryMs) return;
+  if (isConfirmed && confirmedAt <= mark + markEveryMs) return confirmedAt;
   settings.set(highWater, String(Math.max(mark, confirmedAt)));
   settings.set(unconfirmed, '0');
+  return confirmedAt;
 }

@@ -32,14 +32,12 @@ export function recordChanges(
 ): Result<RecordedChanges> {
   const { snapshots, follows } = transaction;
   const { epoch, cursor, hasMore } = answer;
-  // A clock of the upstream that is ahead must not make a license look confirmed in the future.
-  const confirmedAt = Math.min(answer.confirmedAt, context.now);
   observeEpoch(transaction, { epoch }, context);
   if (answer.isPutBack) {
     observeOlderStore(transaction);
     return done({ keysToRead: [] });
   }
-  confirmTime(transaction, confirmedAt);
+  const confirmedAt = confirmTime(transaction, answer.confirmedAt, context);
   const { follow, unfollow } = answer.isReset ? { follow: [], unfollow: [] } : sent;
   if (answer.isReset) snapshots.unfollowAll(productId);
   for (const licenseKey of unfollow) snapshots.setFollowed(licenseKey, false);

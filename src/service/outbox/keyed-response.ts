@@ -24,7 +24,7 @@ export function recordCarriedOut(
   { outcome, policy }: { outcome: Applied<License>; policy: SyncPolicy },
   context: Context,
 ): void {
-  confirmTime(transaction, outcome.confirmedAt);
+  const confirmedAt = confirmTime(transaction, outcome.confirmedAt, context);
   observeEpoch(transaction, outcome, context);
   // A disable sets a value: it does not matter how often it arrived.
   const certain = operation.kind === 'disable';
@@ -39,7 +39,6 @@ export function recordCarriedOut(
   const before = transaction.snapshots.get(operation.subject);
   if (before === null) return;
   if (before.gone) reopenOperations(transaction, operation.subject, context);
-  const { confirmedAt } = outcome;
   const said = { license: licenseIn(outcome), confirmedAt };
   if (isStale(transaction, before, said.license)) observeOlderStore(transaction);
   const seen = seenAfter(transaction, before, said, context);

@@ -54,12 +54,12 @@ export function recordRead(
   command: RecordRead,
   context: Context,
 ): Result<RecordedRead> {
-  const { licenseKey, outcome, sentAt, policy } = command;
-  if (outcome.outcome !== 'applied') {
-    recordFailure(transaction, { ...command, outcome }, context);
+  const { licenseKey, outcome: answer, sentAt, policy } = command;
+  if (answer.outcome !== 'applied') {
+    recordFailure(transaction, { ...command, outcome: answer }, context);
     return done({ unexpected: null });
   }
-  confirmTime(transaction, outcome.confirmedAt);
+  const outcome = { ...answer, confirmedAt: confirmTime(transaction, answer.confirmedAt, context) };
   if (!outcome.isCached) observeEpoch(transaction, outcome, context);
   const read = outcome.value;
   if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {

@@ -95,7 +95,7 @@ function recordApplied(
   context: Context,
 ): UnexpectedCount | null {
   const { now, monotonic } = context;
-  confirmTime(transaction, outcome.confirmedAt);
+  const confirmedAt = confirmTime(transaction, outcome.confirmedAt, context);
   observeEpoch(transaction, outcome, context);
   // A disable sets a value: after a response it does not matter how often it arrived.
   const certain = operation.kind === 'disable';
@@ -115,7 +115,7 @@ function recordApplied(
   const isStateUnsure =
     overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;
   // A change of the count shows nothing newer about the state than the upstream knew before.
-  const isOlder = isOlderThanKnown(transaction, snapshot, outcome.confirmedAt);
+  const isOlder = isOlderThanKnown(transaction, snapshot, confirmedAt);
   const { enabled } = isOlder && queue === 'counter' ? snapshot.license : outcome.value;
   const changed = {
     ...snapshot,
@@ -127,7 +127,7 @@ function recordApplied(
       uses: isCounted ? outcome.value.uses : snapshot.license.uses,
       enabled: !isStateUnsure && enabled,
     },
-    confirmedAt: isOlder ? snapshot.confirmedAt : outcome.confirmedAt,
+    confirmedAt: isOlder ? snapshot.confirmedAt : confirmedAt,
     run: isCounted ? currentRun(transaction) : snapshot.run,
     manyWriters: snapshot.manyWriters || unexpected !== null,
     missingSince: null,

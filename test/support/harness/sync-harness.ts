@@ -5,6 +5,7 @@ import { licenseAfter, type License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
 import { isFailure } from '../../../src/service/access/records.ts';
+import { storedTime } from '../../../src/service/lifecycle/current-run.ts';
 import { agentLicenseService } from '../../../src/service/agent/license.ts';
 import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts';
 import type { Cart, Redemption } from '../../../src/domain/checkout/quote.ts';
@@ -305,7 +306,7 @@ export class SyncHarness implements Disposable {
   async restart({ turnedByMs = 0 }: { turnedByMs?: number } = {}): Promise<void> {
     const wall = this.#clock.reading().wall + turnedByMs;
     this.#clock.stop();
-    this.#clock = this.time.clock({ wall });
+    this.#clock = this.time.clock({ wall, mark: await storedTime(this.store) });
     this.#process = this.#made();
     await this.start();
   }

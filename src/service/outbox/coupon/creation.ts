@@ -250,14 +250,14 @@ export function recordCouponListing(
 function decideByList(
   transaction: Transaction,
   operation: Operation,
-  { listed, confirmedAt }: Omit<RecordCouponListing, 'operationId'>,
+  { listed, confirmedAt: dated }: Omit<RecordCouponListing, 'operationId'>,
   context: Context,
 ): Operation {
   if (listed === null) return move(transaction, operation, { type: 'read_absent', certain: true });
   if (hasTerms(listed, provisionalCoupon(operation), isKeyed(operation))) {
-    return confirm(transaction, operation, { value: listed, confirmedAt, event: 'listed' }, context);
+    return confirm(transaction, operation, { value: listed, confirmedAt: dated, event: 'listed' }, context);
   }
-  confirmTime(transaction, confirmedAt);
+  const confirmedAt = confirmTime(transaction, dated, context);
   transaction.mirror.put({ coupon: listed, confirmedAt });
   transaction.mirror.remove(provisionalCoupon(operation).id);
   const lastError = 'the upstream has another coupon with this code';
@@ -267,10 +267,10 @@ function decideByList(
 function confirm(
   transaction: Transaction,
   operation: Operation,
-  { value, confirmedAt, event }: { value: Coupon; confirmedAt: number; event: 'applied' | 'listed' },
+  { value, confirmedAt: dated, event }: { value: Coupon; confirmedAt: number; event: 'applied' | 'listed' },
   { now }: Context,
 ): Operation {
-  confirmTime(transaction, confirmedAt);
+  const confirmedAt = confirmTime(transaction, dated, { now });
   adoptCoupon(transaction, provisionalCoupon(operation).id, { coupon: value, confirmedAt });
   return move(
     transaction,

@@ -25,10 +25,10 @@ import { move, scheduleHead, waitAfterFailure, type SyncPolicy } from '../queue.
 export function recordKeyedCreation(
   transaction: Transaction,
   operation: Operation,
-  { coupon, confirmedAt }: { coupon: MirroredCoupon['coupon']; confirmedAt: number },
+  { coupon, confirmedAt: dated }: { coupon: MirroredCoupon['coupon']; confirmedAt: number },
   { now, monotonic }: Context,
 ): void {
-  confirmTime(transaction, confirmedAt);
+  const confirmedAt = confirmTime(transaction, dated, { now });
   const provisional = provisionalCoupon(operation);
   // The provisional id of an agent in the middle means nothing here.
   if (coupon.id < 0) adoptOnceListed(transaction, provisional);

@@ -241,7 +241,7 @@ export function recordRedemptionResponse(
         outcome,
         policy,
         applied(answer) {
-          confirmTime(transaction, answer.confirmedAt);
+          confirmTime(transaction, answer.confirmedAt, context);
           observeEpoch(transaction, answer, context);
           recordRedeemed(transaction, operation, answer.value, context);
           scheduleHead(transaction, operation.subject, 'order', { at: context.monotonic });
