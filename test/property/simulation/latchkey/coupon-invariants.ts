@@ -20,6 +20,30 @@ export function checkCouponsAtRest(world: LatchkeyWorld): void {
   }
 }
 
+/**
+ * Whether an order waits for its coupon, whose creation waits for a person: the redemption, and what comes after it, such as its
+ * void.
+ */
+export function waitsForCoupon(
+  { orders }: Pick<LatchkeyWorld, 'orders'>,
+  operations: readonly OperationRow[],
+  { subject }: OperationRow,
+): boolean {
+  const code = orders.get(subject);
+  if (code === undefined) return false;
+  const head = operations.find((each) => each.subject === subject && isOpen(each));
+  if (head?.kind !== 'redeem' || head.lastError?.includes('unknown_code') !== true) return false;
+  const coupon = foldCouponCode(code);
+  return operations.some(
+    ({ kind, subject: about, held }) => kind === 'create_coupon' && about === coupon && held === 1,
+  );
+}
+
+/** Whether an operation waits for its turn or for a response, and for no person. */
+export function isOpen({ state, held }: OperationRow): boolean {
+  return (state === 'pending' || state === 'in_flight' || state === 'uncertain') && held === 0;
+}
+
 /** `discount`: in cents, as callers were answered. */
 type Redeemed = { order: string; couponId: number; overLimit: number; discount: number };
 
@@ -52,7 +76,7 @@ function checkCouponOperation(
 ): void {
   const { id, kind, subject, state, attempts, lastError } = operation;
   const fault = faultOf(operation, isBooked(world, operation, operations));
-  if (fault === null || isExcused(world, operation)) return;
+  if (fault === null || isExcused(world, operation, operations)) return;
   const what = `${kind} ${id} of ${subject} is ${state} after ${attempts} attempts`;
   throw new Error(`coupons: ${what}: ${fault}${lastError === null ? '' : ` (${lastError})`}`);
 }
@@ -110,11 +134,14 @@ function faultOf({ state }: OperationRow, isApplied: boolean): string | null {
 /** Troubles after which the store may not know what another life of it has sent. */
 const doubling = ['agent_restore', 'rollback', 'copy', 'authority_restore'] as const;
 
-function isExcused({ decided, troubles }: LatchkeyWorld, operation: OperationRow): boolean {
+function isExcused(
+  world: LatchkeyWorld,
+  operation: OperationRow,
+  operations: readonly OperationRow[],
+): boolean {
+  const { decided, troubles } = world;
   const { id, kind, state, held, attempts, lastError } = operation;
-  // It waits for a coupon whose creation waits for a person.
-  if (kind === 'redeem' && state === 'pending') return lastError?.includes('unknown_code') === true;
-  if (state === 'pending' || state === 'in_flight' || (state === 'uncertain' && held === 0)) return false;
+  if (isOpen(operation)) return waitsForCoupon(world, operations, operation);
   if (decided.has(id) || undecidable.test(lastError ?? '')) return true;
   // Callers of two agents have sent different carts for an order.
   if (state === 'dead' && lastError?.includes('order_reused') === true) return true;
@@ -131,7 +158,7 @@ function checkOrders(world: LatchkeyWorld, site: Site, operations: readonly Oper
   const there = new Map(redeemedAt(world.authority.machine).map((each) => [each.order, each]));
   for (const order of new Set([...here.keys(), ...there.keys()])) {
     const own = operations.filter(({ subject }) => subject === order);
-    if (own.some((each) => isExcused(world, each))) continue;
+    if (own.some((each) => isExcused(world, each, operations))) continue;
     const code = foldCouponCode(world.orders.get(order) ?? '');
     // Another coupon with the code of a deleted one has another id.
     if (world.deleted.has(code)) continue;

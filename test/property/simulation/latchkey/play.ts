@@ -1,6 +1,7 @@
 import { SeededRandom } from '../seeded-random.ts';
 import { longestBackoffMs, refreshMs } from '../machine.ts';
 import { quietMs, timeoutMs } from '../network.ts';
+import { isOpen, waitsForCoupon } from './coupon-invariants.ts';
 import { addSharedCoupon, askForCoupons } from './coupons.ts';
 import { checkLatchkeyAtRest, checkLatchkeyStep } from './invariants.ts';
 import { calm } from './network.ts';
@@ -134,14 +135,15 @@ class LatchkeyPlay {
   }
 
   async #drain(): Promise<void> {
-    const { time, sites, troubles } = this.#world;
+    const world = this.#world;
+    const { time, sites, troubles } = world;
     // An agent in the middle that was put back may know less than the agent below until it reads a key again.
     const withinMs = livenessMs + longestBackoffMs + (troubles.has('chain') ? 2 * refreshMs : 0);
     await time
-      .runUntil(() => sites.every((site) => waitingAt(site).length === 0), withinMs)
+      .runUntil(() => sites.every((site) => waitingAt(world, site).length === 0), withinMs)
       .catch((error: unknown) => {
         const waiting = sites
-          .flatMap(waitingAt)
+          .flatMap((site) => waitingAt(world, site))
           .map(({ kind, state, lastError }) => `${kind} ${state} ${lastError}`);
         throw new Error(
           `outbox: ${String(error)}: ${waiting.length} wait: ${waiting.slice(0, 3).join(', ')}`,
@@ -165,14 +167,8 @@ class LatchkeyPlay {
   }
 }
 
-/** What is not delivered, but for redemptions of a coupon whose creation waits for a person. */
-function waitingAt(site: Site): OperationRow[] {
-  return site
-    .operations()
-    .filter(
-      ({ kind, state, held, lastError }) =>
-        (state === 'pending' || state === 'in_flight' || state === 'uncertain') &&
-        held === 0 &&
-        !(kind === 'redeem' && lastError?.includes('unknown_code') === true),
-    );
+/** What is not delivered, but for orders that use a coupon whose creation waits for a person. */
+function waitingAt(world: LatchkeyWorld, site: Site): OperationRow[] {
+  const operations = site.operations();
+  return operations.filter((each) => isOpen(each) && !waitsForCoupon(world, operations, each));
 }
