@@ -139,14 +139,15 @@ function isExcused(
   operation: OperationRow,
   operations: readonly OperationRow[],
 ): boolean {
-  const { decided, troubles } = world;
+  const { decided, troubles, networks } = world;
   const { id, kind, state, held, attempts, lastError } = operation;
   if (isOpen(operation)) return waitsForCoupon(world, operations, operation);
   if (decided.has(id) || undecidable.test(lastError ?? '')) return true;
   // Callers of two agents have sent different carts for an order.
   if (state === 'dead' && lastError?.includes('order_reused') === true) return true;
   // A late copy of a refused request is judged again (src/sync/README.md, Known gaps).
-  if (state === 'cancelled' && kind === 'redeem' && attempts > 0 && troubles.has('late')) return true;
+  const isTakenLate = networks.some(({ takenLate }) => takenLate.has(id));
+  if (state === 'cancelled' && kind === 'redeem' && attempts > 0 && isTakenLate) return true;
   // A copy may have got another answer to the same operation.
   const isUndone = state === 'cancelled' && (attempts === 0 || kind === 'void' || troubles.has('copy'));
   return (isUndone || state === 'inferred' || held === 1) && doubling.some((name) => troubles.has(name));

@@ -54,6 +54,8 @@ export class LatchkeyNetwork {
   readonly broken: string[] = [];
   /** The last requests that carried a change of a license under a key. */
   readonly keyed: Request[] = [];
+  /** The operations of late copies by which something was created. */
+  readonly takenLate: Set<string> = new Set();
   readonly #upstream: Answering;
   readonly #clock: VirtualClock;
   readonly #random: SeededRandom;
@@ -183,7 +185,8 @@ export class LatchkeyNetwork {
   /** It arrives when its sender no longer waits. */
   async #arriveLate(request: Request): Promise<void> {
     await this.#pass(this.#random.between(1, this.weather.latestMs - 400));
-    await this.#upstream.handle(request, this.#forEver);
+    const response = await this.#upstream.handle(request, this.#forEver);
+    if (response?.status === 201) this.takenLate.add(headerOf(request, idempotencyKeyHeader) ?? '');
   }
 
   async #silence(): Promise<Exchange> {
