@@ -44,9 +44,14 @@ function sight(
   { machine, place }: Site,
   { id, subject }: OperationRow,
 ): void {
-  if (sighted.has(id)) return;
+  const at = time.monotonic;
+  const before = sighted.get(id);
+  if (before !== undefined) {
+    if (!before.places.has(place)) before.places.set(place, at);
+    return;
+  }
   const { revision = null } = machine.transaction.snapshots.get(subject)?.license ?? {};
-  sighted.set(id, { at: time.monotonic, place, revision });
+  sighted.set(id, { at, place, revision, places: new Map([[place, at]]) });
 }
 
 /** Every answered change is in the outbox, and nothing else but what agents below have sent. */
@@ -157,10 +162,10 @@ function checkRevocations(world: LatchkeyWorld, key: string): void {
     const asked = decided.has(line.operation ?? '') ? undefined : sighted.get(line.operation ?? '');
     if (line.change < 0) last = line;
     if (line.change < 0 || asked === undefined || last === null) continue;
-    // The caller knows of disables that were asked for before at the same agent, or at an agent above.
+    // The caller knows of disables that were before in the outbox of the same agent, or asked for at an agent above.
     const disable = sighted.get(last.operation ?? '');
-    const isOwn = disable !== undefined && (disable.place === asked.place || troubles.has('chain'));
-    if (isOwn && disable.at <= asked.at) continue;
+    const shownAt = troubles.has('chain') ? disable?.at : disable?.places.get(asked.place);
+    if (shownAt !== undefined && shownAt <= asked.at) continue;
     const isUnseen = compares && asked.revision !== null && (last.revision ?? 0) > asked.revision;
     if (last.at > asked.at || isUnseen)
       throw new Error(

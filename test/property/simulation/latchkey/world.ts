@@ -37,8 +37,11 @@ export type LatchkeyWorldOptions = {
   sabotage: LatchkeySabotage | null;
 };
 
-/** Where and when (ms of virtual time) a caller asked for an operation, and the revision that it may have seen. */
-export type Sighting = { at: number; place: string; revision: number | null };
+/**
+ * Where and when (ms of virtual time) a caller asked for an operation, and the revision that it may have seen. `places`: since
+ * when each place has the operation: a copied store has it, too.
+ */
+export type Sighting = { at: number; place: string; revision: number | null; places: Map<string, number> };
 
 const minUses = 1_000;
 const dayMs = 86_400_000;
