@@ -16,19 +16,20 @@ import * as sync from './tables/sync.ts';
 
 export function prepareReader(database: DatabaseSync): Reader {
   const sql = sqlOn(database);
+  const positions = sync.positionsOf(sql);
   return {
     ...sharedReads(sql),
     purchases: purchase.purchaseReads(sql),
     licenses: license.licenseReads(sql),
     history: license.historyReads(sql),
-    sync: sync.syncReads(sql),
+    sync: sync.syncReads(sql, positions),
     mirror: mirror.mirrorReads(sql),
     snapshots: snapshot.snapshotReads(sql),
     preload: preload.preloadReads(sql),
     operations: operation.operationReads(sql),
     follows: follow.followReads(sql),
     heldLeases: heldLease.heldLeaseReads(sql),
-    chain: chain.chainReads(sql),
+    chain: chain.chainReads(sql, positions),
   };
 }
 
@@ -38,6 +39,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
   const changes = collectChanges();
   const shared = sharedTables(sql);
   const history = license.historyTable(sql);
+  const positions = sync.positionsOf(sql);
   const tables: Transaction = {
     ...shared,
     // One connection writes, so transactions run one after another.
@@ -45,14 +47,14 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     purchases: purchase.purchaseTable(sql),
     licenses: license.licenseTable(sql, history),
     history,
-    sync: sync.syncTable(sql),
+    sync: sync.syncTable(sql, positions),
     mirror: mirror.mirrorTable(sql),
     snapshots: snapshot.snapshotTable(sql),
     preload: preload.preloadTable(sql),
     operations: operation.operationTable(sql),
     follows: follow.followTable(sql),
     heldLeases: heldLease.heldLeaseTable(sql),
-    chain: chain.chainTable(sql),
+    chain: chain.chainTable(sql, positions),
     trace: collectTrace(),
     changes,
     events: collectEvents(),

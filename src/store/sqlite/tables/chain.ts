@@ -2,7 +2,14 @@ import type { License } from '../../../domain/license.ts';
 import type { ChainReads, ChainTable } from '../../../service/sync/tables.ts';
 import type { SqliteSql } from '../statements.ts';
 import { columns } from '../../sql.ts';
-import { followedFrom, followedParts, followedState, type FollowedRow } from './sync.ts';
+import {
+  followedFrom,
+  followedParts,
+  followedState,
+  numberIn,
+  type FollowedRow,
+  type Positions,
+} from './sync.ts';
 
 /** A followed key was confirmed with its product, if that is later. */
 const confirmedAt = `CASE snapshot.followed WHEN 0 THEN snapshot.confirmed_at
@@ -34,21 +41,21 @@ const selectFollowed = `WITH ${followedParts},
     LEFT JOIN license_snapshot AS snapshot
       ON snapshot.license_key = wanted.license_key AND snapshot.gone = 0 AND ${isVisible}`;
 
-export function chainReads(sql: SqliteSql): ChainReads {
+export function chainReads(sql: SqliteSql, positions: Positions): ChainReads {
   const followed = sql.all(
     selectFollowed,
     shown.from as (row: never) => FollowedRow & { confirmedAt: number },
   );
   return {
     followed({ agentId, reach, productIds, position, keys }) {
-      const after = position === null ? null : Number(position);
+      const after = position === null ? null : numberIn(position);
       const rows = followed(agentId, reach, productIds, null, after, keys);
-      return { ...followedFrom(rows), confirmedAt: rows[0]?.confirmedAt ?? 0 };
+      return { ...followedFrom(positions, rows), confirmedAt: rows[0]?.confirmedAt ?? 0 };
     },
   };
 }
 
-export function chainTable(sql: SqliteSql): ChainTable {
+export function chainTable(sql: SqliteSql, positions: Positions): ChainTable {
   // Setting `refresh_at` would rewrite its index.
   const askedFor = (keys: string) => ({
     touch: sql.run(`UPDATE license_snapshot SET requested_at = $2
@@ -59,7 +66,7 @@ export function chainTable(sql: SqliteSql): ChainTable {
   const listed = askedFor('SELECT value FROM json_each($1)');
   const all = askedFor('SELECT license_key FROM sync_follow WHERE agent = $1');
   return {
-    ...chainReads(sql),
+    ...chainReads(sql, positions),
     touch(agent, licenseKeys, { askedAt, before, refreshAt }) {
       const { touch, refresh } = licenseKeys === null ? all : listed;
       const which = licenseKeys ?? agent;

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { License } from '../../../domain/license.ts';
 import type { FollowedRead, SyncReads, SyncTable } from '../../../service/sync/tables.ts';
 import { changesPerRead } from '../../../domain/sync/follow.ts';
@@ -41,7 +42,32 @@ const selectFollowed = `WITH ${followedParts}
   FROM state LEFT JOIN wanted ON true
     LEFT JOIN license ON license.license_key = wanted.license_key AND ${tenantIs(3, 4)}`;
 
-export function syncReads(sql: SqliteSql): SyncReads {
+/**
+ * A position in the history of changes is a number and the run of the process that told it. If a copy of the store is put in its
+ * place by hand, the same numbers come again for other changes.
+ */
+export type Positions = { of(number: number): string; isKnown(position: string): boolean };
+
+/** Call it once for a connection, before the history continues. */
+export function positionsOf(sql: SqliteSql): Positions {
+  const end = sql.count(`SELECT ${lastNumber}`);
+  const run = randomBytes(8).toString('hex');
+  const begunAt = end();
+  return {
+    of: (number) => `${number}.${run}`,
+    isKnown(position) {
+      const [, number, toldBy] = /^(\d{1,15})\.([0-9a-f]{16})$/.exec(position) ?? [];
+      // What another run has told is known only if this run began with it.
+      return number !== undefined && Number(number) <= (toldBy === run ? end() : begunAt);
+    },
+  };
+}
+
+export function numberIn(position: string): number {
+  return Number.parseInt(position, 10);
+}
+
+export function syncReads(sql: SqliteSql, positions: Positions): SyncReads {
   const epochNow = sql.value<string>(`SELECT ${epoch}`);
   const end = sql.count(`SELECT ${lastNumber}`);
   const followed = sql.all<FollowedRow>(selectFollowed, license.from as (row: never) => FollowedRow);
@@ -53,26 +79,26 @@ export function syncReads(sql: SqliteSql): SyncReads {
   return {
     ...agentReads(sql),
     epoch: () => epochNow() ?? '',
-    isPosition: (position) => /^\d{1,15}$/.test(position) && Number(position) <= end(),
+    isPosition: (position) => positions.isKnown(position),
     followed({ agentId, reach, tenant, position, keys }) {
-      const after = position === null ? null : Number(position);
+      const after = position === null ? null : numberIn(position);
       const { accountId, productKey } = tenant;
-      return followedFrom(followed(agentId, reach, accountId, productKey, after, keys));
+      return followedFrom(positions, followed(agentId, reach, accountId, productKey, after, keys));
     },
     followers(position) {
       const last = end();
-      if (position === null) return { position: String(last), hasMore: false, agents: [] };
-      const rows = changed(Number(position));
+      if (position === null) return { position: positions.of(last), hasMore: false, agents: [] };
+      const rows = changed(numberIn(position));
       const numbers = new Set(rows.map(({ number }) => number));
       const hasMore = numbers.size === changesPerRead;
       const agents = new Set(rows.flatMap(({ agent: follower }) => follower ?? []));
       const at = hasMore ? Math.max(...numbers) : Math.max(last, ...numbers);
-      return { position: String(at), hasMore, agents: [...agents] };
+      return { position: positions.of(at), hasMore, agents: [...agents] };
     },
   };
 }
 
-export function followedFrom(rows: readonly FollowedRow[]): FollowedRead {
+export function followedFrom(positions: Positions, rows: readonly FollowedRow[]): FollowedRead {
   const [state] = rows;
   if (state === undefined) throw new Error('the state of an agent has no row');
   const hasMore = state.scanned === changesPerRead;
@@ -89,19 +115,19 @@ export function followedFrom(rows: readonly FollowedRow[]): FollowedRead {
   );
   return {
     epoch: state.epoch,
-    position: String(hasMore ? state.last : state.end),
+    position: positions.of(hasMore ? state.last : state.end),
     hasMore,
     licenses,
     absent: rows.flatMap(({ wantedKey, licenseKey }) => (licenseKey === null ? (wantedKey ?? []) : [])),
   };
 }
 
-export function syncTable(sql: SqliteSql): SyncTable {
+export function syncTable(sql: SqliteSql, positions: Positions): SyncTable {
   const agents = agentTable(sql);
   const follows = followTable(sql);
   return {
     ...agents,
-    ...syncReads(sql),
+    ...syncReads(sql, positions),
     ...follows,
     remove(number) {
       follows.unfollow(number, null);

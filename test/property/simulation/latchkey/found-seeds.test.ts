@@ -64,6 +64,14 @@ const found: readonly [string, { seed: number; steps: number; troubles: Latchkey
       troubles: ['chain', 'seller', 'late', 'lost_state', 'stranger', 'person', 'coupons'],
     },
   ],
+  [
+    'an agent below sees what has changed since an agent in the middle was put back, also if as much was lost',
+    { seed: 100_763, steps: 50, troubles: ['chain', 'rollback'] },
+  ],
+  [
+    'an enable at a copied agent overrides the disable that was copied with it',
+    { seed: 101_038, steps: 50, troubles: ['seller', 'authority_restart', 'copy', 'stranger'] },
+  ],
 ];
 
 test.each(found)('%s', { timeout: 60_000 }, async (_, simulation) => {
