@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { notSent } from '../../src/domain/outbox/outcome.ts';
 import { isLatchkey } from '../../src/service/outbox/upstream-epoch.ts';
 import { buildCart } from '../support/builders/coupon-builders.ts';
 import { lostAnswer, type LatchkeyVendor } from '../support/harness/latchkey-vendor.ts';
@@ -370,6 +371,18 @@ describe('a new coupon at an agent whose upstream is Latchkey', () => {
     const [coupon] = harness.vendor.coupons.list();
     expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { id: coupon?.id } });
     expect(depthOf(harness)).toMatchObject({ pending: 0, uncertain: 0, conflicted: 0, dead: 0 });
+  });
+
+  it('is refused if the upstream has shown its code and cannot be asked, and leaves nothing', async () => {
+    using harness = await startWithCoupon();
+    harness.vendor.coupons.createKeyed = () => Promise.resolve(notSent('unreachable', 'connection refused'));
+    expect(await harness.createCoupon({ code: 'spring' })).toMatchObject({
+      problem: { code: 'upstream_refused', status: 409 },
+    });
+    expect(harness.store.mirror.list({ limit: 10, offset: 0 })).toMatchObject([
+      { coupon: { code: 'SPRING' } },
+    ]);
+    expect(depthOf(harness)).toMatchObject({ cancelled: 1, pending: 0 });
   });
 
   it('conflicts with another coupon that got its code meanwhile', async () => {

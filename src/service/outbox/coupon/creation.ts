@@ -27,7 +27,7 @@ import { isKeyed } from '../upstream-epoch.ts';
 import { observeEpoch } from '../upstream-state.ts';
 import { awaitNextAttempt, operationInFlight, recordOutcome, refuseOperation } from '../after-response.ts';
 import { couponPayload, provisionalCoupon } from '../../../domain/outbox/coupon-payload.ts';
-import { hasTerms, adoptCoupon } from './provisional.ts';
+import { hasTerms, adoptCoupon, isKnownCode } from './provisional.ts';
 
 type QueueCoupon = {
   terms: CouponTerms;
@@ -166,7 +166,10 @@ function recordNotCreated(
 ): void {
   if (isKeyed(operation)) {
     recordKeyedRefusal(transaction, operation, { outcome, policy }, context);
-  } else if (caller !== null && (isRefused(outcome) || isKnownCode(transaction, operation))) {
+  } else if (
+    caller !== null &&
+    (isRefused(outcome) || isKnownCode(transaction, provisionalCoupon(operation)))
+  ) {
     undoCreation(transaction, operation, caller, context);
   } else if (isFailure(outcome)) {
     const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
@@ -176,15 +179,6 @@ function recordNotCreated(
     const waiting = move(transaction, operation, { type: 'not_applied' });
     awaitNextAttempt(transaction, waiting, { outcome, policy }, context);
   }
-}
-
-/**
- * Whether the upstream has shown a coupon with this code. Then only the upstream can decide about another one; a
- * waiting creation would be shown and redeemed instead of the upstream's coupon.
- */
-function isKnownCode({ mirror }: Transaction, operation: Operation): boolean {
-  const { code } = provisionalCoupon(operation);
-  return mirror.list({ limit: 10, offset: 0 }, { code }).some(({ confirmedAt }) => confirmedAt !== null);
 }
 
 /** A repeated request gets the coupon as the upstream has it. */

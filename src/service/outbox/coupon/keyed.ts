@@ -6,17 +6,18 @@ import {
   refusalOf,
   refuseAsUpstream,
   withRefusal,
+  type Refusal,
 } from '../../../domain/outbox/awaited.ts';
 import { provisionalCoupon } from '../../../domain/outbox/coupon-payload.ts';
-import { isUnfinished, type Operation } from '../../../domain/outbox/operation.ts';
+import { isUnfinished, mayHaveBeenApplied, type Operation } from '../../../domain/outbox/operation.ts';
 import type { NotApplied } from '../../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { MirroredCoupon } from '../../agent/tables.ts';
 import { confirmTime } from '../../lifecycle/current-run.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { recordUndecided, refusalIn } from '../keyed-refusal.ts';
-import { adoptCoupon, adoptOnceListed, separateCoupon } from './provisional.ts';
+import { isUndecidable, recordUndecided, refusalIn } from '../keyed-refusal.ts';
+import { adoptCoupon, adoptOnceListed, isKnownCode, separateCoupon } from './provisional.ts';
 import { move, scheduleHead, waitAfterFailure, type SyncPolicy } from '../queue.ts';
 
 /* Creations of coupons that are sent to a Latchkey under their ids. Those for another upstream are in creation.ts. */
@@ -58,7 +59,7 @@ export function recordKeyedRefusal(
   { outcome, policy }: { outcome: NotApplied; policy: SyncPolicy },
   context: Context,
 ): void {
-  const refusal = refusalIn(outcome);
+  const refusal = refusalIn(outcome) ?? refusalHere(transaction, operation, outcome);
   if (refusal === null) {
     recordUndecided(transaction, operation, { outcome, policy }, context);
     return;
@@ -81,6 +82,14 @@ export function recordKeyedRefusal(
     if (refused.progress.state === 'dead') mirror.remove(id);
   }
   scheduleHead(transaction, operation.subject, 'coupon', { at: context.monotonic });
+}
+
+/** While the upstream cannot be asked, a code that it has shown is taken; null: the creation waits. */
+function refusalHere(transaction: Transaction, operation: Operation, { code }: NotApplied): Refusal | null {
+  if (code === 'other_store' || isUndecidable(code)) return null;
+  const isUnsent = isAwaited(operation) && !mayHaveBeenApplied(operation);
+  const isTaken = isUnsent && isKnownCode(transaction, provisionalCoupon(operation));
+  return isTaken ? { code: 'coupon_code_taken' } : null;
 }
 
 /** `isAgent`: the caller is an agent below. */

@@ -42,6 +42,14 @@ export function separateCoupon({ mirror, redemptions }: Transaction, id: number)
   redemptions.renumberCoupon(defaultAccountId, id, provisionalIds[0] ?? mirror.provisionalId());
 }
 
+/**
+ * Whether the upstream has shown a coupon with this code. Then only the upstream can decide about another one; a
+ * waiting creation would be shown and redeemed instead of the upstream's coupon.
+ */
+export function isKnownCode({ mirror }: Reader, { code }: Coupon): boolean {
+  return mirror.list({ limit: 10, offset: 0 }, { code }).some(({ confirmedAt }) => confirmedAt !== null);
+}
+
 /** How many coupons of the mirror are read at once. */
 const pageSize = 100;
 
