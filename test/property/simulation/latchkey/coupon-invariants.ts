@@ -13,7 +13,7 @@ export function checkCouponStep({ sites }: LatchkeyWorld): void {
 export function checkCouponsAtRest(world: LatchkeyWorld): void {
   for (const site of world.sites) {
     const operations = site.operations().filter(({ kind }) => !isLicenseKind(kind));
-    for (const operation of operations) checkCouponOperation(world, operation, operations);
+    for (const operation of operations) checkCouponOperation(world, site, operation, operations);
     checkOrders(world, site, operations);
     checkMirror(world, site);
     checkCreated(world, site);
@@ -71,11 +71,12 @@ function checkTold({ machine, told, isMiddle, place }: Site): void {
 
 function checkCouponOperation(
   world: LatchkeyWorld,
+  site: Site,
   operation: OperationRow,
   operations: readonly OperationRow[],
 ): void {
   const { id, kind, subject, state, attempts, lastError } = operation;
-  const fault = faultOf(operation, isBooked(world, operation, operations));
+  const fault = faultOf(operation, isBooked(world, site, operation, operations));
   if (fault === null || isExcused(world, operation, operations)) return;
   const what = `${kind} ${id} of ${subject} is ${state} after ${attempts} attempts`;
   throw new Error(`coupons: ${what}: ${fault}${lastError === null ? '' : ` (${lastError})`}`);
@@ -83,10 +84,13 @@ function checkCouponOperation(
 
 /** Whether it was carried out, or an operation of another agent about the same order was. */
 function isBooked(
-  { authority: { books }, sites, troubles }: LatchkeyWorld,
+  world: LatchkeyWorld,
+  site: Site,
   operation: OperationRow,
   operations: readonly OperationRow[],
 ): boolean {
+  const { authority, sites, troubles } = world;
+  const { books } = authority;
   const { id, kind, subject, state } = operation;
   // The agent in the middle voids what it has refused to the agent below.
   if (state === 'cancelled' && kind === 'redeem' && books.about('redemption', subject).at(-1)?.change === -1)
@@ -96,15 +100,30 @@ function isBooked(
   if (state !== 'delivered' || kind === 'create_coupon') return false;
   const about = books.about('redemption', subject);
   if (kind === 'redeem') {
-    // A restored authority does not get a redemption again that was voided since.
+    // An upstream that was restored or put back does not get a redemption again that was voided since.
     const later = operations.slice(operations.indexOf(operation) + 1);
-    const isVoided = troubles.has('authority_restore') && later.some((each) => isVoidOf(each, subject));
+    const isLost = troubles.has('authority_restore') || isLostAbove(world, site, id);
+    const isVoided = isLost && later.some((each) => isVoidOf(each, subject));
     return isVoided || about.some(({ change }) => change === 1);
   }
   // There was nothing to void: what counts now was redeemed later, or at another agent.
   const last = about.at(-1);
   const before = operations.slice(0, operations.indexOf(operation));
-  return last?.change !== 1 || !before.some((each) => each.id === last.operation);
+  return (
+    last?.change !== 1 || !before.some((each) => each.id === last.operation && !isJudgedAgain(world, each))
+  );
+}
+
+/** Whether the agent in the middle has taken an operation from below, and lost it with its store. */
+function isLostAbove(world: LatchkeyWorld, { network }: Site, id: string): boolean {
+  const { sites, networks, troubles } = world;
+  const isBelow = network !== networks[0];
+  return isBelow && losing.some((name) => troubles.has(name)) && operationAbove(sites, id) === undefined;
+}
+
+/** A late copy of a refused request is judged again (src/sync/README.md, Known gaps). */
+function isJudgedAgain({ networks }: LatchkeyWorld, { id, kind, state }: OperationRow): boolean {
+  return state === 'cancelled' && kind === 'redeem' && networks.some(({ takenLate }) => takenLate.has(id));
 }
 
 function isVoidOf({ kind, subject }: OperationRow, order: string): boolean {
@@ -134,20 +153,21 @@ function faultOf({ state }: OperationRow, isApplied: boolean): string | null {
 /** Troubles after which the store may not know what another life of it has sent. */
 const doubling = ['agent_restore', 'rollback', 'copy', 'authority_restore'] as const;
 
+/** Troubles after which an agent does not know what it has taken from below. */
+const losing = ['agent_restore', 'lost_state', 'rollback'] as const;
+
 function isExcused(
   world: LatchkeyWorld,
   operation: OperationRow,
   operations: readonly OperationRow[],
 ): boolean {
-  const { decided, troubles, networks } = world;
+  const { decided, troubles } = world;
   const { id, kind, state, held, attempts, lastError } = operation;
   if (isOpen(operation)) return waitsForCoupon(world, operations, operation);
   if (decided.has(id) || undecidable.test(lastError ?? '')) return true;
   // Callers of two agents have sent different carts for an order.
   if (state === 'dead' && lastError?.includes('order_reused') === true) return true;
-  // A late copy of a refused request is judged again (src/sync/README.md, Known gaps).
-  const isTakenLate = networks.some(({ takenLate }) => takenLate.has(id));
-  if (state === 'cancelled' && kind === 'redeem' && attempts > 0 && isTakenLate) return true;
+  if (isJudgedAgain(world, operation)) return true;
   // A copy may have got another answer to the same operation.
   const isUndone = state === 'cancelled' && (attempts === 0 || kind === 'void' || troubles.has('copy'));
   return (isUndone || state === 'inferred' || held === 1) && doubling.some((name) => troubles.has(name));
@@ -241,7 +261,8 @@ function checkCreated({ authority, deleted }: LatchkeyWorld, { machine, told, pl
     const isRenumbered = id > 0 && authority.restores > 0;
     const { state = '' } = made.get(id) ?? {};
     const isForPerson = state === 'conflicted' || state === 'dead' || state === 'uncertain';
-    if (isRenumbered || isForPerson || deleted.has(foldCouponCode(code))) continue;
+    // `dropped`: a person has given it up.
+    if (isRenumbered || isForPerson || state === 'dropped' || deleted.has(foldCouponCode(code))) continue;
     const seen = machine.transaction.mirror.get(id)?.coupon ?? null;
     const is = seen === null ? null : authority.machine.transaction.coupons.get('default', seen.id);
     if (seen?.code !== code || is?.code !== code)
