@@ -101,7 +101,7 @@ function isBooked(
   const about = books.about('redemption', subject);
   if (kind === 'redeem') {
     // An upstream that was restored or put back does not get a redemption again that was voided since.
-    const later = operations.slice(operations.indexOf(operation) + 1);
+    const later = [...laterThan(id, operations), ...laterThan(id, operationsAbove(sites))];
     const isLost = troubles.has('authority_restore') || isLostAbove(world, site, id);
     const isVoided = isLost && later.some((each) => isVoidOf(each, subject));
     return isVoided || about.some(({ change }) => change === 1);
@@ -112,6 +112,16 @@ function isBooked(
   return (
     last?.change !== 1 || !before.some((each) => each.id === last.operation && !isJudgedAgain(world, each))
   );
+}
+
+function operationsAbove(sites: readonly Site[]): readonly OperationRow[] {
+  return sites.find(({ isMiddle }) => isMiddle)?.operations() ?? [];
+}
+
+/** The operations after one with an id; none if there is no such operation. */
+function laterThan(id: string, operations: readonly OperationRow[]): readonly OperationRow[] {
+  const index = operations.findIndex((each) => each.id === id);
+  return index === -1 ? [] : operations.slice(index + 1);
 }
 
 /** Whether the agent in the middle has taken an operation from below, and lost it with its store. */
@@ -229,7 +239,11 @@ function faultOfOrder(
 function isVoidedAbove({ sites }: LatchkeyWorld, order: string, own: readonly OperationRow[]): boolean {
   const middle = sites.find(({ isMiddle }) => isMiddle);
   const asked = [...(middle?.told.orders() ?? [])].find((each) => each.order === order);
-  return asked !== undefined && asked.known !== 'redeemed' && own.some(({ id }) => isOpenAbove(sites, id));
+  if (asked === undefined || asked.known === 'redeemed') return false;
+  const above = operationsAbove(sites);
+  return own.some(
+    ({ id }) => isOpenAbove(sites, id) || laterThan(id, above).some((each) => isVoidOf(each, order)),
+  );
 }
 
 const terms = `id, code, scope, product_key, percent_off, amount_off, end_at / 1000 AS ends_at,
