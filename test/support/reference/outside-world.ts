@@ -26,6 +26,7 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'store/sqlite/connection.ts process': 'macOS needs another pragma for a durable commit',
   'store/sqlite/files/private-file.ts process':
     'Windows replaces no open file, has no flag against links, and flushes only a directory that is open for writing',
+  'store/sqlite/tables/sync.ts randomBytes': 'names the process in a position that agents only send back',
   'http/listen.ts node:process': 'a socket must never exist with a wider mode',
   'http/entry/connections.ts performance': 'how long a real connection has rested, in real time',
   'http/entry/request-state.ts randomUUID': 'creates ids for requests without an id',
