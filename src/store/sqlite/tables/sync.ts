@@ -43,12 +43,12 @@ const selectFollowed = `WITH ${followedParts}
     LEFT JOIN license ON license.license_key = wanted.license_key AND ${tenantIs(3, 4)}`;
 
 /**
- * A position in the history of changes is a number and the run of the process that told it. If a copy of the store is put in its
- * place by hand, the same numbers come again for other changes.
+ * A position in the history of changes is a number and a name of the process that gave it. If an older copy of the store
+ * is put in its place by hand, the same numbers come again for other changes.
  */
 export type Positions = { of(number: number): string; isKnown(position: string): boolean };
 
-/** Call it once for a connection, before the history continues. */
+/** Must be called once for a connection, before the first change. */
 export function positionsOf(sql: SqliteSql): Positions {
   const end = sql.count(`SELECT ${lastNumber}`);
   const run = randomBytes(8).toString('hex');
@@ -56,9 +56,9 @@ export function positionsOf(sql: SqliteSql): Positions {
   return {
     of: (number) => `${number}.${run}`,
     isKnown(position) {
-      const [, number, toldBy] = /^(\d{1,15})\.([0-9a-f]{16})$/.exec(position) ?? [];
-      // What another run has told is known only if this run began with it.
-      return number !== undefined && Number(number) <= (toldBy === run ? end() : begunAt);
+      const [, number, givenBy] = /^(\d{1,15})\.([0-9a-f]{16})$/.exec(position) ?? [];
+      // A number of another process is known only if the history had it when this process began.
+      return number !== undefined && Number(number) <= (givenBy === run ? end() : begunAt);
     },
   };
 }
