@@ -14,7 +14,8 @@ import {
   unknownRouteProblem,
   type UnknownRoute,
 } from './entry/gate.ts';
-import { Connections, turnOf } from './entry/connections.ts';
+import { Connections } from './entry/connections.ts';
+import { turnOf } from './entry/server-response.ts';
 import { maxDocumentBytes } from '../wire/lease.ts';
 import { quietLog } from './entry/quiet-log.ts';
 import { readDocuments, receiveEvents } from './entry/raw-body.ts';
@@ -64,7 +65,11 @@ export function buildServer(
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
-  followConnections(server, connections);
+  server.addHook('preClose', (done) => {
+    connections.endHandshakes();
+    // Fastify closes only what it listens on itself. An error says that the server does not listen.
+    server.server.close(() => done());
+  });
   server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
   server.decorateRequest('state', null);
   readBodies(server, settings.limits);
@@ -86,18 +91,6 @@ export function buildServer(
   if (settings.servesConsole === true) addConsole(server, unknownRoute);
   origins.answerPreflights(server, routes, { credentialNames: carriers, unknownRoute });
   return server;
-}
-
-function followConnections(server: FastifyInstance, connections: Connections): void {
-  server.addHook('preClose', (done) => {
-    connections.endHandshakes();
-    // Fastify closes only what it listens on itself. An error says that the server does not listen.
-    server.server.close(() => done());
-  });
-  server.addHook('onSend', (_, reply, body, done) => {
-    connections.unsent.add(reply.raw, body);
-    done();
-  });
 }
 
 /** The log of the process is shared: only the lines of this listener are limited. */
@@ -218,6 +211,7 @@ function createHttpServer(
   const { headerBytes, headerTimeoutMs, requestTimeoutMs } = limits;
   const headersTimeout = Math.min(headerTimeoutMs, requestTimeoutMs);
   const options = {
+    ServerResponse: connections.responseClass,
     maxHeaderSize: headerBytes,
     headersTimeout,
     requestTimeout: requestTimeoutMs,

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Server as TlsServer } from 'node:tls';
 import type { FastifyReply } from 'fastify';
-import { UnsentResponses } from './unsent-responses.ts';
+import { ResponseBatch, responseClassOf } from './server-response.ts';
 import type { Principal } from '../../domain/access/principal.ts';
 import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
@@ -79,11 +78,14 @@ export class Connections {
   readonly #idle = new Map<Duplex, number>();
   /** Connections that close after an early response, because a new connection needs their place. */
   readonly #leaving = new Set<Duplex>();
-  readonly unsent: UnsentResponses = new UnsentResponses();
+  /** The class of the responses of a server. */
+  readonly responseClass: typeof ServerResponse;
+  readonly #batch = new ResponseBatch(() => this.#unanswered.size > 1);
   readonly #waiting: WaitingRequests;
 
   constructor(maximum: number) {
     this.#maximum = maximum;
+    this.responseClass = responseClassOf(this.#batch);
     this.#waiting = new WaitingRequests(maximum);
   }
 
@@ -100,7 +102,10 @@ export class Connections {
   /** Whether a request is ignored because its connection ends. Closes a connection with too many requests. */
   isOver(socket: Duplex): boolean {
     const unanswered = this.unanswered(socket);
-    if (unanswered.length >= maxUnanswered) socket.destroy();
+    if (unanswered.length >= maxUnanswered) {
+      this.#batch.send();
+      socket.destroy();
+    }
     return socket.destroyed || unanswered.some(isClosing);
   }
 
@@ -149,13 +154,24 @@ export class Connections {
   }
 
   #begin(socket: Duplex, response: ServerResponse): void {
-    const unanswered = this.#unanswered.get(socket) ?? [];
-    unanswered.push(response);
+    const unanswered = this.#withResponse(socket, response);
     this.#idle.delete(socket);
     response.once('close', () => {
       unanswered.splice(unanswered.indexOf(response), 1);
       if (unanswered.length === 0 && !socket.destroyed && !this.#leaving.has(socket)) this.#setIdle(socket);
     });
+  }
+
+  /** Adds a response to the unfinished responses of a connection. A list that grows from nothing would have room for 17. */
+  #withResponse(socket: Duplex, response: ServerResponse): ServerResponse[] {
+    const before = this.#unanswered.get(socket);
+    if (before === undefined || before.length > 0) {
+      before?.push(response);
+      return before ?? [response];
+    }
+    const first = [response];
+    this.#unanswered.set(socket, first);
+    return first;
   }
 
   /** The unfinished responses of a connection, in order. */
@@ -217,6 +233,7 @@ export class Connections {
 
   /** Closes a connection if there are too many. Returns false if the new connection itself is closed. */
   #makeRoom(socket: Duplex): boolean {
+    this.#batch.send();
     const taken = this.#handshakes.size + this.#unanswered.size - this.#leaving.size;
     if (taken < this.#maximum) return true;
     const [handshake] = this.#handshakes;
@@ -274,11 +291,6 @@ export class Connections {
     this.#unanswered.delete(socket);
     this.#leaving.delete(socket);
   }
-}
-
-/** Resolves when the earlier responses of the connection are sent. Stays pending if the connection ends before. */
-export async function turnOf(response: ServerResponse): Promise<void> {
-  if (response.socket === null) await once(response, 'socket');
 }
 
 /** Does not import `node:tls`, which takes 1 MiB of memory: most servers listen without it. */

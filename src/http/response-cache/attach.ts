@@ -7,7 +7,6 @@ import type { App, Pipeline, Readiness } from '../app.ts';
 import { requestIdFrom } from '../entry/request-state.ts';
 import type { Route } from '../route.ts';
 import { CachedResponses, type CachedResponse } from './cached-responses.ts';
-import { ResponseBatch } from './response-batch.ts';
 import { requestIdName, RequestFingerprints, type Fingerprint } from './request-fingerprint.ts';
 
 /** The pipeline refuses requests in these states, or closes their connections. */
@@ -55,7 +54,6 @@ type KnownRequest = {
 class ResponseCache {
   readonly #app: App;
   readonly #responses = new CachedResponses();
-  readonly #batch = new ResponseBatch();
   readonly #fingerprints: RequestFingerprints;
   readonly #known = new LRUCache<string, KnownRequest>({ max: maxKnown });
   readonly #missed = new WeakMap<IncomingMessage, Missed>();
@@ -94,7 +92,7 @@ class ResponseCache {
     // Checked last because it counts; a request beyond the rate does not count, and the pipeline refuses it.
     if (rates.requests.take(principal.credential) > 0) return false;
     const id = requestIdFrom(request.rawHeaders[fingerprint.requestIdAt]);
-    this.#batch.end(response.writeHead(200, currentHeaders(cached, id, now)), cached.body);
+    response.writeHead(200, currentHeaders(cached, id, now)).end(cached.body);
     cached.cacheable.onServed();
     metrics.countResponse(cached.route, 200, begunAt);
     return true;
