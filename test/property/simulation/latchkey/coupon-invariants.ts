@@ -15,8 +15,9 @@ export function checkCouponsAtRest(world: LatchkeyWorld): void {
     const operations = site.operations().filter(({ kind }) => !isLicenseKind(kind));
     for (const operation of operations) checkCouponOperation(world, site, operation, operations);
     checkOrders(world, site, operations);
-    checkMirror(world, site);
-    checkCreated(world, site);
+    const held = heldCoupons(world, site);
+    checkMirror(world, site, held);
+    checkCreated(world, site, held);
   }
 }
 
@@ -210,10 +211,10 @@ function faultOfOrder(
   const last = world.authority.books.about('redemption', order).at(-1);
   const isOwn = own.some(({ id }) => id === last?.operation);
   if (here === undefined) return isOwn && last?.change === 1 ? 'was not redeemed, and counts' : null;
-  // A person decides about a redemption that was refused after its caller was answered, here or in the middle.
+  // A person decides about a redemption that was refused after its caller was answered, or is held, here or in the middle.
   const redeem = own.findLast(({ kind }) => kind === 'redeem');
   const above = redeem && operationAbove(world.sites, redeem.id);
-  if (redeem?.state === 'dead' || above?.state === 'dead') return null;
+  if ([redeem, above].some((each) => each?.state === 'dead' || each?.held === 1)) return null;
   if (there === undefined) {
     const isVoidedElsewhere = (last?.change === -1 && !isOwn) || isVoidedAbove(world, order, own);
     return isVoidedElsewhere ? null : 'was redeemed, and does not count';
@@ -246,19 +247,29 @@ function isVoidedAbove({ sites }: LatchkeyWorld, order: string, own: readonly Op
   );
 }
 
+/** The provisional ids of the coupons whose creations wait for a person, at the site or at the agent in the middle. */
+function heldCoupons({ sites }: LatchkeyWorld, { machine }: Site): ReadonlySet<number> {
+  const creations = machine.database
+    .prepare(`SELECT id, held, payload ->> 'id' AS couponId FROM outbox WHERE kind = 'create_coupon'`)
+    .all() as { id: string; held: number; couponId: number }[];
+  const held = creations.filter((each) => each.held === 1 || operationAbove(sites, each.id)?.held === 1);
+  return new Set(held.map(({ couponId }) => couponId));
+}
+
 const terms = `id, code, scope, product_key, percent_off, amount_off, end_at / 1000 AS ends_at,
   minimum_purchase_amount, usage_limit, notes`;
 
 /** The mirror has the coupons of the authority, and no others but those that wait for a person. */
-function checkMirror({ authority }: LatchkeyWorld, { machine, place }: Site): void {
+function checkMirror(
+  { authority }: LatchkeyWorld,
+  { machine, place }: Site,
+  held: ReadonlySet<number>,
+): void {
   const { database } = machine;
   const stored = authority.machine.database.prepare(`SELECT ${terms} FROM coupon ORDER BY id`).all();
-  const mirrored = database.prepare(
-    `SELECT ${terms} FROM mirrored_coupon WHERE id > 0 OR NOT EXISTS (
-       SELECT 1 FROM outbox WHERE held = 1 AND kind = 'create_coupon' AND payload ->> 'id' = mirrored_coupon.id
-     ) ORDER BY id`,
-  );
-  const [seen, is] = [mirrored.all(), stored].map((rows) => rows.map((row) => JSON.stringify(row)));
+  const mirrored = database.prepare(`SELECT ${terms} FROM mirrored_coupon ORDER BY id`).all();
+  const listed = mirrored.filter(({ id }) => !held.has(Number(id)));
+  const [seen, is] = [listed, stored].map((rows) => rows.map((row) => JSON.stringify(row)));
   const missing = is?.find((row) => seen?.includes(row) !== true);
   const other = seen?.find((row) => is?.includes(row) !== true);
   if (missing !== undefined || other !== undefined)
@@ -266,7 +277,11 @@ function checkMirror({ authority }: LatchkeyWorld, { machine, place }: Site): vo
 }
 
 /** A coupon that callers were answered exists, under the id that they were answered. */
-function checkCreated({ authority, deleted }: LatchkeyWorld, { machine, told, place }: Site): void {
+function checkCreated(
+  { authority, deleted }: LatchkeyWorld,
+  { machine, told, place }: Site,
+  held: ReadonlySet<number>,
+): void {
   const made = machine.database.prepare(
     `SELECT state FROM outbox WHERE kind = 'create_coupon' AND payload ->> 'id' = ?`,
   );
@@ -274,7 +289,7 @@ function checkCreated({ authority, deleted }: LatchkeyWorld, { machine, told, pl
     // A restored authority may give a coupon another id; the provisional id stays valid.
     const isRenumbered = id > 0 && authority.restores > 0;
     const { state = '' } = made.get(id) ?? {};
-    const isForPerson = state === 'conflicted' || state === 'dead' || state === 'uncertain';
+    const isForPerson = state === 'conflicted' || state === 'dead' || held.has(id);
     // `dropped`: a person has given it up.
     if (isRenumbered || isForPerson || state === 'dropped' || deleted.has(foldCouponCode(code))) continue;
     const seen = machine.transaction.mirror.get(id)?.coupon ?? null;

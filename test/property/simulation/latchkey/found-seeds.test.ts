@@ -72,6 +72,14 @@ const found: readonly [string, { seed: number; steps: number; troubles: Latchkey
     'an enable at a copied agent overrides the disable that was copied with it',
     { seed: 101_038, steps: 50, troubles: ['seller', 'authority_restart', 'copy', 'stranger'] },
   ],
+  [
+    'an agent below keeps the coupons and redemptions that the agent in the middle holds for a person',
+    {
+      seed: 102_083,
+      steps: 50,
+      troubles: ['chain', 'authority_restart', 'another_store', 'copy', 'coupons'],
+    },
+  ],
 ];
 
 test.each(found)('%s', { timeout: 60_000 }, async (_, simulation) => {
