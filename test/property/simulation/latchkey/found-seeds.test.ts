@@ -80,6 +80,10 @@ const found: readonly [string, { seed: number; steps: number; troubles: Latchkey
       troubles: ['chain', 'authority_restart', 'another_store', 'copy', 'coupons'],
     },
   ],
+  [
+    'what an agent in the middle has lost may be unseen if the agent below was put back, too',
+    { seed: 100_768, steps: 50, troubles: ['chain', 'rollback'] },
+  ],
 ];
 
 test.each(found)('%s', { timeout: 60_000 }, async (_, simulation) => {

@@ -79,6 +79,8 @@ export class Site implements Answering, Disposable {
   place: string;
   /** There are agents below. */
   isMiddle = false;
+  /** When the machine was last put back to an earlier snapshot (ms of virtual time); null: never. */
+  putBackAt: number | null = null;
   readonly #world: Surroundings;
   #clock: VirtualClock;
   #changes = new ChangeFeed();
@@ -126,6 +128,7 @@ export class Site implements Answering, Disposable {
     this.#replaceStore(backup.bytes);
     this.answered = new Map(backup.answered);
     this.told = backup.told.clone();
+    if (how === 'silently') this.putBackAt = this.#world.time.monotonic;
     if (how === 'elsewhere') this.place = `${this.place}, elsewhere`;
     await this.#startAnother(how === 'restore');
   }
