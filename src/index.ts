@@ -11,5 +11,5 @@ export {
   StateDirectoryRefused,
   StateDirectoryUnusable,
 } from './store/sqlite/faults.ts';
-export { PostgresAway, PostgresRefused } from './store/postgres/faults.ts';
+export { PostgresAway, PostgresRefused } from './features/postgres/store/faults.ts';
 export { type Status } from './service/status.ts';

@@ -4,13 +4,13 @@ export {
   startSandbox,
   type SandboxHolderOptions,
   type SandboxOptions,
-} from './daemon/sandbox/testing.ts';
-export { SandboxAgent } from './daemon/sandbox/agent.ts';
-export { SandboxStore, type SandboxLicense, type SandboxRecord } from './daemon/sandbox/store.ts';
-export { SandboxHolder } from './daemon/sandbox/holder.ts';
+} from './features/sandbox/testing.ts';
+export { SandboxAgent } from './features/sandbox/agent.ts';
+export { SandboxStore, type SandboxLicense, type SandboxRecord } from './features/sandbox/store.ts';
+export { SandboxHolder } from './features/sandbox/holder.ts';
 export {
   SandboxIssuer,
   type SandboxActivation,
   type SandboxLeaseTerms,
   type SandboxRootKey,
-} from './daemon/sandbox/issuer.ts';
+} from './features/sandbox/issuer.ts';

@@ -25,21 +25,21 @@ const floors: Readonly<Record<string, Allowance>> = {
       ...writing,
       'service/agent/tables.ts',
       'service/outbox/tables.ts',
-      'service/lease/tables.ts',
-      'service/webhook/tables.ts',
-      'service/sync/tables.ts',
+      'features/leases/service/tables.ts',
+      'features/webhooks/service/tables.ts',
+      'features/following/service/tables.ts',
     ],
     modules: true,
   },
   upstream: { folders: ['domain'], files: ['service/ports.ts'], modules: true },
-  lease: {
+  'features/leases': {
     // It signs and reads documents, whose shapes are in wire.
     folders: ['domain', 'service', 'wire'],
     // Private keys are files, written as durably as those of the store. Agents and holders wait in the same way.
     files: ['store/sqlite/files/private-file.ts', 'sync/waiting.ts'],
     modules: true,
   },
-  webhook: {
+  'features/webhooks': {
     folders: ['domain', 'service', 'wire'],
     files: ['sync/waiting.ts'],
     modules: true,
@@ -53,13 +53,13 @@ const floors: Readonly<Record<string, Allowance>> = {
       'service/outbox/tables.ts',
       // What the upstream is, and under which id this agent follows license keys there.
       'service/outbox/upstream-epoch.ts',
-      'service/outbox/follower-id.ts',
+      'features/following/service/follower-id.ts',
       'service/outbox/resume.ts',
       'service/status.ts',
       // What an event of a store is, and what became of it.
-      'service/store-event.ts',
+      'features/webhooks/service/store-event.ts',
       // The signature of Standard Webhooks.
-      'webhook/signature.ts',
+      'features/webhooks/signature.ts',
     ],
     modules: true,
   },
@@ -69,24 +69,27 @@ const floors: Readonly<Record<string, Allowance>> = {
   config: { folders: ['domain'], modules: true },
   daemon: { folders: belowDaemon, modules: true },
   // It runs in a browser, and takes only types from elsewhere.
-  console: { folders: ['wire'], modules: true },
+  'features/console': { folders: ['wire'], modules: true },
   // It runs in other people's programs, on older Nodes.
   client: { folders: [], modules: true },
   cli: {
     // The commands for the signing keys of leases work on files, without a daemon.
-    folders: ['domain', 'config', 'wire', 'lease'],
+    folders: ['domain', 'config', 'wire', 'features/leases'],
     // One maker of directories; the lock of a state directory, which says whether a daemon that cannot be reached runs.
-    files: ['store/sqlite/files/lock.ts', 'store/sqlite/files/private-file.ts'],
+    files: ['store/sqlite/files/lock.ts', 'store/sqlite/files/private-file.ts', 'features.ts'],
     modules: true,
   },
+  // Each is a folder of its own, and imports another only if its declaration says so.
+  features: { folders: [...belowDaemon, 'daemon', 'cli'], files: ['feature.ts'], modules: true },
   // Scripts of their own, which build what is shipped.
   // What has to lie in the executable beside the program.
   packaging: {
     folders: [],
-    files: ['http/console/files.ts', 'http/viewer-file.ts', 'store/schema-file.ts'],
+    files: ['features/console/http/files.ts', 'http/viewer-file.ts', 'store/schema-file.ts'],
     modules: true,
   },
-  '': { folders: [...belowDaemon, 'daemon'], modules: false },
+  // Only `features.ts` and the entries of the package import features.
+  '': { folders: [...belowDaemon, 'daemon'], files: ['cli/command.ts'], modules: false },
 };
 
 /**
@@ -94,11 +97,10 @@ const floors: Readonly<Record<string, Allowance>> = {
  * a configuration look at the store and at the upstream with the daemon's own eyes, since often no daemon runs
  * when they are asked.
  */
-const loadDaemon = new Set(
-  ['serve', 'sandbox', 'backup', 'state', 'store', 'doctor', 'config', 'init', 'version'].map(
-    (name) => `cli/commands/${name}.ts`,
-  ),
-);
+const loadDaemon = new Set([
+  ...['serve', 'backup', 'state', 'doctor', 'config', 'version'].map((name) => `cli/commands/${name}.ts`),
+  'features/postgres/cli/store.ts',
+]);
 
 const climbing: Rule = (tree) =>
   importsOf(tree)
@@ -106,13 +108,55 @@ const climbing: Rule = (tree) =>
     .map(({ path, target }) => `${path} imports ${target}`);
 
 function isAllowed({ path, folder, target, isFile, node }: Import): boolean {
-  const floor = floors[folder];
+  const floor = floors[folder] ?? (folder.startsWith('features/') ? floors['features'] : undefined);
   if (floor === undefined) return false;
   if (!isFile) return floor.modules;
   const there = folderOf(target);
   if (node.type === 'ImportExpression' && there === 'daemon' && loadDaemon.has(path)) return true;
+  if (floor === floors['features'] && featureOf(path) === featureOf(target)) return true;
+  // Packages of the program, such as `latchkey/testing`.
+  if (folder === '' && there.startsWith('features')) return true;
   return [folder, ...floor.folders].includes(there) || floor.files?.includes(target) === true;
 }
+
+/** The folder of a feature; null for what is not in one. */
+function featureOf(path: string): string | null {
+  return /^features\/([^/]+)\//.exec(path)?.[1] ?? null;
+}
+
+/** The core still imports these features, so they cannot be deleted. */
+const neededByCore = new Set([
+  'leases',
+  'console',
+  'postgres',
+  'following',
+  'bulk',
+  'webhooks',
+  'windows',
+]);
+
+/** The only files outside features that name one: the list, and the entries of the package. */
+const listsOfFeatures = new Set(['features.ts', 'testing.ts', 'index.ts']);
+
+const featuresInCore: Rule = (tree) =>
+  importsOf(tree)
+    .filter(({ path, target, isFile }) => {
+      const feature = featureOf(target);
+      if (!isFile || feature === null || featureOf(path) !== null || listsOfFeatures.has(path)) return false;
+      return !neededByCore.has(feature);
+    })
+    .map(({ path, target }) => `${path} imports ${target}`);
+
+const undeclaredNeeds: Rule = (tree) =>
+  importsOf(tree)
+    .filter(({ path, target, isFile }) => {
+      const [from, to] = [featureOf(path), featureOf(target)];
+      if (!isFile || from === null || to === null || from === to) return false;
+      if (neededByCore.has(from) || neededByCore.has(to)) return false;
+      const needs = /needs: \[([^\]]*)\]/.exec(tree[`features/${from}/feature.ts`] ?? '')?.[1] ?? '';
+      return !needs.includes(`'${to}'`);
+    })
+    .map(({ path, target }) => `${path} imports ${target}`);
 
 const emptyFloors: Rule = (tree) =>
   Object.keys(floors).filter((folder) => !Object.keys(tree).some((path) => folderOf(path) === folder));
@@ -179,11 +223,38 @@ const cases: { name: string; rule: Rule; breaks: Tree[]; keeps: Tree[] }[] = [
       { 'cli/a.ts': "require('./b.ts');" },
       { 'attic/a.ts': "import { b } from '../domain/b.ts';" },
       { 'index.ts': "export { main } from './cli/main.ts';" },
+      { 'cli/a.ts': "import { sandbox } from '../features/sandbox/feature.ts';" },
+      { 'http/a.ts': "const { route } = await import('../features/webhooks/routes.ts');" },
     ],
     keeps: [
+      { 'features.ts': "import { sandbox } from './features/sandbox/feature.ts';" },
+      {
+        'features/sandbox/a.ts': "import { b } from '../../daemon/b.ts'; import { c } from '../../cli/c.ts';",
+      },
       { 'domain/a.ts': "import { b } from './b.ts'; // import { b } from '../service/b.ts';" },
       { 'http/a.ts': "import { b } from '../service/b.ts'; import { z } from 'zod'; import.meta.url;" },
       { 'cli/commands/serve.ts': "const { serve } = await import('../../daemon/serve.ts');" },
+    ],
+  },
+  {
+    name: 'no file of the core imports a feature',
+    rule: featuresInCore,
+    breaks: [
+      { 'cli/a.ts': "import { b } from '../features/sandbox/b.ts';" },
+      { 'http/a.ts': "const b = await import('../features/install/http/b.ts');" },
+    ],
+    keeps: [{ 'features.ts': "import { sandbox } from './features/sandbox/feature.ts';" }],
+  },
+  {
+    name: 'a feature imports another only if its declaration says that it needs it',
+    rule: undeclaredNeeds,
+    breaks: [
+      { 'features/a/b.ts': "import { c } from '../c/d.ts';" },
+      { 'features/a/b.ts': "await import('../c/d.ts');", 'features/a/feature.ts': "needs: ['e']" },
+    ],
+    keeps: [
+      { 'features/a/b.ts': "import { c } from '../c/d.ts';", 'features/a/feature.ts': "needs: ['e', 'c']" },
+      { 'features/a/b.ts': "import { c } from './c/d.ts';" },
     ],
   },
   {

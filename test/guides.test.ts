@@ -10,7 +10,7 @@ import { settings } from '../src/config/configuration.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import { keysOf, settingsOf } from '../src/config/schema.ts';
-import { eventTypes } from '../src/domain/webhook.ts';
+import { eventTypes } from '../src/features/webhooks/domain/webhook.ts';
 import { newTestKey } from './support/lease/documents.ts';
 import { certificate, privateKey } from './support/network/certificate.ts';
 import { blocksOf, chapterOf, guides, readExample, wordsOf } from './support/reference/guides.ts';
@@ -65,7 +65,7 @@ test('there is something of everything that is looked at in the guides', () => {
   const looks = [linksIn, citationsIn, blocksOfShell, blocksOfYaml, commandsInSentences, settingsIn, wordsIn];
   for (const look of looks) expect(look(all).length, look.name).toBeGreaterThan(2);
   // test/e2e/existing-software/readme.test.ts and test/e2e/lease-guide.test.ts run the programs;
-  // test/lease-vectors-reference.test.ts compares the documents.
+  // test/features/leases/lease-vectors-reference.test.ts compares the documents.
   const languages = [...all.matchAll(/^ *```(\w+)$/gm)].map(([, language]) => language);
   expect(new Set(languages)).toEqual(new Set(['sh', 'yaml', 'js', 'json', 'ts', 'text']));
 });

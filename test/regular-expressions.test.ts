@@ -4,7 +4,7 @@ import { check } from 'recheck';
 import { parseAst } from 'rolldown/parseAst';
 import { expect, test, vi } from 'vitest';
 import { readParameters } from '../src/http/entry/request.ts';
-import { readCsv } from '../src/wire/bulk/csv.ts';
+import { readCsv } from '../src/features/bulk/wire/csv.ts';
 
 type Found = { file: string; pattern: string; flags: string };
 
@@ -48,7 +48,7 @@ test('every regular expression in src takes linear time on any input', { timeout
 
 test('regular expressions that are made at run time consist of escaped text or of no input at all', () => {
   expect(expressions.flatMap(({ made }) => made).sort()).toEqual([
-    'src/http/console/masking.ts',
+    'src/features/console/http/masking.ts',
     'src/store/sqlite/files/backup.ts',
     'src/upstream/classification.ts',
     'src/wire/response.ts',

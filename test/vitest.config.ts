@@ -32,10 +32,10 @@ const killed = ['test/fault/sync-v1-killed.test.ts'];
 
 /** Tests in process that start a PostgreSQL server of their own. */
 const withOwnPostgres = [
-  'test/store/postgres/**/*.test.ts',
-  'test/daemon/database*.test.ts',
-  'test/cli/{database-commands,doctor-database}.test.ts',
-  'test/service/engine.test.ts',
+  'test/features/postgres/store/**/*.test.ts',
+  'test/features/postgres/daemon/*.test.ts',
+  'test/features/postgres/cli/*.test.ts',
+  'test/features/postgres/service/engine.test.ts',
 ];
 
 /** Tests in process that take too long for `npm test`. */
@@ -43,21 +43,25 @@ const thorough = [
   'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol}.test.ts',
   'test/property/simulation/latchkey/{latchkey-simulation,rows}.test.ts',
   'test/regular-expressions.test.ts',
-  'test/client/{testing,types}.test.ts',
+  'test/client/types.test.ts',
+  'test/features/sandbox/testing.test.ts',
   'test/packaging/declarations.test.ts',
-  'test/cli/completion.test.ts',
+  'test/features/install/completion.test.ts',
 ];
 
 /** Tests in process with an authority: they run once on each engine. */
 const onBothEngines = [
-  'test/contract/{access,accounts,dialects,http,http-gate,lease,openapi,tokens}.test.ts',
+  'test/contract/{access,accounts,dialects,http,http-gate,openapi,tokens}.test.ts',
   'test/http/{after-commit,answers}.test.ts',
   'test/http/entry/{bodies,departure,instance,request-id}.test.ts',
   'test/http/openapi/openapi-examples.test.ts',
-  'test/http/routes/admin/{agent,audit,catalogue,coupon-change,export,history,import,import-dry-run,webhook}.test.ts',
+  'test/http/routes/admin/{audit,catalogue,coupon-change,history}.test.ts',
   'test/http/routes/admin/{purchase,roll,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
-  'test/http/routes/sync-v1{,-hostile,-old}.test.ts',
+  'test/features/leases/contract.test.ts',
+  'test/features/bulk/http/{export,import,import-dry-run}.test.ts',
+  'test/features/following/http/{agent,sync-v1,sync-v1-hostile,sync-v1-old}.test.ts',
+  'test/features/webhooks/http/webhook.test.ts',
   'test/cli/{every-command,seller}.test.ts',
 ];
 

@@ -71,6 +71,33 @@ export interface Entry {
   readonly load: () => Promise<Command | Group>;
 }
 
+/** Declares the commands under one word. */
+export function commandGroup(
+  name: string,
+  describe: string,
+  load: () => Promise<Pick<Group, 'commands'>>,
+): Entry {
+  return {
+    name,
+    describe,
+    load: async () => ({ command: name, describe, commands: (await load()).commands }),
+  };
+}
+
+/** The headings of `latchkey --help`. */
+export type CommandArea = 'Run' | 'Use license keys' | 'Sell' | 'Lease' | 'Look after';
+
+/** Commands that belong together, on one line of `latchkey --help`. */
+export interface CommandLine {
+  readonly names: readonly string[];
+  readonly describe: string;
+}
+
+/** `names`: separated by spaces. */
+export function commandLine(names: string, describe: string): CommandLine {
+  return { names: names.split(' '), describe };
+}
+
 export function nameOf({ command }: Command | Group): string {
   return command.split(' ', 1).join();
 }

@@ -1,9 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { pathsOf } from '../config/defaults.ts';
+import { features } from '../features.ts';
 import type { GlobalOptions } from './command.ts';
-import { isXmlServiceFor } from './commands/service/xml-service.ts';
-import { isUnitFor, packagedUnitFolders, unitFolder } from './commands/service/systemd-unit.ts';
 
 /** Writes the command line of a command that is suggested to the user. */
 export type Hint = (words: string) => string;
@@ -23,34 +20,12 @@ export function programName(): string {
  * The command that starts the daemon of a state directory: that of the system if a service on this machine is for that
  * directory. `serve` would be refused there because the state belongs to the user of the service.
  */
-export function startCommand(
-  options: GlobalOptions,
-  stateDir: string,
-  platform: NodeJS.Platform = process.platform,
-  folders: readonly string[] = serviceFolders(platform),
-): string {
-  const [name, command, isFor] =
-    platform === 'win32'
-      ? (['latchkey-service.xml', 'sc.exe start latchkey', isXmlServiceFor] as const)
-      : platform === 'darwin'
-        ? (['latchkey.plist', 'sudo launchctl kickstart system/latchkey', isXmlServiceFor] as const)
-        : (['latchkey.service', 'systemctl start latchkey', isUnitFor] as const);
-  const isService = folders.some((folder) => isFor(readText(join(folder, name)), stateDir));
-  return isService ? command : hintFor(options)('serve');
-}
-
-function serviceFolders(platform: NodeJS.Platform): readonly string[] {
-  if (platform === 'win32')
-    return [join(process.env['ProgramFiles'] ?? String.raw`C:\Program Files`, 'Latchkey')];
-  return platform === 'darwin' ? ['/Library/LaunchDaemons'] : [unitFolder, ...packagedUnitFolders];
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
+export async function startCommand(options: GlobalOptions, stateDir: string): Promise<string> {
+  for (const { startCommand: ofService } of features) {
+    const command = await ofService?.(stateDir);
+    if (command !== undefined && command !== null) return command;
   }
+  return hintFor(options)('serve');
 }
 
 /** Quotes a word for the shells of a platform: on Windows for cmd.exe and PowerShell alike. */

@@ -3,13 +3,13 @@ import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
 import { rule, section } from './schema.ts';
 import { freshness } from './settings/freshness.ts';
-import { leases } from './settings/leases.ts';
+import { leases } from '../features/leases/config/leases.ts';
 import { limits } from './settings/limits.ts';
 import { listen } from './settings/listen.ts';
-import { store } from './settings/store.ts';
+import { store } from '../features/postgres/config/store.ts';
 import { sync } from './settings/sync.ts';
 import { products, upstream } from './settings/upstream.ts';
-import { webhooks } from './settings/webhooks.ts';
+import { webhooks } from '../features/webhooks/config/webhooks.ts';
 import { duration, path } from './types.ts';
 
 const history = section(

@@ -4,26 +4,26 @@ import { signingDirectoryOf } from '../config/configuration.ts';
 import type { ConfigurationSource } from '../config/load.ts';
 import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
-import { recordMinutes, type RecorderParts } from './console/series-recorder.ts';
+import { recordMinutes, type RecorderParts } from '../features/console/daemon/series-recorder.ts';
 import { Daemon } from './daemon.ts';
-import { lazyLeaseIssuer } from './lease-issuer.ts';
+import { lazyLeaseIssuer } from '../features/leases/daemon/lease-issuer.ts';
 import { isConsoleServed, openListeners } from './listeners.ts';
 import { epochOf } from './store/epoch.ts';
-import { lazySyncServer } from './sync-server.ts';
+import { lazySyncServer } from '../features/following/daemon/sync-server.ts';
 import { logOf } from './log.ts';
 import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
 import { nodeRole, authorityRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
 import type { OpenedStore } from './store/opened-store.ts';
-import { lazyWebhooks, type Webhooks } from './webhooks.ts';
+import { lazyWebhooks, type Webhooks } from '../features/webhooks/daemon/webhooks.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App, ProcessControl } from '../http/app.ts';
-import { consoleDesk } from '../http/console/desk.ts';
+import { consoleDesk } from '../features/console/http/desk.ts';
 import { dialects } from '../http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
-import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
+import type { ExportOrder, ExportPage } from '../features/bulk/wire/export.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
@@ -153,7 +153,7 @@ async function buildRole(
   if (node !== null) return nodeRole({ ...parts, reader, adminToken, ...node });
   if (current.configuration.role === 'authority') return authorityRole({ ...parts, ...local });
   if (current.configuration.role === 'holder') {
-    const { holderRole } = await import('./role/holder.ts');
+    const { holderRole } = await import('../features/leases/daemon/holder.ts');
     return await holderRole({ ...parts, ...local });
   }
   const { agentRole } = await import('./role/agent.ts');
@@ -265,11 +265,11 @@ function consoleOf(store: OpenedStore, daemon: Daemon): Pick<App, 'overview' | '
   let examining: ReturnType<App['examine']> | null = null;
   return {
     async overview() {
-      const { overviewOf } = await import('./console/overview.ts');
+      const { overviewOf } = await import('../features/console/daemon/overview.ts');
       return overviewOf(store, await daemon.status(), startedAt);
     },
     async examine() {
-      const { examineSelf } = await import('./console/examination.ts');
+      const { examineSelf } = await import('../features/console/daemon/examination.ts');
       // One at a time: requests that arrive meanwhile get the same findings.
       examining ??= examineSelf(store, daemon).finally(() => {
         examining = null;
@@ -277,7 +277,7 @@ function consoleOf(store: OpenedStore, daemon: Daemon): Pick<App, 'overview' | '
       return await examining;
     },
     async settings() {
-      const { settingsOf } = await import('./console/settings.ts');
+      const { settingsOf } = await import('../features/console/daemon/settings.ts');
       return settingsOf(store.current);
     },
   };
@@ -305,7 +305,7 @@ function appMetrics({ current, metrics, node }: OpenedStore, daemon: Daemon): Ap
 
 /** Loads what writes CSV only when something is exported. */
 async function exportFrom(reader: AuthorityReader, order: ExportOrder): Promise<ExportPage> {
-  const { exportPage } = await import('../wire/bulk/export.ts');
+  const { exportPage } = await import('../features/bulk/wire/export.ts');
   return await exportPage(reader, order);
 }
 

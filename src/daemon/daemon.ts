@@ -21,7 +21,7 @@ import { version } from '../config/version.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
-import { webhookStatus } from '../service/webhook/endpoint.ts';
+import { webhookStatus } from '../features/webhooks/service/endpoint.ts';
 import { isLatchkey, isUpstreamKnown } from '../service/outbox/upstream-epoch.ts';
 import { lastSuccessAt } from '../service/outbox/queue.ts';
 

@@ -147,7 +147,7 @@ const databaseStates = ['unavailable', 'slow', 'refused', 'full', 'read_only'] a
 export const databaseGauges: readonly GaugeDescription[] = [
   {
     name: 'database_state',
-    help: '1: this node sees the database in this state (src/store/postgres/README.md, States of the database).',
+    help: '1: this node sees the database in this state (src/features/postgres/store/README.md, States of the database).',
     labels: ['state'],
     read: ({ status: { storage } }) =>
       databaseStates.map((state) => ({ labels: { state }, value: Number(storage === state) })),

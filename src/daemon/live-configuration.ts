@@ -4,13 +4,13 @@ import type { Tree } from '../config/file/tree.ts';
 import type { ConfigurationSource } from '../config/load.ts';
 import { keysOf, metaOf } from '../config/schema.ts';
 import type { SettingMeta } from '../config/types.ts';
-import { defaultLeaseTerms, type LeaseTerms } from '../domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../features/leases/domain/lease.ts';
 import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import type { UpstreamCredentials } from '../service/access/credential.ts';
 import { AgentProducts } from '../service/agent/products.ts';
 import type { AgentSettings } from '../service/services.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
-import type { Sender } from '../sync/store-events.ts';
+import type { Sender } from '../features/webhooks/sync/store-events.ts';
 import type { SyncOptions } from '../sync/sync.ts';
 import { sha256 } from './system/machine.ts';
 

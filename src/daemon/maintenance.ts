@@ -1,6 +1,6 @@
 import type { RoleName } from '../domain/role.ts';
-import { syncRetentionMs } from '../domain/sync/follow.ts';
-import { eventsKeptMs } from '../domain/webhook.ts';
+import { syncRetentionMs } from '../features/following/domain/follow.ts';
+import { eventsKeptMs } from '../features/webhooks/domain/webhook.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/credential.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';

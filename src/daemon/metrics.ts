@@ -4,9 +4,9 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
 import type { LicenseResponse } from '../service/services.ts';
-import { eventResults, type EventResult } from '../service/store-event.ts';
+import { eventResults, type EventResult } from '../features/webhooks/service/store-event.ts';
 import { type Status, type Totals, type UpstreamMeter } from '../service/status.ts';
-import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
+import type { RepeatReason, TransactionMeasure } from '../features/postgres/store/writer.ts';
 import {
   agentGauges,
   certificateGauges,

@@ -8,7 +8,7 @@ import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts
 import type { ProcessControl, ReloadResult } from '../http/app.ts';
 import { ListenError } from '../http/listen.ts';
 import { StorageError, type Log } from '../service/ports.ts';
-import { PostgresAway, PostgresRefused } from '../store/postgres/faults.ts';
+import { PostgresAway, PostgresRefused } from '../features/postgres/store/faults.ts';
 import {
   DatabaseRefused,
   StateDirectoryHeld,

@@ -7,7 +7,7 @@ import type { Daemon } from './daemon.ts';
 import { logOf } from './log.ts';
 import { explainFailedStart, openLocalStore } from './store/local-store.ts';
 import type { TimeSource } from './system/machine.ts';
-import { secureStateDirectory } from './system/windows-directory.ts';
+import { secureStateDirectory } from '../features/windows/daemon/windows-directory.ts';
 
 export type DaemonOptions = ComposeOptions & {
   log: Log;
@@ -31,7 +31,7 @@ export async function startDaemon(configuration: Configuration, options: DaemonO
   );
   await using resources = new AsyncDisposableStack();
   if (store.postgres !== null) {
-    const { openSharedStore } = await import('./store/shared-store.ts');
+    const { openSharedStore } = await import('../features/postgres/daemon/shared-store.ts');
     const opened = await openSharedStore(configuration, { ...options, postgres: store.postgres }, resources);
     const { compose } = await import('./compose.ts');
     return await compose(opened, options, resources);

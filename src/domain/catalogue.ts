@@ -1,4 +1,4 @@
-import type { LeaseTerms } from './lease.ts';
+import type { LeaseTerms } from '../features/leases/domain/lease.ts';
 import type { License } from './license.ts';
 
 /** A seller's account. Times are epoch ms. */

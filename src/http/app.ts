@@ -10,20 +10,20 @@ import type { AgentProducts } from '../service/agent/products.ts';
 import type { CheckoutService, CouponService, LicenseResponse, LicenseService } from '../service/services.ts';
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
-import type { LeaseHolder, LeaseIssuer } from '../service/lease/ports.ts';
-import type { SyncServer } from '../service/sync/ports.ts';
+import type { LeaseHolder, LeaseIssuer } from '../features/leases/service/ports.ts';
+import type { SyncServer } from '../features/following/service/ports.ts';
 import type { Overview, Status } from '../service/status.ts';
-import type { StoreEvents } from '../service/store-event.ts';
+import type { StoreEvents } from '../features/webhooks/service/store-event.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
 import type { FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { Lists, LocalLists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
-import type { WebhookSender } from '../service/webhook/ports.ts';
+import type { WebhookSender } from '../features/webhooks/service/ports.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
-import type { ConsoleDesk } from './console/desk.ts';
+import type { ConsoleDesk } from '../features/console/http/desk.ts';
 import type { Proxies } from './entry/client-address.ts';
 import type { ConfigObject, DoctorObject } from '../wire/console.ts';
-import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
+import type { ExportOrder, ExportPage } from '../features/bulk/wire/export.ts';
 
 /**
  * Whether this process accepts requests; `leaving`: it does, but no proxy should send more. `reasons` are short codes

@@ -16,7 +16,7 @@ import {
 } from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
 import { turnOf } from './entry/server-response.ts';
-import { maxDocumentBytes } from '../wire/lease.ts';
+import { maxDocumentBytes } from '../features/leases/wire/lease.ts';
 import { quietLog } from './entry/quiet-log.ts';
 import { readDocuments, receiveEvents } from './entry/raw-body.ts';
 import { handleOnce } from './entry/idempotency.ts';
@@ -25,10 +25,10 @@ import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
 import { credentialNames, requestIdOf, stateOf, logResponse } from './entry/request-state.ts';
 import { sendError, sendProblem } from './problem-response.ts';
-import { addConsole } from './console/page.ts';
+import { addConsole } from '../features/console/http/page.ts';
 import { addReferencePage } from './reference-page.ts';
 import type { Route } from './route.ts';
-import { maxEventBytes } from './routes/store-event.ts';
+import { maxEventBytes } from '../features/webhooks/http/store-event.ts';
 import { routesOf } from './routes/all.ts';
 
 /** Builds the server of one listener of a process; it does not listen yet. */

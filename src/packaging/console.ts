@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'rolldown';
 
 const root = join(import.meta.dirname, '../..');
-const source = join(root, 'src/console');
+const source = join(root, 'src/features/console/page');
 
 /** The files of the console by their names. `index.html` names the others, whose names have a hash of their content. */
 export type ConsoleFiles = ReadonlyMap<string, string>;

@@ -9,7 +9,7 @@
  *
  * Files that the program reads at run time are assets of the executable, by their names: the code of each thread
  * (`daemon/threads/worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`),
- * the page of the console (`http/console/files.ts`) and the tables (`store/schema-file.ts`).
+ * the page of the console (`features/console/http/files.ts`) and the tables (`store/schema-file.ts`).
  *
  * `dist/third-party.txt` has the licenses of the packages in the executable.
  */
@@ -27,7 +27,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { assetPrefix } from '../http/console/files.ts';
+import { assetPrefix } from '../features/console/http/files.ts';
 import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
 import { schemaPath } from '../store/schema-file.ts';
 import { bundle, includedModules, programSource, workers, workerSource } from './bundle.ts';

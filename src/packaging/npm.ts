@@ -26,10 +26,10 @@ const inRoot = (path: string): string => join(root, path);
 const groups = [
   { name: 'builtins', test: /^\0node:/ },
   { name: 'program', test: /\/src\/cli\/program\.ts$/ },
-  { name: 'domain', test: /\/src\/domain\// },
+  { name: 'domain', test: /\/src\/(?:features\/\w+\/)?domain\// },
   { name: 'store', test: /\/src\/store\/sqlite\// },
-  { name: 'configuration', test: /\/src\/(?:config\/|cli\/configuration\.ts$)/ },
-  { name: 'wire', test: /\/src\/wire\/(?!bulk\/)/ },
+  { name: 'configuration', test: /\/src\/(?:(?:features\/\w+\/)?config\/|cli\/configuration\.ts$)/ },
+  { name: 'wire', test: /\/src\/(?:features\/(?!bulk)\w+\/)?wire\// },
   { name: 'system', test: /\/src\/daemon\/system\/(?!device-key)/ },
   { name: 'start', test: /\/src\/daemon\/(?:serve|start|store\/local-store)\.ts$/ },
   { name: 'daemon', test: /\/src\/daemon\/(?:compose|metrics)\.ts$/ },

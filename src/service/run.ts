@@ -8,11 +8,11 @@ import { formatDatetime } from '../domain/time.ts';
 import type { Product } from '../domain/catalogue.ts';
 import type { Token } from '../domain/access/principal.ts';
 import type { Result } from '../domain/problem/problem.ts';
-import { storeEvents } from './webhook/events.ts';
+import { storeEvents } from '../features/webhooks/service/events.ts';
 import { counted } from '../domain/text.ts';
-import type { ImportReport } from './authority/import.ts';
-import type { Activation } from '../domain/lease.ts';
-import type { AnsweredRequest, LeaseCommand } from './lease/answer.ts';
+import type { ImportReport } from '../features/bulk/service/import.ts';
+import type { Activation } from '../features/leases/domain/lease.ts';
+import type { AnsweredRequest, LeaseCommand } from '../features/leases/service/answer.ts';
 
 const byName: typeof useCases = useCases;
 

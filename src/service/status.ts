@@ -1,5 +1,5 @@
-import type { IssuerStatus } from './lease/ports.ts';
-import type { StoreEventStatus } from './store-event.ts';
+import type { IssuerStatus } from '../features/leases/service/ports.ts';
+import type { StoreEventStatus } from '../features/webhooks/service/store-event.ts';
 import type { OperationState } from '../domain/outbox/operation.ts';
 import type { PreloadProgress } from '../domain/agent/preload.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';

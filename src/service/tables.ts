@@ -8,9 +8,9 @@ import type {
   SnapshotReads,
   SnapshotTable,
 } from './agent/tables.ts';
-import type { ActivationReads, ActivationTable, HeldLeaseReads, HeldLeaseTable } from './lease/tables.ts';
-import type { NewEvents, WebhookReads, WebhookTable } from './webhook/tables.ts';
-import type { ChainReads, ChainTable, SyncReads, SyncTable } from './sync/tables.ts';
+import type * as leases from '../features/leases/service/tables.ts';
+import type { NewEvents, WebhookReads, WebhookTable } from '../features/webhooks/service/tables.ts';
+import type { ChainReads, ChainTable, SyncReads, SyncTable } from '../features/following/service/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
 import type { Page } from '../domain/page.ts';
@@ -19,7 +19,7 @@ import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../doma
 import type { Account, Collection, Product, Purchase, PurchaseWithLicense } from '../domain/catalogue.ts';
 import type { Coupon, CouponFilter, CouponTerms } from '../domain/checkout/coupon.ts';
 import type { Redemption } from '../domain/checkout/quote.ts';
-import type { SeriesRow, SeriesStep } from '../domain/series.ts';
+import type { SeriesRow, SeriesStep } from '../features/console/domain/series.ts';
 
 /*
  * The tables, as the use cases see them. Undefined members of a filter do not filter. `after` lists the rows after an id,
@@ -65,9 +65,9 @@ export interface Reader {
   history: HistoryReads;
   oldCredentials: OldCredentialReads;
   series: SeriesReads;
-  activations: ActivationReads;
+  activations: leases.ActivationReads;
   webhooks: WebhookReads;
-  heldLeases: HeldLeaseReads;
+  heldLeases: leases.HeldLeaseReads;
   sync: SyncReads;
   chain: ChainReads;
 }
@@ -95,10 +95,10 @@ export interface Transaction extends Reader {
   history: HistoryTable;
   oldCredentials: OldCredentialTable;
   series: SeriesTable;
-  activations: ActivationTable;
+  activations: leases.ActivationTable;
   webhooks: WebhookTable;
   events: NewEvents;
-  heldLeases: HeldLeaseTable;
+  heldLeases: leases.HeldLeaseTable;
   sync: SyncTable;
   chain: ChainTable;
   attempt: Attempt;

@@ -21,7 +21,7 @@ export {
   updateProduct,
 } from './authority/catalogue.ts';
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
-export { importCoupons, importLicenses, importPurchases } from './authority/import.ts';
+export { importCoupons, importLicenses, importPurchases } from '../features/bulk/service/import.ts';
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
 export {
@@ -33,13 +33,13 @@ export {
   recordLeaseAnswer,
   recordLeaseRefusal,
   storeLeaseRequest,
-} from './lease/held-lease.ts';
-export { blockActivation, endActivation } from './lease/activation.ts';
-export { answerAgentLeaseRequest } from './lease/agent-request.ts';
-export { answerLeaseRequest } from './lease/request.ts';
+} from '../features/leases/service/held-lease.ts';
+export { blockActivation, endActivation } from '../features/leases/service/activation.ts';
+export { answerAgentLeaseRequest } from '../features/leases/service/agent-request.ts';
+export { answerLeaseRequest } from '../features/leases/service/request.ts';
 export { markTime } from './lifecycle/current-run.ts';
 export { correctDates } from './lifecycle/corrected-dates.ts';
-export { pruneSeries, recordSeries } from './series.ts';
+export { pruneSeries, recordSeries } from '../features/console/service/series.ts';
 export { restore, startAgent, startAuthority, startHolder } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon/creation.ts';
 export { decideOperation } from './outbox/decision.ts';
@@ -48,8 +48,8 @@ export { planStep } from './outbox/queue.ts';
 export { pruneOperations } from './outbox/prune.ts';
 export { resumeDelivered } from './outbox/resume.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
-export { confirmFollowed, recordChanges } from './outbox/follow.ts';
-export { makeFollowerId } from './outbox/follower-id.ts';
+export { confirmFollowed, recordChanges } from '../features/following/service/followed-changes.ts';
+export { makeFollowerId } from '../features/following/service/follower-id.ts';
 export { answerCoupon } from './outbox/coupon/keyed.ts';
 export { recordRead } from './outbox/record-read.ts';
 export {
@@ -59,8 +59,8 @@ export {
   recordRedemptionResponse,
 } from './outbox/coupon/redemption.ts';
 export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
-export { followFromBelow } from './sync/chain.ts';
-export { followKeys, forgetAgent, pruneSync } from './sync/follow.ts';
+export { followFromBelow } from '../features/following/service/chain.ts';
+export { followKeys, forgetAgent, pruneSync } from '../features/following/service/follow.ts';
 export { bindUpstream, nameUpstream } from './outbox/upstream-state.ts';
 export {
   claimDelivery,
@@ -68,6 +68,11 @@ export {
   recordDelivery,
   recordReplay,
   recordWebhookTest,
-} from './webhook/delivery.ts';
-export { addWebhook, removeWebhook, resumeWebhook, rotateWebhook } from './webhook/endpoint.ts';
-export { recordExpiringLeases, recordUpstreamState } from './webhook/events.ts';
+} from '../features/webhooks/service/delivery.ts';
+export {
+  addWebhook,
+  removeWebhook,
+  resumeWebhook,
+  rotateWebhook,
+} from '../features/webhooks/service/endpoint.ts';
+export { recordExpiringLeases, recordUpstreamState } from '../features/webhooks/service/events.ts';

@@ -1,8 +1,8 @@
 import type { Traced } from '../domain/outbox/trace.ts';
-import type { NewEvent } from '../domain/webhook.ts';
+import type { NewEvent } from '../features/webhooks/domain/webhook.ts';
 import type { Trace } from '../service/outbox/tables.ts';
 import type { Change, Changes, Reader, Transaction } from '../service/tables.ts';
-import type { NewEvents } from '../service/webhook/tables.ts';
+import type { NewEvents } from '../features/webhooks/service/tables.ts';
 
 /** After more changes, for example by an import, everything is invalidated. */
 const maxChanges = 1_000;

@@ -4,9 +4,11 @@ import { getAsset, isSea } from 'node:sea';
 /** The number of the schema in `schema.sql`, on both engines. Only previews wrote the schemas before it. */
 export const firstSchema = 5;
 
+const paths = { sqlite: 'store/sqlite/schema.sql', postgres: 'features/postgres/store/schema.sql' } as const;
+
 /**
- * Reads the first schema of an engine, `src/store/sqlite/schema.sql` or `src/store/postgres/schema.sql`. The npm package
- * has the file under `dist/store/`, the single executable as an asset of the same name.
+ * Reads the first schema of an engine. The npm package has the file under the same path in `dist`, the single executable
+ * as an asset of the same name.
  */
 export function readSchema(engine: 'sqlite' | 'postgres'): string {
   const path = schemaPath(engine);
@@ -17,5 +19,5 @@ export function readSchema(engine: 'sqlite' | 'postgres'): string {
 
 /** The path of a schema below `src`, below `dist`, and among the assets of the executable. */
 export function schemaPath(engine: 'sqlite' | 'postgres'): string {
-  return `store/${engine}/schema.sql`;
+  return paths[engine];
 }

@@ -1,10 +1,10 @@
 import type { Engine, Sql, WritingSql } from './sql.ts';
 import * as access from './tables/access.ts';
-import * as activation from './tables/activation.ts';
+import * as activation from '../features/leases/store/activation.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as coupon from './tables/coupon.ts';
-import * as series from './tables/series.ts';
-import * as webhook from './tables/webhook.ts';
+import * as series from '../features/console/store/series.ts';
+import * as webhook from '../features/webhooks/store/webhook.ts';
 
 /** The reads of the tables that both engines have, with the same statements. */
 export function sharedReads<E extends Engine>(sql: Sql<E>) {

@@ -1,4 +1,4 @@
-import { maxWatched } from '../domain/sync/follow.ts';
+import { maxWatched } from '../features/following/domain/follow.ts';
 import type { Clock } from '../service/ports.ts';
 import { keyCache } from './lookup-queue.ts';
 

@@ -9,7 +9,7 @@ import { type KeyedMutex, persist, Wake } from './waiting.ts';
 import type { LookupLimits } from './lookup-queue.ts';
 import { probe, preload, refresh } from './background-reads.ts';
 import { LicenseFetcher } from './license-fetcher.ts';
-import { Follow } from './follow.ts';
+import { Follow } from '../features/following/sync/follow.ts';
 import { DeliveryLoop } from './delivery.ts';
 import { UpstreamLimiter } from './upstream-limiter.ts';
 import { isLatchkey } from '../service/outbox/upstream-epoch.ts';

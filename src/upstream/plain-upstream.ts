@@ -25,7 +25,7 @@ import type {
 import { readRedemption, writeRedemption } from './checkout-wire.ts';
 import { classify, sentAtOf, voidedBody, type ResponseContext } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
-import { readChanges, writeFollow } from './sync-wire.ts';
+import { readChanges, writeFollow } from '../features/following/upstream/sync-wire.ts';
 import {
   dialects,
   type Dialect,

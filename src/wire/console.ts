@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { localLicense } from '../domain/agent/license-snapshot.ts';
 import type { Purchase } from '../domain/catalogue.ts';
 import type { SoldLicense } from '../domain/license.ts';
-import type { Series } from '../domain/series.ts';
+import type { Series } from '../features/console/domain/series.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { Overview } from '../service/status.ts';
 import {

@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LocalClient } from '../../src/daemon/sandbox/server.ts';
-import { Database } from '../../src/store/postgres/database.ts';
+import { LocalClient } from '../../src/daemon/local-client.ts';
+import { Database } from '../../src/features/postgres/store/database.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import type { Bench } from './bench.ts';
 import { licenseKeyOf, productKey, secret } from './sample.ts';

@@ -1,7 +1,7 @@
 import { cp, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Bench } from './bench.ts';
-import { LocalClient } from '../../src/daemon/sandbox/server.ts';
+import { LocalClient } from '../../src/daemon/local-client.ts';
 import { systemRandom } from '../../src/daemon/system/machine.ts';
 import { currentRun } from '../../src/service/lifecycle/current-run.ts';
 import type { Transaction } from '../../src/service/tables.ts';

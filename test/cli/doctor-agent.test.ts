@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { makeCertificate } from '../../src/cli/commands/certificate/certificate-maker.ts';
+import { makeCertificate } from '../support/network/made-certificate.ts';
 import { listen } from '../support/network/listener.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

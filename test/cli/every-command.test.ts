@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { readPages } from '../../src/cli/reference.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
+import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
 import { postgresOfProject } from '../support/app/app-store.ts';
 import { openCliShop } from '../support/app/cli-shop.ts';
 import { completeLine, everyLine } from '../support/app/every-command.ts';
@@ -43,27 +43,27 @@ test('the program alone has --version, and every command has the general options
 /** What is not run here with success, and where it is. */
 const elsewhere: Readonly<Record<string, string>> = {
   serve: 'what it prints is its log: test/e2e',
-  init: 'writes into the working directory: test/cli/init.test.ts',
+  init: 'writes into the working directory: test/features/install/init.test.ts',
   sandbox: 'test/e2e/sandbox.test.ts',
   console: 'test/e2e/console-sign-in.test.ts',
   stop: 'test/e2e/stop-and-reload.test.ts',
   reload: 'test/e2e/stop-and-reload.test.ts',
   'state show': 'needs a state directory of a real daemon: test/cli/state.test.ts',
-  'store move': 'needs PostgreSQL: test/daemon/database-move.test.ts',
+  'store move': 'needs PostgreSQL: test/features/postgres/daemon/database-move.test.ts',
   restore: 'test/e2e/restore.test.ts',
-  activate: 'needs a holder: test/daemon/holder.test.ts',
-  deactivate: 'needs a holder: test/daemon/holder.test.ts',
-  'lease request': 'needs a holder: test/daemon/holder.test.ts',
-  'lease install': 'needs a holder: test/daemon/holder.test.ts',
-  'lease list': 'needs a holder: test/daemon/holder.test.ts',
-  'lease sign': 'needs an issuer: test/cli/issuer.test.ts',
-  'activation list': 'needs an issuer: test/cli/issuer.test.ts',
-  'activation show': 'needs an issuer: test/cli/issuer.test.ts',
-  'activation end': 'needs an issuer: test/cli/issuer.test.ts',
-  'activation block': 'needs an issuer: test/cli/issuer.test.ts',
-  'webhook test': 'needs a receiver: test/cli/webhook.test.ts',
-  'webhook replay': 'needs a receiver: test/cli/webhook.test.ts',
-  'agent forget': 'needs an agent: test/cli/agent.test.ts',
+  activate: 'needs a holder: test/features/leases/daemon/holder.test.ts',
+  deactivate: 'needs a holder: test/features/leases/daemon/holder.test.ts',
+  'lease request': 'needs a holder: test/features/leases/daemon/holder.test.ts',
+  'lease install': 'needs a holder: test/features/leases/daemon/holder.test.ts',
+  'lease list': 'needs a holder: test/features/leases/daemon/holder.test.ts',
+  'lease sign': 'needs an issuer: test/features/leases/cli/issuer.test.ts',
+  'activation list': 'needs an issuer: test/features/leases/cli/issuer.test.ts',
+  'activation show': 'needs an issuer: test/features/leases/cli/issuer.test.ts',
+  'activation end': 'needs an issuer: test/features/leases/cli/issuer.test.ts',
+  'activation block': 'needs an issuer: test/features/leases/cli/issuer.test.ts',
+  'webhook test': 'needs a receiver: test/features/webhooks/cli/webhook.test.ts',
+  'webhook replay': 'needs a receiver: test/features/webhooks/cli/webhook.test.ts',
+  'agent forget': 'needs an agent: test/features/following/cli/agent.test.ts',
   'outbox retry': 'needs a change that is dead: test/e2e/outbox-decisions.test.ts',
   'outbox confirm': 'needs a change uncertain: test/e2e/outbox-decisions.test.ts',
   'outbox decide': 'needs changes that are dead: test/e2e/outbox-decisions.test.ts',

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { makeCertificate } from '../../src/cli/commands/certificate/certificate-maker.ts';
+import { makeCertificate } from '../support/network/made-certificate.ts';
 import { connect, type LatchkeyClient } from '../../src/client/index.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { listen } from '../support/network/listener.ts';

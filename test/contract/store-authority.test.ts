@@ -4,9 +4,9 @@ import { licenseAfter, type License, type LicenseTrigger } from '../../src/domai
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { engines, type AuthorityStore, type Engine } from '../support/app/authority-store.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
-import { movesWithinMs, type Activation } from '../../src/domain/lease.ts';
+import { movesWithinMs, type Activation } from '../../src/features/leases/domain/lease.ts';
 import type { LicenseFilter } from '../../src/service/tables.ts';
-import type { ActivationFilter } from '../../src/service/lease/tables.ts';
+import type { ActivationFilter } from '../../src/features/leases/service/tables.ts';
 import {
   account,
   at,

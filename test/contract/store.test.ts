@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
-import type { HeldLease } from '../../src/domain/lease.ts';
+import type { HeldLease } from '../../src/features/leases/domain/lease.ts';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';

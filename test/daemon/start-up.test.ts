@@ -17,7 +17,7 @@ import { expect, test } from 'vitest';
 import { explainFailure, isTooManyOpenFiles } from '../../src/daemon/serve.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { machineTime } from '../../src/daemon/system/machine.ts';
-import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
+import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import * as latchkey from '../../src/index.ts';
 import type { Log } from '../../src/service/ports.ts';

@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import { importJWK, jwtVerify, type JWTVerifyOptions } from 'jose';
 import { expect, it } from 'vitest';
 import type { LeaseTrust } from '../../src/client/index.ts';
-import { signDocument, type KeyPair } from '../../src/lease/documents.ts';
-import { documentTypes, type DocumentType } from '../../src/wire/lease.ts';
+import { signDocument, type KeyPair } from '../../src/features/leases/documents.ts';
+import { documentTypes, type DocumentType } from '../../src/features/leases/wire/lease.ts';
 import { documentClaims, keyPair } from '../support/builders/lease-builders.ts';
 
 /*

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import type { PublicJwk } from '../../src/wire/lease.ts';
+import type { PublicJwk } from '../../src/features/leases/wire/lease.ts';
 import { fromSource, runProcess } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/reference/guides.ts';

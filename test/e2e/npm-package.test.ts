@@ -91,7 +91,7 @@ test('the npm package contains only its own files and its dependencies', () => {
   const kinds = files.filter(
     (name) =>
       name !== '' &&
-      !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/store\/(?:sqlite|postgres)\/schema\.sql|dist\/client\/cjs\/package\.json|dist\/console\/(?:index\.html|style-[0-9a-f]+\.css)|dist\/third-party-console\.txt|examples\/.+|src\/.+\.md)$/.test(
+      !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/(?:store\/sqlite|features\/postgres\/store)\/schema\.sql|dist\/client\/cjs\/package\.json|dist\/console\/(?:index\.html|style-[0-9a-f]+\.css)|dist\/third-party-console\.txt|examples\/.+|src\/.+\.md)$/.test(
         name,
       ),
   );

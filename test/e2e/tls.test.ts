@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { makeCertificate } from '../../src/cli/commands/certificate/certificate-maker.ts';
+import { makeCertificate } from '../support/network/made-certificate.ts';
 import { runProcess } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { freePort } from '../support/network/free-port.ts';

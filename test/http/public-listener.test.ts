@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { Proxies } from '../../src/http/entry/client-address.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { done } from '../../src/domain/problem/problem.ts';
-import type { LeaseIssuer } from '../../src/service/lease/ports.ts';
+import type { LeaseIssuer } from '../../src/features/leases/service/ports.ts';
 import { listenTcp } from '../../src/http/listen.ts';
 import { adminToken, limits, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MissingKeys } from '../../src/sync/missing-keys.ts';
-import { maxWatched } from '../../src/domain/sync/follow.ts';
+import { maxWatched } from '../../src/features/following/domain/follow.ts';
 import type { SimulatedAgent } from '../property/simulation/simulated-agent.ts';
 import { productKey } from '../property/simulation/latchkey/authority.ts';
 import { LatchkeyWorld } from '../property/simulation/latchkey/world.ts';

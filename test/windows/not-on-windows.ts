@@ -1,9 +1,6 @@
 /** Test files in process that Windows' Node does not run, each with its reason. */
 export const notOnWindows: Readonly<Record<string, string>> = {
-  'test/store/postgres/**': 'They start a PostgreSQL server.',
-  'test/daemon/database*.test.ts': 'They start a PostgreSQL server.',
-  'test/cli/{database-commands,doctor-database}.test.ts': 'They start a PostgreSQL server.',
-  'test/service/engine.test.ts': 'They start a PostgreSQL server.',
+  'test/features/postgres/{store,daemon,cli,service}/**': 'They start a PostgreSQL server.',
   'test/config/{certificates,defaults,errors,local-file,location,precedence,secrets,show,tls,warnings}.test.ts':
     'Their configurations have POSIX paths.',
   'test/domain/header-names.test.ts': 'Its configurations have POSIX paths.',
@@ -12,14 +9,19 @@ export const notOnWindows: Readonly<Record<string, string>> = {
   'test/http/listen.test.ts': 'It is about owners and permission bits.',
   'test/cli/{doctor,doctor-agent,doctor-start}.test.ts':
     "They read permission bits; Wine's icacls prints nothing, so that doctor warns.",
-  'test/cli/folder.test.ts': 'It is about links and permission bits.',
+  'test/features/install/folder.test.ts': 'It is about links and permission bits.',
   'test/client/types.test.ts': 'Types are the same on each platform.',
-  'test/cli/completion.test.ts': 'It needs shells.',
-  'test/cli/{main,service,unit-reach}.test.ts': 'They need a shell or systemd.',
+  'test/features/install/completion.test.ts': 'It needs shells.',
+  'test/cli/main.test.ts': 'It needs a shell.',
+  'test/features/install/{service,unit-reach}.test.ts': 'They need a shell or systemd.',
 };
 
 /** Test files without a subject that is different on Windows: with them a run would take more than 6 minutes. */
 export const tooSlow: readonly string[] = [
+  'test/features/leases/*.test.ts',
+  'test/features/leases/property/**',
+  'test/features/webhooks/*.test.ts',
+  'test/features/console/page/**',
   'test/cli/{instance,seller}.test.ts',
   'test/client/guide.test.ts',
   'test/contract/{access,accounts,dialects,hostile,http-gate,openapi,unanswered}.test.ts',
@@ -27,5 +29,5 @@ export const tooSlow: readonly string[] = [
   'test/http/entry/{broken-requests,unread-answers}.test.ts',
   'test/http/openapi/longest-texts.test.ts',
   'test/http/response-cache/same-responses.test.ts',
-  'test/http/routes/admin/import.test.ts',
+  'test/features/bulk/http/import.test.ts',
 ];

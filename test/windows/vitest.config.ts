@@ -12,11 +12,12 @@ const stories = [
   'test/windows/stories/*.test.ts',
   'test/fault/killed-agent.test.ts',
   'test/e2e/{proof,restore,stop-and-reload}.test.ts',
-  'test/client/testing.test.ts',
+  'test/features/sandbox/testing.test.ts',
 ];
 
 /** Folders of tests that run in process. */
-const folders = 'test/{cli,client,config,contract,daemon,domain,http,service,store,sync,upstream,wire}';
+const folders =
+  'test/{cli,client,config,contract,daemon,domain,features,http,service,store,sync,upstream,wire}';
 
 const projects = [
   { name: 'stories', include: stories, ...timeouts, sequence: { groupOrder: 1 } },

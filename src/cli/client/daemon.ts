@@ -50,7 +50,7 @@ export async function callDaemon(
   const lookedAt = `It was looked for on ${directory}.`;
   const read = readAddress(location.stateDir);
   if (!read.ok && read.missing !== 'unreadable') {
-    return (await findLock(location, [])) ?? noDaemon(location, options, read.missing === 'copied');
+    return (await findLock(location, [])) ?? (await noDaemon(location, options, read.missing === 'copied'));
   }
   if (!read.ok) return fail(exitCode.failed, [...read.lines, lookedAt]);
   const { instance, endpoints } = read.address;
@@ -66,13 +66,13 @@ export async function callDaemon(
     if (result.sent) return unanswered({ where, directory, result }, request);
     // The other address of a daemon that hangs is silent too. A later address may belong to another program by now.
     if (result.silent === true && tried.length === 0)
-      return silent({ where, directory, result }, startCommand(options, location.stateDir));
+      return silent({ where, directory, result }, await startCommand(options, location.stateDir));
     tried.push(`${where}: ${result.reason}`);
     isDoubted ||= result.doubted === true;
   }
   if (isDoubted) return doubted(tried, { directory, withToken });
   const holder = tried.length === 0 ? null : await findLock(location, tried);
-  return holder ?? unreachable(tried, directory, startCommand(options, location.stateDir));
+  return holder ?? unreachable(tried, directory, await startCommand(options, location.stateDir));
 }
 
 /** For a request without a token. A user who cannot read `admin.token` gets the response without a proof. */
@@ -152,19 +152,22 @@ function adviceToStart(command: string): readonly string[] {
   return [`Start it: ${command}`, 'To use another daemon, pass --state-dir DIR or --config FILE'];
 }
 
-function noDaemon(location: Location, options: GlobalOptions, isCopy: boolean): Failure {
-  if (isCopy) return noDaemonOfCopy(location, options);
+async function noDaemon(location: Location, options: GlobalOptions, isCopy: boolean): Promise<Failure> {
+  if (isCopy) return await noDaemonOfCopy(location, options);
   if (location.file === null && location.namedBy === 'default') return noConfiguration(location);
   const first = `latchkey: no daemon runs on ${formatDirectory(location)}: there is no listen.json in it`;
-  return fail(exitCode.unreachable, [first, ...adviceToStart(startCommand(options, location.stateDir))]);
+  return fail(exitCode.unreachable, [
+    first,
+    ...adviceToStart(await startCommand(options, location.stateDir)),
+  ]);
 }
 
-function noDaemonOfCopy(location: Location, options: GlobalOptions): Failure {
+async function noDaemonOfCopy(location: Location, options: GlobalOptions): Promise<Failure> {
   const why = 'it is a copy, and its listen.json is that of the original';
   const lines = [
     `latchkey: no daemon runs on ${formatDirectory(location)}: ${why}`,
     'To use the daemon of the original, pass --state-dir DIR or --config FILE',
-    `To start this copy, never while the original runs: ${startCommand(options, location.stateDir)}`,
+    `To start this copy, never while the original runs: ${await startCommand(options, location.stateDir)}`,
   ];
   return fail(exitCode.unreachable, lines, [why]);
 }

@@ -63,7 +63,7 @@ export const restore = defineCommand({
         : `The backup has ${counted(unfinished, 'unfinished change')}: each is read back from the upstream before any is sent.`,
       role === 'agent' && !hasUpstream
         ? `Start it with its upstream and products in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`
-        : `Start it: ${startCommand(args, stateDir)}`,
+        : `Start it: ${await startCommand(args, stateDir)}`,
     ];
     const lost = unsent === null ? null : { ...unsent.operations, uses: unsent.uses };
     return await output.result(
@@ -102,7 +102,7 @@ async function confirmLoss(
   }
   throw new CommandError([
     `latchkey: ${what}: after a restore they would never be sent`,
-    `To send them first: ${startCommand(args, stateDir)}`,
+    `To send them first: ${await startCommand(args, stateDir)}`,
     `To give them up: ${hintFor(args)(`restore ${quoteForShell(args.file)} --drop-unsent`)}`,
     'Nothing was changed.',
   ]);

@@ -55,7 +55,7 @@ export const commands = [
 
 async function checkConnection(configuration: Configuration): Promise<readonly Finding[]> {
   if (configuration.store.postgres !== null) {
-    const { examineDatabase } = await import('../../daemon/doctor/database.ts');
+    const { examineDatabase } = await import('../../features/postgres/daemon/examine-database.ts');
     return await examineDatabase(configuration);
   }
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');

@@ -17,8 +17,8 @@ import {
   type View,
 } from '../client/request.ts';
 import { defineCommand, positional, textOption, UsageError } from '../command.ts';
-import { defineExport } from '../csv/export.ts';
-import { defineImport, scopeAccount } from '../csv/import.ts';
+import { defineExport } from '../../features/bulk/cli/export.ts';
+import { defineImport, scopeAccount } from '../../features/bulk/cli/import.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Block, type Cell, formatCents, formatFields, instant } from '../format.ts';
 import { readCents } from '../money.ts';

@@ -30,7 +30,7 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
       fail(formatConfigError(error), 'correct it: nothing else was checked'),
     );
   const { configuration } = loaded;
-  const start = startCommand(options, configuration.stateDir);
+  const start = await startCommand(options, configuration.stateDir);
   const daemon = await examineDaemon(options, start);
   const { examine } = await import('../../daemon/doctor/examination.ts');
   const others = await examine({

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { provenanceHeaderNames } from '../../domain/header-names.ts';
-import { activationList, type ActivationObject } from '../../wire/issuer/activation.ts';
+import { activationList, type ActivationObject } from '../../features/leases/wire/activation.ts';
 import {
   changeList,
   type ChangeObject,
@@ -23,12 +23,12 @@ import {
   type Result,
 } from '../client/request.ts';
 import { CommandError, defineCommand, type GlobalOptions, textOption } from '../command.ts';
-import { defineExport } from '../csv/export.ts';
-import { defineImport, scopeProduct } from '../csv/import.ts';
+import { defineExport } from '../../features/bulk/cli/export.ts';
+import { defineImport, scopeProduct } from '../../features/bulk/cli/import.ts';
 import { type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 import { licenseKeyPositional, readInstant, readLicenseKey } from '../values.ts';
-import { activationRow, activationsPath } from './activation.ts';
+import { activationRow, activationsPath } from '../../features/leases/cli/activation.ts';
 import { licenseFields, licensesPath, licenseView } from './license/license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 

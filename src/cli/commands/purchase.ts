@@ -9,8 +9,8 @@ import {
   type View,
 } from '../client/request.ts';
 import { CommandError, defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
-import { defineExport } from '../csv/export.ts';
-import { defineImport, scopeProduct } from '../csv/import.ts';
+import { defineExport } from '../../features/bulk/cli/export.ts';
+import { defineImport, scopeProduct } from '../../features/bulk/cli/import.ts';
 import { formatFields, instant, whole } from '../format.ts';
 import { hintFor } from '../hint.ts';
 import { readDates } from '../values.ts';

@@ -68,7 +68,7 @@ async function examineSigningDirectory(
   hint: DoctorInput['hint'],
 ): Promise<readonly Finding[]> {
   if (!existsSync(signingDirectoryOf(configuration))) return [];
-  const { examineSigningKeys } = await import('./signing-keys.ts');
+  const { examineSigningKeys } = await import('../../features/leases/daemon/examine-signing-keys.ts');
   return await examineSigningKeys(configuration, hint);
 }
 
@@ -81,7 +81,7 @@ function examineLocalStore(
 
 /** Loads the driver only if there is a database. */
 async function examineSharedStore(configuration: Configuration): Promise<readonly Finding[]> {
-  const { examineDatabase } = await import('./database.ts');
+  const { examineDatabase } = await import('../../features/postgres/daemon/examine-database.ts');
   return await examineDatabase(configuration);
 }
 
@@ -95,7 +95,7 @@ async function examineUpstreamOf(
 }
 
 async function examineIssuerOf(configuration: Configuration): Promise<readonly Finding[]> {
-  const { examineIssuer } = await import('./issuer.ts');
+  const { examineIssuer } = await import('../../features/leases/daemon/examine-issuer.ts');
   return await examineIssuer(configuration);
 }
 

@@ -2,7 +2,7 @@ import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { clockAdvice, counted, describeClock } from '../../domain/text.ts';
 import type { StatusObject, StoreEventsObject } from '../../wire/status.ts';
 import type { UpstreamObject } from '../../wire/server/upstream.ts';
-import { examineFollowing } from './following.ts';
+import { examineFollowing } from '../../features/following/daemon/examine-following.ts';
 
 type Hint = (words: string) => string;
 

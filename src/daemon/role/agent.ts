@@ -10,7 +10,7 @@ import type { LocalLists, Reader } from '../../service/tables.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/queue.ts';
 import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/ports.ts';
-import type { LeaseDesk } from '../../service/lease/services.ts';
+import type { LeaseDesk } from '../../features/leases/service/services.ts';
 import type { LicenseService } from '../../service/services.ts';
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
@@ -21,7 +21,7 @@ import { recordTime } from '../maintenance.ts';
 import { isSameDigest, systemRandom } from '../system/machine.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
-import { LazyStoreEvents } from './store-events.ts';
+import { LazyStoreEvents } from '../../features/webhooks/daemon/store-events.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and the services for callers. */
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
@@ -113,7 +113,7 @@ async function leaseDesk(
   sync: Sync,
   licenseService: LicenseService,
 ): Promise<LeaseDesk> {
-  const { agentLeaseDesk } = await import('../../service/lease/services.ts');
+  const { agentLeaseDesk } = await import('../../features/leases/service/services.ts');
   const { current } = parts;
   return agentLeaseDesk({
     ...parts,

@@ -16,14 +16,14 @@ import {
   authorityLicenseService,
   authorityCheckoutService,
 } from '../../service/authority/services.ts';
-import type { ChainParts } from '../../service/sync/chain-store.ts';
+import type { ChainParts } from '../../features/following/service/chain-store.ts';
 import type { Lists, AuthorityReader, Awaitable, Reader } from '../../service/tables.ts';
 import type { Product } from '../../domain/catalogue.ts';
 import { type Log, type SyncControl, type Clock, StorageError } from '../../service/ports.ts';
-import type { LeaseDesk } from '../../service/lease/services.ts';
-import type { LeaseHolder } from '../../service/lease/ports.ts';
+import type { LeaseDesk } from '../../features/leases/service/services.ts';
+import type { LeaseHolder } from '../../features/leases/service/ports.ts';
 import type { HolderStatus, LimiterStatus, RecordCounts, UpstreamMeter } from '../../service/status.ts';
-import type { EventResult, StoreEvents } from '../../service/store-event.ts';
+import type { EventResult, StoreEvents } from '../../features/webhooks/service/store-event.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import { type PersistentClock, isSameDigest, sha256 } from '../system/machine.ts';
@@ -104,7 +104,7 @@ export function authorityRole({
     chain: null,
     storeEvents: null,
     leaseDesk: async () => {
-      const { authorityLeaseDesk } = await import('../../service/lease/services.ts');
+      const { authorityLeaseDesk } = await import('../../features/leases/service/services.ts');
       return authorityLeaseDesk(reader, writer, clock);
     },
     holder: null,
@@ -192,7 +192,7 @@ const maxReads = 10_000;
 /** A read, and the time of its start on both clocks. */
 type Recent<Value> = { promise: Promise<Value | null>; now: number; monotonic: number };
 
-/** Caches reads for a second from their start: other nodes change data (src/store/postgres/README.md, Caching). */
+/** Caches reads for a second from their start: other nodes change data (src/features/postgres/store/README.md, Caching). */
 export class RecentReads<Value> {
   readonly #recent = new LRUCache<string, Recent<Value>>({ max: maxReads });
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;

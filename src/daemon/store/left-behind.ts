@@ -1,6 +1,6 @@
 import { isUnusedAuthority } from '../../service/lifecycle/start.ts';
-import type { Database } from '../../store/postgres/database.ts';
-import { examine } from '../../store/postgres/migrations.ts';
+import type { Database } from '../../features/postgres/store/database.ts';
+import { examine } from '../../features/postgres/store/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { examineContents } from './contents.ts';
 

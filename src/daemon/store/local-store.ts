@@ -81,7 +81,7 @@ async function loadModules(role: Configuration['role']): Promise<typeof MetricsO
     import('../metrics.ts'),
     import('../compose.ts'),
     role === 'agent' ? import('../role/agent.ts') : null,
-    role === 'holder' ? import('../role/holder.ts') : null,
+    role === 'holder' ? import('../../features/leases/daemon/holder.ts') : null,
   ]);
   return metricsOf;
 }

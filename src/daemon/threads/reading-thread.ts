@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { LocalLists } from '../../service/tables.ts';
 import { StorageError } from '../../service/ports.ts';
-import type { ExportOrder, ExportPage } from '../../wire/bulk/export.ts';
+import type { ExportOrder, ExportPage } from '../../features/bulk/wire/export.ts';
 import { startWorker, errorOf, type OutcomeMessage } from './worker.ts';
 
 /** A read of a table by the name of its method, or a page of an export. */

@@ -9,7 +9,7 @@ import { outcomeMessage, type OutcomeMessage } from './worker.ts';
 async function read(reader: Reader, request: ReadRequest): Promise<unknown> {
   if ('order' in request) {
     // Lists do not need the CSV module.
-    const { exportPage } = await import('../../wire/bulk/export.ts');
+    const { exportPage } = await import('../../features/bulk/wire/export.ts');
     return await exportPage(reader, request.order);
   }
   const { table, method, args } = request;

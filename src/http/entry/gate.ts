@@ -15,7 +15,7 @@ import {
   requestIdHeader,
   leftOutHeader,
 } from '../../domain/header-names.ts';
-import { consoleFileRoute, hasNoCredential, sessionTokenOf } from '../console/access.ts';
+import { consoleFileRoute, hasNoCredential, sessionTokenOf } from '../../features/console/http/access.ts';
 import type { Route } from '../route.ts';
 import { closeBehind, type Connections } from './connections.ts';
 import { failWith } from '../../domain/problem/problem.ts';

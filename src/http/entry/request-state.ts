@@ -10,7 +10,7 @@ import {
   requestIdHeader,
 } from '../../domain/header-names.ts';
 import { containsLicenseKey } from '../../domain/license.ts';
-import type { ConsoleSession } from '../console/sessions.ts';
+import type { ConsoleSession } from '../../features/console/http/sessions.ts';
 import type { RouteResponse } from '../response.ts';
 import type { Route } from '../route.ts';
 import type { App, ServerSettings } from '../app.ts';

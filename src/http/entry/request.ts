@@ -9,7 +9,7 @@ import { connectionName } from './connection-name.ts';
 import { type Connections, requesterOf } from './connections.ts';
 import { checkOwner } from './admission.ts';
 import { idempotencyOf } from './idempotency.ts';
-import { nameByLicense } from './license-credential.ts';
+import { nameByLicense } from '../../features/leases/http/license-credential.ts';
 import { readWait, stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route, RouteRequest } from '../route.ts';
@@ -21,8 +21,14 @@ import {
 } from '../../wire/parameters.ts';
 import { tcpAddress } from '../../wire/server/proof.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
-import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../../wire/bulk/csv.ts';
-import { CsvRows, maximumRows } from '../../wire/bulk/import.ts';
+import {
+  CsvUnreadable,
+  readCsv,
+  separatorFault,
+  type CsvRow,
+  type ToColumns,
+} from '../../features/bulk/wire/csv.ts';
+import { CsvRows, maximumRows } from '../../features/bulk/wire/import.ts';
 
 type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
 

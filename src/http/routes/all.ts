@@ -1,31 +1,31 @@
 import { type Dialect, specification } from '../dialects.ts';
 import type { Route } from '../route.ts';
 import { accountRoutes } from './admin/account.ts';
-import { activationRoutes } from './admin/activation.ts';
-import { agentRoutes } from './admin/agent.ts';
+import { activationRoutes } from '../../features/leases/http/activation.ts';
+import { agentRoutes } from '../../features/following/http/agent.ts';
 import { auditRoutes, historyRoutes } from './admin/audit.ts';
 import { processRoutes } from './process.ts';
 import { collectionRoutes } from './admin/collection.ts';
 import { couponChangeRoutes } from './admin/coupon-change.ts';
-import { consoleRoutes } from './console.ts';
+import { consoleRoutes } from '../../features/console/http/routes.ts';
 import { couponRoutes } from './api/coupon.ts';
-import { exportRoutes } from './admin/export.ts';
+import { exportRoutes } from '../../features/bulk/http/export.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
-import { importRoutes } from './admin/import.ts';
-import { agentLeaseRoutes } from './agent-lease.ts';
-import { leaseRoutes } from './lease.ts';
+import { importRoutes } from '../../features/bulk/http/import.ts';
+import { agentLeaseRoutes } from '../../features/leases/http/agent-lease.ts';
+import { leaseRoutes } from '../../features/leases/http/lease.ts';
 import { licenseAdminRoutes } from './admin/license.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
-import { overviewRoutes } from './admin/overview.ts';
+import { overviewRoutes } from '../../features/console/http/overview.ts';
 import { syncRoutes } from './admin/sync.ts';
-import { syncV1Routes } from './sync-v1.ts';
+import { syncV1Routes } from '../../features/following/http/sync-v1.ts';
 import { productRoutes } from './admin/product.ts';
 import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
-import { storeEventRoutes } from './store-event.ts';
+import { storeEventRoutes } from '../../features/webhooks/http/store-event.ts';
 import { tokenRoutes } from './admin/token.ts';
-import { webhookRoutes } from './admin/webhook.ts';
+import { webhookRoutes } from '../../features/webhooks/http/webhook.ts';
 
 /** The table of all routes in a dialect: the server, OpenAPI and the tests read it. */
 export function routesOf({ license, hasFirstVersion }: Dialect): readonly Route[] {

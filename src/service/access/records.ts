@@ -1,5 +1,5 @@
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { syncRetentionMs } from '../../domain/sync/follow.ts';
+import { syncRetentionMs } from '../../features/following/domain/follow.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context, Idempotency, Keyed } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Reader } from '../tables.ts';

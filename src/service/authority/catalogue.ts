@@ -1,5 +1,5 @@
 import type { Account, Product, Collection } from '../../domain/catalogue.ts';
-import { defaultLeaseTerms, type LeaseTerms } from '../../domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../../features/leases/domain/lease.ts';
 import {
   notFound,
   done,

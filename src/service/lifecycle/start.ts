@@ -8,10 +8,10 @@ import {
   renewReconcileDelays,
   resumeWaits,
 } from '../outbox/reconcile.ts';
-import { forgetFollower } from '../outbox/follower-id.ts';
+import { forgetFollower } from '../../features/following/service/follower-id.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
-import { beginEpoch } from '../sync/epoch.ts';
+import { beginEpoch } from '../../features/following/service/epoch.ts';
 import { countStart, currentRun } from './current-run.ts';
 import { noteLostConfirmations, noteLostHistory } from './lost-history.ts';
 import { newSecret } from '../access/credential.ts';

@@ -1,4 +1,4 @@
-import type { UseTotals } from '../../domain/lease.ts';
+import type { UseTotals } from '../../features/leases/domain/lease.ts';
 import type { LicenseTrigger } from '../../domain/license.ts';
 import {
   addLocalChange,
@@ -10,11 +10,11 @@ import {
 import { isHeld, mayHaveBeenApplied, queueOf, type Operation } from '../../domain/outbox/operation.ts';
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { isLatchkey, knownRevision } from './upstream-epoch.ts';
-import type { ReportingDevice } from '../lease/answer.ts';
+import type { ReportingDevice } from '../../features/leases/service/answer.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
 import { recordChange } from '../access/records.ts';
-import { enabledEvent } from '../../domain/webhook.ts';
-import { note } from '../webhook/events.ts';
+import { enabledEvent } from '../../features/webhooks/domain/webhook.ts';
+import { note } from '../../features/webhooks/service/events.ts';
 import type { Context, Keyed } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { enqueue, refuseWhenFull, move, putSnapshot } from './queue.ts';

@@ -1,5 +1,5 @@
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { syncRetentionMs } from '../../domain/sync/follow.ts';
+import { syncRetentionMs } from '../../features/following/domain/follow.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';

@@ -16,8 +16,8 @@ import {
   needsReview,
 } from '../../domain/outbox/operation.ts';
 import { traced, tracePointOf } from '../../domain/outbox/trace.ts';
-import { enabledEvent } from '../../domain/webhook.ts';
-import { note } from '../webhook/events.ts';
+import { enabledEvent } from '../../features/webhooks/domain/webhook.ts';
+import { note } from '../../features/webhooks/service/events.ts';
 import type { Context, Keyed } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';

@@ -3,7 +3,7 @@ import { redeemPayload } from '../../domain/outbox/coupon-payload.ts';
 import { endAwait } from '../../domain/outbox/awaited.ts';
 import { effectOnUses, isLicenseKind, type Operation } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { syncRetentionMs } from '../../domain/sync/follow.ts';
+import { syncRetentionMs } from '../../features/following/domain/follow.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';

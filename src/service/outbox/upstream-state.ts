@@ -13,12 +13,12 @@ import {
   type Operation,
 } from '../../domain/outbox/operation.ts';
 import type { Applied } from '../../domain/outbox/outcome.ts';
-import { storeOf } from '../../domain/sync/follow.ts';
+import { storeOf } from '../../features/following/domain/follow.ts';
 import type { ProductList } from '../../domain/agent/product.ts';
 import { expireCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
-import { nameStoreAbove } from '../sync/epoch.ts';
+import { nameStoreAbove } from '../../features/following/service/epoch.ts';
 import { beginResume, endResume } from './resume.ts';
 import {
   boundTo,

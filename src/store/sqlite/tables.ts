@@ -3,16 +3,16 @@ import type { Attempt, Reader, Transaction } from '../../service/tables.ts';
 import { collectChanges, collectEvents, collectTrace, trackChanges } from '../changes.ts';
 import { sharedReads, sharedTables } from '../tables.ts';
 import { sqlOn, type SqliteSql } from './statements.ts';
-import * as chain from './tables/chain.ts';
-import * as heldLease from './tables/held-lease.ts';
+import * as chain from '../../features/following/store/chain.ts';
+import * as heldLease from '../../features/leases/store/held-lease.ts';
 import * as license from './tables/license.ts';
 import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
 import * as operation from './tables/operation.ts';
-import * as follow from './tables/follow.ts';
+import * as follow from '../../features/following/store/follow.ts';
 import * as preload from './tables/preload.ts';
 import * as purchase from './tables/purchase.ts';
-import * as sync from './tables/sync.ts';
+import * as sync from '../../features/following/store/sync.ts';
 
 export function prepareReader(database: DatabaseSync): Reader {
   const sql = sqlOn(database);

@@ -1,5 +1,5 @@
 import type { Account, Collection, Product } from '../../domain/catalogue.ts';
-import type { LeaseTerms } from '../../domain/lease.ts';
+import type { LeaseTerms } from '../../features/leases/domain/lease.ts';
 import type {
   AccountReads,
   AccountTable,

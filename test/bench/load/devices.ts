@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import type { LeaseAct } from '../../../src/domain/lease.ts';
+import type { LeaseAct } from '../../../src/features/leases/domain/lease.ts';
 import type { Started } from '../process.ts';
 import { processorTime } from '../process.ts';
 import { licenseKeyOf, productKey } from '../sample.ts';

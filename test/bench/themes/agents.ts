@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LocalClient } from '../../../src/daemon/sandbox/server.ts';
+import { LocalClient } from '../../../src/daemon/local-client.ts';
 import type { Bench } from '../bench.ts';
 import { Connection } from '../load/connection.ts';
 import { sendAll } from '../load/devices.ts';
@@ -12,7 +12,7 @@ import { notMeasured, plainRow, plainSource, type Theme } from '../theme.ts';
 const goal = { atMost: 100 } as const;
 /** The longest wait for a change, in seconds. */
 const waitS = 25;
-/** So many new agents of one credential may begin at once (domain/sync/follow.ts). */
+/** So many new agents of one credential may begin at once (features/following/domain/follow.ts). */
 const agentsPerToken = 1_000;
 
 export const agentsTheme: Theme = {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LocalClient } from '../../../src/daemon/sandbox/server.ts';
+import { LocalClient } from '../../../src/daemon/local-client.ts';
 import type { Bench } from '../bench.ts';
 import { ratio } from '../figure.ts';
 import { use } from '../sample.ts';

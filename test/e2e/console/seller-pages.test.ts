@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Activation } from '../../../src/domain/lease.ts';
+import type { Activation } from '../../../src/features/leases/domain/lease.ts';
 import { buildActivation } from '../../support/builders/activation-builders.ts';
 import { storeActivations } from '../../support/builders/stored-activations.ts';
 import { httpClient, type HttpClient } from '../../support/network/raw-http.ts';

@@ -140,7 +140,7 @@ test('a Node program runs the agent inside its own process', async () => {
     '--declaration',
     'false',
   ]);
-  for (const file of globSync('store/**/*.sql', { cwd: join(root, 'src') })) {
+  for (const file of globSync('**/schema.sql', { cwd: join(root, 'src') })) {
     cpSync(join(root, 'src', file), join(installed, 'dist', file));
   }
   cpSync(join(root, 'package.json'), join(installed, 'package.json'));

@@ -51,7 +51,7 @@ def a_pattern_cannot_normalize(failure, case, response):
 
 
 def a_schema_does_not_describe_csv(failure, case, response):
-    """No schema describes the columns and rows of a CSV file; test/http/routes/admin/csv.test.ts tests them."""
+    """No schema describes the columns and rows of a CSV file; test/features/bulk/http/csv.test.ts tests them."""
     return failure.code == VALID_REJECTED and case.media_type == "text/csv"
 
 
@@ -84,7 +84,7 @@ def not_ready_is_an_answer(failure, case, response):
 
 
 def leases_are_not_set_up(failure, case, response):
-    """The issuer of this test has no signing key; test/contract/lease.test.ts tests its answers."""
+    """The issuer of this test has no signing key; test/features/leases/contract.test.ts tests its answers."""
     return response.status_code == 503 and problem(response).get("code") == "leases_not_set_up"
 
 

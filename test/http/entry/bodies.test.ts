@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { readJson, readPairs } from '../../../src/http/entry/request.ts';
 import { ProblemError } from '../../../src/http/problem-error.ts';
 import { routes } from '../../../src/http/routes/all.ts';
-import { instantCell } from '../../../src/wire/bulk/import.ts';
+import { instantCell } from '../../../src/features/bulk/wire/import.ts';
 import { couponCreation } from '../../../src/wire/coupon.ts';
 import { adminToken, openApp, serverOf } from '../../support/app/http-app.ts';
 

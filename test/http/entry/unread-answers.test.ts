@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { listenSocket } from '../../../src/http/listen.ts';
-import type { ExportPage } from '../../../src/wire/bulk/export.ts';
+import type { ExportPage } from '../../../src/features/bulk/wire/export.ts';
 import type { Status } from '../../../src/service/status.ts';
 import {
   adminToken,

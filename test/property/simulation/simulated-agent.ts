@@ -19,7 +19,7 @@ import {
   type SyncUpstream,
   type WriteOptions,
 } from '../../../src/service/ports.ts';
-import type { ChainParts } from '../../../src/service/sync/chain-store.ts';
+import type { ChainParts } from '../../../src/features/following/service/chain-store.ts';
 import type { Reader } from '../../../src/service/tables.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';

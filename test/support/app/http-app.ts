@@ -7,7 +7,7 @@ import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
 import { buildServer } from '../../../src/http/server.ts';
-import { exportPage } from '../../../src/wire/bulk/export.ts';
+import { exportPage } from '../../../src/features/bulk/wire/export.ts';
 import { AgentProducts } from '../../../src/service/agent/products.ts';
 import {
   authorityCouponService,

@@ -1,6 +1,6 @@
-import { lazySyncServer } from '../../../src/daemon/sync-server.ts';
+import { lazySyncServer } from '../../../src/features/following/daemon/sync-server.ts';
 import { systemRandom } from '../../../src/daemon/system/machine.ts';
-import type { SyncServer } from '../../../src/service/sync/ports.ts';
+import type { SyncServer } from '../../../src/features/following/service/ports.ts';
 import type { AuthorityReader } from '../../../src/service/tables.ts';
 import type { ChangeFeed, Writer } from '../../../src/service/writer.ts';
 import { silent } from '../silent-log.ts';

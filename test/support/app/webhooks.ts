@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import type { Clock } from '../../../src/service/ports.ts';
-import type { WebhookSender } from '../../../src/service/webhook/ports.ts';
-import type { Sender, SenderParts } from '../../../src/webhook/sender.ts';
+import type { WebhookSender } from '../../../src/features/webhooks/service/ports.ts';
+import type { Sender, SenderParts } from '../../../src/features/webhooks/sender.ts';
 import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
 import { silent } from '../silent-log.ts';
 
@@ -28,7 +28,7 @@ const machineClock: Clock = {
 
 /** What sends events in a test: to receivers on loopback, which the addresses of `allow` name. */
 export async function openSender(parts: Needed): Promise<Sender> {
-  const { Sender: Loaded } = await import('../../../src/webhook/sender.ts');
+  const { Sender: Loaded } = await import('../../../src/features/webhooks/sender.ts');
   return new Loaded({
     clock: machineClock,
     random: { uuid: () => randomUUID() },

@@ -3,7 +3,7 @@ import {
   type Activation,
   type LeaseRequest,
   type LeaseTerms,
-} from '../../../src/domain/lease.ts';
+} from '../../../src/features/leases/domain/lease.ts';
 import { at, buildLicense } from './store-builders.ts';
 
 /** The thumbprint of a device's key. */

@@ -1,7 +1,12 @@
-import { reachOf } from '../../../src/domain/sync/follow.ts';
-import type { NewSyncAgent } from '../../../src/service/sync/tables.ts';
-import type { WebhookEndpoint } from '../../../src/domain/webhook.ts';
-import { defaultLeaseTerms, noUses, type Activation, type HeldLease } from '../../../src/domain/lease.ts';
+import { reachOf } from '../../../src/features/following/domain/follow.ts';
+import type { NewSyncAgent } from '../../../src/features/following/service/tables.ts';
+import type { WebhookEndpoint } from '../../../src/features/webhooks/domain/webhook.ts';
+import {
+  defaultLeaseTerms,
+  noUses,
+  type Activation,
+  type HeldLease,
+} from '../../../src/features/leases/domain/lease.ts';
 import { join } from 'node:path';
 import type { Account, Product } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';

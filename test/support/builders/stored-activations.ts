@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Activation } from '../../../src/domain/lease.ts';
+import type { Activation } from '../../../src/features/leases/domain/lease.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
 
 /** Adds activations to the SQLite store of an authority, whose daemon may be running. */

@@ -7,17 +7,17 @@ import type {
   LeaseAnswer,
   LeaseTerms,
   SignedRequest,
-} from '../../../src/domain/lease.ts';
+} from '../../../src/features/leases/domain/lease.ts';
 import { failWith, type Result } from '../../../src/domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../../src/domain/problem/problem-table.ts';
-import { readRequest, signDocument, type KeyPair } from '../../../src/lease/documents.ts';
-import type { LearningClock } from '../../../src/lease/exchanges.ts';
-import { Holder, type HolderSettings } from '../../../src/lease/holder.ts';
-import { DeviceDocuments } from '../../../src/lease/received.ts';
-import { examineStored } from '../../../src/lease/stored.ts';
-import { heldLicenseService } from '../../../src/service/lease/held-license.ts';
-import { mayWait } from '../../../src/service/lease/waiting.ts';
-import type { FileAnswer, SignedAnswer, SignedSequence } from '../../../src/service/lease/ports.ts';
+import { readRequest, signDocument, type KeyPair } from '../../../src/features/leases/documents.ts';
+import type { LearningClock } from '../../../src/features/leases/exchanges.ts';
+import { Holder, type HolderSettings } from '../../../src/features/leases/holder.ts';
+import { DeviceDocuments } from '../../../src/features/leases/received.ts';
+import { examineStored } from '../../../src/features/leases/stored.ts';
+import { heldLicenseService } from '../../../src/features/leases/service/held-license.ts';
+import { mayWait } from '../../../src/features/leases/service/waiting.ts';
+import type { FileAnswer, SignedAnswer, SignedSequence } from '../../../src/features/leases/service/ports.ts';
 import type { LicenseService } from '../../../src/service/services.ts';
 import type { IssuerReply } from '../../../src/service/ports.ts';
 import {
@@ -25,7 +25,7 @@ import {
   serializeNotice,
   serializeSequence,
   serializeStatement,
-} from '../../../src/wire/lease.ts';
+} from '../../../src/features/leases/wire/lease.ts';
 import { serializeProblem } from '../../../src/wire/response.ts';
 import { keyPair, leaseIssuer } from '../builders/lease-builders.ts';
 import { IssuingAuthority } from './lease-harness.ts';

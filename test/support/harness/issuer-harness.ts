@@ -1,11 +1,17 @@
 import { join } from 'node:path';
-import { AdvancingTime } from '../../../src/daemon/sandbox/advancing-time.ts';
-import { embeddedConfiguration, readAdminToken } from '../../../src/daemon/sandbox/server.ts';
+import { AdvancingTime } from '../../../src/daemon/system/advancing-time.ts';
+import { embeddedConfiguration } from '../../../src/daemon/embedded-configuration.ts';
+import { readAdminToken } from '../../../src/daemon/local-client.ts';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { startDaemon } from '../../../src/daemon/start.ts';
-import type { LeaseAct, UseTotals } from '../../../src/domain/lease.ts';
-import { signDocument, type KeyPair } from '../../../src/lease/documents.ts';
-import type { LeaseClaims, NoticeClaims, SequenceClaims, RequestClaims } from '../../../src/wire/lease.ts';
+import type { LeaseAct, UseTotals } from '../../../src/features/leases/domain/lease.ts';
+import { signDocument, type KeyPair } from '../../../src/features/leases/documents.ts';
+import type {
+  LeaseClaims,
+  NoticeClaims,
+  SequenceClaims,
+  RequestClaims,
+} from '../../../src/features/leases/wire/lease.ts';
 import { keyPair, leaseIssuer, setUpIssuer } from '../builders/lease-builders.ts';
 import { storeOfProject } from '../app/app-store.ts';
 import { httpClient, type HttpClient, type HttpResponse } from '../network/raw-http.ts';

@@ -7,10 +7,10 @@ import {
   type LeaseTerms,
   type SignedRequest,
   type UseTotals,
-} from '../../../src/domain/lease.ts';
+} from '../../../src/features/leases/domain/lease.ts';
 import type { License } from '../../../src/domain/license.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
-import type { AnsweredRequest, LeaseCommand } from '../../../src/service/lease/answer.ts';
+import type { AnsweredRequest, LeaseCommand } from '../../../src/features/leases/service/answer.ts';
 import { buildRequest, thumbprint } from '../builders/activation-builders.ts';
 import { day, Harness, key, productKey, valueOf } from './service-harness.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { lazySyncServer } from '../../../src/daemon/sync-server.ts';
+import { lazySyncServer } from '../../../src/features/following/daemon/sync-server.ts';
 import { systemRandom } from '../../../src/daemon/system/machine.ts';
-import type { ChangesObject } from '../../../src/wire/sync.ts';
+import type { ChangesObject } from '../../../src/features/following/wire/sync.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../app/http-app.ts';
 import { silent } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';

@@ -2,7 +2,7 @@ import { createECDH, createHash, createHmac, randomBytes } from 'node:crypto';
 
 /*
  * Signs the documents of leases as freely as an attacker can: with any header, any key and any text. The issuer and the
- * device of the product sign with `src/lease/documents.ts`.
+ * device of the product sign with `src/features/leases/documents.ts`.
  */
 
 type Members = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PublicJwk } from '../../../src/wire/lease.ts';
+import type { PublicJwk } from '../../../src/features/leases/wire/lease.ts';
 import { operate } from '../app/people.ts';
 import { startDaemonProcess } from '../process/daemon-process.ts';
 import { temporaryDirectory } from '../temporary.ts';

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import type { Activation } from '../../../src/domain/lease.ts';
+import type { Activation } from '../../../src/features/leases/domain/lease.ts';
 import { buildActivation, thumbprint } from '../builders/activation-builders.ts';
 import { patience } from '../patience.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Database } from '../../../src/store/postgres/database.ts';
+import { Database } from '../../../src/features/postgres/store/database.ts';
 import { startDaemonProcess, type DaemonProcess } from '../process/daemon-process.ts';
 import { startFaultProxy, type FaultProxy } from '../network/fault-proxy.ts';
 import { freePort } from '../network/free-port.ts';

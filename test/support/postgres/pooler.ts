@@ -4,7 +4,7 @@ import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
+import type { DatabaseAddress } from '../../../src/features/postgres/store/client.ts';
 import { freePort } from '../network/free-port.ts';
 import { hasProgram } from '../process/installed.ts';
 import { userOfServer } from './postgres.ts';

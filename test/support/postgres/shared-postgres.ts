@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
+import type { DatabaseAddress } from '../../../src/features/postgres/store/client.ts';
 import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {

@@ -7,8 +7,8 @@ export const belowDaemon: readonly string[] = [
   'store',
   'upstream',
   'sync',
-  'lease',
-  'webhook',
+  'features/leases',
+  'features/webhooks',
   'wire',
   'http',
   'config',
@@ -21,17 +21,19 @@ const outsideModules = /^node:(?:process|timers(?:\/promises)?|perf_hooks)$/;
 /** The allowed uses of the outside world below the daemon, with reasons. */
 export const outsideAllowed: Readonly<Record<string, string>> = {
   'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
-  'config/file/windows-rights.ts process': 'runs the programs of the system that show access rights',
+  'features/windows/config/windows-rights.ts process':
+    'runs the programs of the system that show access rights',
   'store/sqlite/files/open.ts process': 'only Node knows the version of its SQLite',
   'store/sqlite/connection.ts process': 'macOS needs another pragma for a durable commit',
   'store/sqlite/files/private-file.ts process':
     'Windows replaces no open file, has no flag against links, and flushes only a directory that is open for writing',
-  'store/sqlite/tables/sync.ts randomBytes': 'names the process in a position that agents only send back',
+  'features/following/store/sync.ts randomBytes':
+    'names the process in a position that agents only send back',
   'http/listen.ts node:process': 'a socket must never exist with a wider mode',
   'http/entry/connections.ts performance': 'how long a real connection has rested, in real time',
   'http/entry/request-state.ts randomUUID': 'creates ids for requests without an id',
   'http/entry/server-response.ts setImmediate': 'waits for the end of an event loop turn, not for a time',
-  'wire/bulk/csv.ts setImmediate': 'lets other requests run while a large file is parsed',
+  'features/bulk/wire/csv.ts setImmediate': 'lets other requests run while a large file is parsed',
   'upstream/exchange.ts setTimeout': 'the timeout of a real request, in real time',
 };
 

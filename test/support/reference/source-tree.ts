@@ -25,9 +25,30 @@ export function readTree(): Tree {
   );
 }
 
-/** The folder under src; '' for files in src itself. */
+/** The layers of the core. A feature has folders of the same names. */
+const layers = new Set([
+  'domain',
+  'service',
+  'wire',
+  'store',
+  'upstream',
+  'sync',
+  'http',
+  'config',
+  'daemon',
+  'cli',
+]);
+
+/**
+ * The layer of a file: the folder under src, or under the folder of its feature; '' for files in src itself. What a
+ * feature has besides layers is `features/` and its name, and its declaration is `features`.
+ */
 export function folderOf(path: string): string {
-  return path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
+  if (!path.includes('/')) return '';
+  const [first = '', feature = '', layer = ''] = path.split('/');
+  if (first !== 'features') return first;
+  if (layer === 'feature.ts') return 'features';
+  return layers.has(layer) ? layer : `features/${feature}`;
 }
 
 export function isNode(value: unknown): value is Node {

@@ -5,7 +5,8 @@ const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
  * Where names of the wire and of files may appear. The command line reads JSON and configuration, and the
  * PostgreSQL driver has its own names.
  */
-const speaksWire = /^(?:client|config|cli|daemon|wire)\/|\/(?:\w+-)?wire\.ts$|^store\/postgres\/client\.ts$/;
+const speaksWire =
+  /^(?:client|features\/(?:install|sandbox))\/|^(?:features\/\w+\/)?(?:config|cli|daemon|wire)\/|\/(?:\w+-)?wire\.ts$|^features\/postgres\/store\/client\.ts$/;
 
 const problemTables = new Set(['domain/problem/problem-table.ts', 'domain/problem/server-problems.ts']);
 

@@ -207,7 +207,7 @@ async function perform(opened: TestApp, which: (route: string) => boolean): Prom
 }
 
 test('the table of this test has every admin route that changes something', () => {
-  // test/cli/issuer.test.ts: it needs the signed request of a device. test/http/console/sign-in.test.ts: they need a page.
+  // test/features/leases/cli/issuer.test.ts: it needs the signed request of a device. test/features/console/http/sign-in.test.ts: they need a page.
   const elsewhere = /^\/admin\/v1\/(?:leases$|console\/)/;
   const changing = routes.filter(
     ({ method, path }) => method !== 'GET' && path.startsWith('/admin/') && !elsewhere.test(path),

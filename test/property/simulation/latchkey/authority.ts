@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Dispatcher } from 'undici';
-import { lazySyncServer } from '../../../../src/daemon/sync-server.ts';
+import { lazySyncServer } from '../../../../src/features/following/daemon/sync-server.ts';
 import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
 import { isFailure } from '../../../../src/service/access/records.ts';
 import { authorityCredentials, TokenUses } from '../../../../src/service/access/credential.ts';

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { lazySyncServer } from '../../../../src/daemon/sync-server.ts';
+import { lazySyncServer } from '../../../../src/features/following/daemon/sync-server.ts';
 import type {
   LicenseOperationKind,
   OperationKind,

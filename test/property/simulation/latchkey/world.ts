@@ -1,7 +1,7 @@
 // Loaded on first use otherwise, while virtual time passes: the same seed would play differently on a busy machine.
-import '../../../../src/service/sync/chain-store.ts';
-import '../../../../src/service/sync/server.ts';
-import '../../../../src/service/sync/waiting.ts';
+import '../../../../src/features/following/service/chain-store.ts';
+import '../../../../src/features/following/service/server.ts';
+import '../../../../src/features/following/service/waiting.ts';
 import { VirtualTime, type VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import type { Configuration, Faults } from '../machine.ts';
 import type { Sabotage } from '../sabotage.ts';

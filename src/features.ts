@@ -1,0 +1,6 @@
+import type { Feature } from './feature.ts';
+import { install } from './features/install/feature.ts';
+import { sandbox } from './features/sandbox/feature.ts';
+
+/** The features of this build. Only this file of the core names them. */
+export const features: readonly Feature[] = [sandbox, install];

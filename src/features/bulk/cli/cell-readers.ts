@@ -1,0 +1,87 @@
+import { endCell, isEmptyCell } from '../wire/import.ts';
+import { UsageError } from '../../../cli/command.ts';
+import { moneyOf } from '../../../cli/money.ts';
+
+/** Reads a cell of a file as the text of an import; an empty text is no value. */
+export interface CellReader {
+  /** Null: the cell is not understood, and its row is rejected. */
+  readonly read: (cell: string) => string | null;
+  /** Why a row is rejected, after `The row`. */
+  readonly fault: (cell: string) => string;
+}
+
+const states: ReadonlySet<string> = new Set(['enabled', 'refunded']);
+const amounts: ReadonlySet<string> = new Set(['amount_off', 'minimum_purchase_amount']);
+
+/** Whether `values` says how a column of an import is read: `active|inactive` for `enabled`, `money` for an amount. */
+export function isReadBy(ours: string, values: string): boolean {
+  if (states.has(ours)) return values.includes('|');
+  return amounts.has(ours) && (values === 'money' || values === 'cents');
+}
+
+/** What must be added to `--map OURS=THEIRS` if only words or a unit tell what its cells mean. */
+export function missingValues(ours: string, isPlainState: boolean): string | null {
+  if (states.has(ours) && !isPlainState) return ':active|inactive, with the words that the file has';
+  return amounts.has(ours) ? ':money for numbers such as 5.00, or :cents' : null;
+}
+
+/** `onLater` is called for each date in the future. Throws a `UsageError` if a word is on both sides. */
+export function readerBy(
+  { ours, theirs, values }: { ours: string; theirs: string; values: string },
+  onLater: () => void,
+): CellReader {
+  return states.has(ours) ? stateReader(`${ours}=${theirs}`, values, onLater) : amountReader(theirs, values);
+}
+
+/** Reads words: those before the bar are true. `future` and `past` are dates, `-` is an empty cell, `*` any other cell. */
+function stateReader(map: string, values: string, onLater: () => void): CellReader {
+  const [yes = [], no = [], ...more] = values.split('|').map((side) => side.split(',').map(wordOf));
+  const twice = yes.find((word) => no.includes(word));
+  if (more.length > 0 || twice !== undefined)
+    throw new UsageError(`--map ${map}:${values}: use the words for true, one bar, and the words for false`);
+  const sideOf = (word: string): string | null => {
+    if (yes.includes(word)) return 'true';
+    return no.includes(word) ? 'false' : null;
+  };
+  const read = (cell: string): string | null => {
+    const end = endCell.safeParse(cell).data;
+    const time = end === undefined ? null : end > Date.now() ? 'future' : 'past';
+    const dated = time === null ? null : sideOf(time);
+    if (dated !== null && time === 'future') onLater();
+    return sideOf(wordOf(cell)) ?? dated ?? sideOf('*');
+  };
+  const column = map.slice(map.indexOf('=') + 1);
+  return { read, fault: (cell) => `has ${shown(cell)} in ${column}, which is not in ${values}` };
+}
+
+/** A word in lower case; every way to write no value is the same word. */
+function wordOf(text: string): string {
+  const word = text.trim().toLowerCase();
+  return isEmptyCell(word) ? '' : word;
+}
+
+function amountReader(theirs: string, unit: string): CellReader {
+  const cents = (cell: string): number | null => (/^\d{1,15}$/.test(cell) ? Number(cell) : null);
+  const valueOf = unit === 'cents' ? cents : moneyOf;
+  return {
+    read: (cell) => (isEmptyCell(cell) ? '' : (valueOf(cell.trim())?.toString() ?? null)),
+    fault: (cell) => `has ${shown(cell)} in ${theirs}, which is no amount`,
+  };
+}
+
+/** Accepts the first value of a column, and no other: with `--product`, a file must have rows of one product only. */
+export function sameReader(theirs: string): CellReader {
+  let first: string | undefined;
+  return {
+    read: (cell) => {
+      first ??= cell;
+      return cell === first ? '' : null;
+    },
+    fault: (cell) =>
+      `has ${shown(cell)} in ${theirs}, and the first row ${shown(first ?? '')}: import each product by itself, or leave out --product`,
+  };
+}
+
+function shown(cell: string): string {
+  return JSON.stringify(cell.slice(0, 32));
+}

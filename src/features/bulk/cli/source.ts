@@ -1,0 +1,55 @@
+import { open } from 'node:fs/promises';
+import { formatReason } from '../../../config/errors.ts';
+import { CsvUnreadable } from '../wire/csv.ts';
+import { CommandError } from '../../../cli/command.ts';
+import { startProgress } from '../../../cli/screen.ts';
+import { counted } from '../../../domain/text.ts';
+
+/** The bytes of a file, and its progress bar on a terminal. */
+interface Source extends AsyncDisposable {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  readonly advance: (rows: number) => void;
+}
+
+/** Opens a CSV file for some work. Throws a `CommandError` if the file cannot be read. `-` is standard input. */
+export async function withSource<Value>(
+  file: string,
+  work: (source: Source) => Promise<Value>,
+): Promise<Value> {
+  try {
+    await using source = await openSource(file);
+    return await work(source);
+  } catch (error) {
+    if (!(error instanceof CsvUnreadable) && !isSystemError(error)) throw error;
+    const reason = error instanceof CsvUnreadable ? error.message : formatReason(error);
+    throw new CommandError([`latchkey: cannot read ${file}: ${reason}`]);
+  }
+}
+
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'errno' in error;
+}
+
+async function openSource(file: string): Promise<Source> {
+  if (file === '-') {
+    // The length is unknown, so there is no progress bar.
+    return { bytes: process.stdin, advance: () => undefined, [Symbol.asyncDispose]: async () => undefined };
+  }
+  const handle = await open(file);
+  const { size } = await handle.stat();
+  const stream = handle.createReadStream();
+  const bar = await startProgress(size);
+  let rows = 0;
+  return {
+    bytes: stream,
+    advance: (more) => {
+      rows += more;
+      bar?.update(stream.bytesRead, counted(rows, 'row'));
+    },
+    [Symbol.asyncDispose]: async () => {
+      bar?.stop();
+      stream.destroy();
+      await handle.close();
+    },
+  };
+}

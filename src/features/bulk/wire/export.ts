@@ -1,0 +1,112 @@
+import { stringify } from 'csv-stringify/sync';
+import type { Coupon } from '../../../domain/checkout/coupon.ts';
+import { formatDatetime } from '../../../domain/time.ts';
+import type { License } from '../../../domain/license.ts';
+import type { PurchaseWithLicense } from '../../../domain/catalogue.ts';
+import type { ExportFilter, AuthorityReader } from '../../../service/tables.ts';
+import { serializeCoupon, type CouponObject } from '../../../wire/coupon.ts';
+import { withGuard } from './csv.ts';
+
+type Cell = string | number | boolean | null;
+
+/** The columns of an export, which an import reads as well, and a function that writes a row. */
+type ExportShape<Item> = { columns: readonly string[]; row: (item: Item) => Record<string, Cell> };
+
+/** Which page of an export to read: the filter, and the last key of the page before; null for the first page. */
+export type ExportOrder =
+  | { noun: 'licenses' | 'purchases'; filter: ExportFilter; after: string | null }
+  | { noun: 'coupons'; accountId: string; after: number | null };
+
+/** A page as CSV, and its last key, after which the next page begins; null for the last page. */
+export type ExportPage = { csv: string; last: string | number | null };
+
+/** The maximum number of rows in memory. */
+const pageLength = 500;
+
+/** Without `quoted_match`, only the whole record delimiter would be quoted, not a single CR or LF. */
+const csvOptions = {
+  record_delimiter: '\r\n',
+  quoted_match: /[\r\n]/,
+  cast: { boolean: String, string: withGuard },
+};
+
+/** Reads a page of an export and writes it as CSV (RFC 4180), so that `readCsv` reads the same values. */
+export async function exportPage(
+  reader: Pick<AuthorityReader, 'licenses' | 'purchases' | 'coupons'>,
+  order: ExportOrder,
+): Promise<ExportPage> {
+  const { noun, after } = order;
+  switch (noun) {
+    case 'licenses': {
+      const licenses = await reader.licenses.after(order.filter, after ?? '', pageLength);
+      return pageOf(order, licenses, licenseExport, ({ licenseKey }) => licenseKey);
+    }
+    case 'purchases': {
+      const purchases = await reader.purchases.after(order.filter, after ?? '', pageLength);
+      return pageOf(order, purchases, purchaseExport, ({ purchase }) => purchase.purchaseId);
+    }
+    case 'coupons': {
+      const coupons = await reader.coupons.after(order.accountId, after ?? 0, pageLength);
+      return pageOf(order, coupons, couponExport, ({ id }) => id);
+    }
+    default:
+      return order satisfies never;
+  }
+}
+
+/** The first page begins with the header. */
+function pageOf<Item>(
+  { after }: ExportOrder,
+  items: readonly Item[],
+  { columns, row }: ExportShape<Item>,
+  keyOf: (item: Item) => string | number,
+): ExportPage {
+  const head = after === null ? stringify([[...columns]], csvOptions) : '';
+  const last = items.length < pageLength ? undefined : items.at(-1);
+  return {
+    csv: head + stringify(items.map(row), { ...csvOptions, columns: [...columns] }),
+    last: last === undefined ? null : keyOf(last),
+  };
+}
+
+const licenseExport: ExportShape<License> = {
+  columns: ['license_key', 'product_key', 'buyer_email', 'uses', 'enabled', 'date'],
+  row: licenseRow,
+};
+
+function licenseRow({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }: License) {
+  return {
+    license_key: licenseKey,
+    product_key: productKey,
+    buyer_email: buyerEmail,
+    uses,
+    enabled,
+    date: formatDatetime(createdAt),
+  };
+}
+
+const purchaseExport: ExportShape<PurchaseWithLicense> = {
+  columns: ['purchase_id', ...licenseExport.columns, 'refunded_at'],
+  row: ({ purchase, license }) => ({
+    purchase_id: purchase.purchaseId,
+    ...licenseRow(license),
+    refunded_at: purchase.refundedAt === null ? null : formatDatetime(purchase.refundedAt),
+  }),
+};
+
+const couponColumns: readonly (keyof CouponObject)[] = [
+  'id',
+  'code',
+  'coupon_type',
+  'percent_off',
+  'amount_off',
+  'start_date',
+  'end_date',
+  'product_key',
+  'collection_id',
+  'minimum_purchase_amount',
+  'usage_limit',
+  'notes',
+];
+
+const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: serializeCoupon };

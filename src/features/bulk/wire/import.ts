@@ -1,0 +1,291 @@
+import { z } from 'zod';
+import type { ParameterFault } from '../../../domain/problem/problem.ts';
+import type { ImportRows, RejectedRow } from '../service/import.ts';
+import { ignoredColumns, looksLikeState } from './columns.ts';
+import { type CsvRow, findMiswritten } from './csv.ts';
+import {
+  boolean,
+  instantText,
+  type ParameterSet,
+  type ParameterSource,
+  text,
+} from '../../../wire/parameters.ts';
+import { parseDatetime } from '../../../domain/time.ts';
+
+/** The maximum number of rows in one request. */
+export const maximumRows = 10_000;
+
+/** Rows of CSV; the rows of JSON are a list of objects. */
+export class CsvRows {
+  readonly header: readonly string[];
+  readonly rows: readonly CsvRow[];
+
+  constructor(header: readonly string[], rows: readonly CsvRow[]) {
+    this.header = header;
+    this.rows = rows;
+  }
+}
+
+/** The rows of an import: each with its number, starting at 1, or for CSV its line. */
+export type ReadRows<Values> = {
+  read: readonly (Values & { row: number })[];
+  rejected: readonly RejectedRow[];
+  /** The columns of CSV that are not imported. */
+  ignored: readonly string[];
+};
+
+type RawRow = { row: number } & ({ cells: ParameterSource } | { detail: string });
+
+/** A parameter that is a list of rows; an error in a row rejects only this row. */
+export function rowsOf<Values>(fields: ParameterSet<Values>) {
+  const columns = new Set(Object.keys(fields.schema.shape));
+  return z.unknown().transform((input, { issues }): ReadRows<Values> => {
+    const refuse = (message: string): never => {
+      issues.push({ code: 'custom', input, message });
+      return z.NEVER;
+    };
+    const [miswritten] = input instanceof CsvRows ? findMiswritten(input.header, columns) : [];
+    if (miswritten !== undefined) {
+      const { theirs, ours } = miswritten;
+      return refuse(`malformed: must call the column ${ours}, not ${theirs}`);
+    }
+    const rows = input instanceof CsvRows ? fromCsv(input, columns) : fromJson(input);
+    if (rows === null) return refuse('not_a_list: must be a list of objects');
+    if (rows.length > maximumRows) return refuse(`too_long: must have at most ${maximumRows} rows`);
+    const ignored = input instanceof CsvRows ? ignoredColumns(input.header, columns) : [];
+    return { ...readRows(rows, fields), ignored };
+  });
+}
+
+/** The rows for the OpenAPI document; `rowsOf` reads them. */
+export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
+  return z.array(schema).max(maximumRows);
+}
+
+/**
+ * Refuses CSV with an ignored column that looks like a state, because revoked keys would become valid. The parameter
+ * `ignore` dismisses such columns.
+ */
+export function stateColumnFaults(
+  parameter: string,
+  { ignored }: Pick<ReadRows<unknown>, 'ignored'> = { ignored: [] },
+  ignore = '',
+): ParameterFault[] {
+  const dismissed = new Set(ignore.split(','));
+  const states = ignored.filter((name) => looksLikeState(name) && !dismissed.has(name));
+  if (states.length === 0) return [];
+  const named = states.join(', ').slice(0, 200);
+  const detail =
+    `${parameter} has columns that look like states and would be ignored: ${named}. ` +
+    'Without them, keys that were revoked would be valid. ' +
+    'Import the file with the command and --map, or dismiss the columns with the parameter ignore.';
+  return [{ parameter, code: 'unknown', detail }];
+}
+
+/** Other columns of a file are ignored: stores export many. */
+function fromCsv({ rows }: CsvRows, columns: ReadonlySet<string>): RawRow[] {
+  return rows.map((input) => {
+    if ('detail' in input) return { row: input.line, detail: input.detail };
+    return { row: input.line, cells: new Cells(input.cells, columns) };
+  });
+}
+
+function fromJson(input: unknown): RawRow[] | null {
+  if (!Array.isArray(input)) return null;
+  return input.map((item: unknown, index) => {
+    const row = index + 1;
+    if (typeof item !== 'object' || item === null || Array.isArray(item))
+      return { row, detail: 'is not an object' };
+    return { row, cells: new Cells(item as Readonly<Record<string, unknown>>) };
+  });
+}
+
+/** Columns with free text, which is kept as it is. */
+const freeTexts: ReadonlySet<string> = new Set(['notes', 'device_name']);
+
+/**
+ * What databases, programs and people write into a cell without a value: MySQL writes a date of zeros, others the first
+ * instant of their calendar (the year 1 of Go and .NET, the year 1970 of Unix).
+ */
+const emptyCell =
+  /^(?:|-|\\N|NULL|N\/A|(?:0000-00-00|0001-01-01|1970-01-01)(?:[T ]00:00(?::00(?:\.0+)?)?)?(?: ?(?:Z|UTC|GMT|[+-]00:?00))?)$/i;
+
+/** Whether a cell has no value. */
+export function isEmptyCell(cell: string): boolean {
+  return emptyCell.test(cell.trim());
+}
+
+/**
+ * The cells of a row, limited to `columns` if they are given. White space around a cell is removed, and a cell without a
+ * value counts as not sent.
+ */
+class Cells implements ParameterSource {
+  readonly #input: Readonly<Record<string, unknown>>;
+  readonly #columns: ReadonlySet<string> | null;
+
+  constructor(input: Readonly<Record<string, unknown>>, columns: ReadonlySet<string> | null = null) {
+    this.#input = input;
+    this.#columns = columns;
+  }
+
+  get(name: string): unknown {
+    const input = Object.hasOwn(this.#input, name) ? this.#input[name] : undefined;
+    if (input === null || input === '') return undefined;
+    if (typeof input !== 'string' || freeTexts.has(name)) return input;
+    return isEmptyCell(input) ? undefined : input.trim();
+  }
+
+  keys(): Iterable<string> {
+    const isSent = (name: string): boolean =>
+      this.#columns?.has(name) !== false && this.get(name) !== undefined;
+    return Object.keys(this.#input).filter(isSent);
+  }
+}
+
+function readRows<Values>(
+  rows: readonly RawRow[],
+  fields: ParameterSet<Values>,
+): Pick<ReadRows<Values>, 'read' | 'rejected'> {
+  const codes = stateColumns.filter((name) =>
+    rows.some((input) => 'cells' in input && isCode(input.cells.get(name))),
+  );
+  const read: (Values & { row: number })[] = [];
+  const rejected: RejectedRow[] = [];
+  for (const input of rows) {
+    const { row } = input;
+    if ('detail' in input) {
+      rejected.push({ row, code: 'malformed', detail: `The row ${input.detail}.` });
+      continue;
+    }
+    const coded = codes.filter((name) => isNumber(input.cells.get(name)));
+    if (coded.length > 0) {
+      rejected.push(...coded.map((name) => ({ row, ...codedState(name) })));
+      continue;
+    }
+    const parsed = fields.read(input.cells);
+    if (parsed.ok) read.push({ ...parsed.values, row });
+    else rejected.push(...parsed.faults.map((fault) => rejectedFor(row, fault)));
+  }
+  return { read, rejected };
+}
+
+/** Columns of type `stateCell`. */
+const stateColumns = ['enabled', 'refunded'];
+
+function isNumber(cell: unknown): boolean {
+  return /^\d{1,16}$/.test(String(cell));
+}
+
+/** Whether a cell is a number other than 0 and 1. */
+function isCode(cell: unknown): boolean {
+  return isNumber(cell) && Number(cell) > 1;
+}
+
+/** In a column with codes such as 1 to 4, a 1 does not mean yes. */
+function codedState(name: string): Omit<RejectedRow, 'row'> {
+  const detail = `${name} must be true or false: this column also has numbers other than 0 and 1, so its numbers are codes.`;
+  return { code: 'not_a_boolean', detail };
+}
+
+/** A rejected row has no member for the parameter, so the detail must name it. */
+function rejectedFor(row: number, { parameter, code, detail }: ParameterFault): RejectedRow {
+  return { row, code, detail: code === 'unknown' ? `There is no parameter ${parameter}.` : detail };
+}
+
+/** `atomic`: imports all rows or none. `dryRun`: checks the rows and imports none. */
+export type ImportOptions = { atomic: boolean; dryRun: boolean };
+
+/** `ignore`: columns of CSV that are dismissed, with commas between their names. */
+export const importShape = {
+  atomic: boolean.prefault(false),
+  dry_run: boolean.prefault(false),
+  ignore: text(500).optional(),
+};
+
+/** The rows of an import; `complete` turns the values of a row into a row, or rejects it. */
+export function importRows<Values, Row extends { row: number }>(
+  { read, rejected }: Pick<ReadRows<Values>, 'read' | 'rejected'>,
+  { atomic: isAtomic, dryRun: isDryRun }: ImportOptions,
+  complete: (values: Values & { row: number }) => Row | RejectedRow,
+): ImportRows<Row> {
+  const completed = read.map(complete);
+  return {
+    rows: completed.filter((row): row is Row => !isRejected(row)),
+    rejected: [...rejected, ...completed.filter(isRejected)],
+    isAtomic,
+    isDryRun,
+  };
+}
+
+function isRejected(row: { row: number }): row is RejectedRow {
+  return 'code' in row;
+}
+
+const rejectedRow = z
+  .object({ row: z.int(), code: z.string(), detail: z.string() })
+  .meta({ id: 'RejectedRow' });
+
+export const importReport = z
+  .object({
+    imported: z.int(),
+    unchanged: z.int(),
+    ignored: z.array(z.string()),
+    rejected: z.array(rejectedRow),
+  })
+  .meta({ id: 'ImportReport' });
+
+/*
+ * Types of cells: they also accept the notation of other stores.
+ */
+
+const states: ReadonlyMap<string, boolean> = new Map([
+  ...['true', 'yes', '1'].map((word): [string, boolean] => [word, true]),
+  ...['false', 'no', '0'].map((word): [string, boolean] => [word, false]),
+]);
+
+/** `true` or `false`, `yes` or `no`, `1` or `0`, in any letter case. */
+export const stateCell = z.preprocess(
+  (input) => states.get(String(input).toLowerCase()),
+  z.boolean('not_a_boolean: must be true or false, yes or no, 1 or 0'),
+);
+
+/**
+ * An instant of an import, as epoch ms: an RFC 3339 datetime, or as databases write one, without seconds, with a zone such
+ * as ` UTC` or `+0200`, without a zone, which is UTC, or without a time.
+ */
+function instantOf(timeOfDate: string) {
+  return instantText(
+    (input) => parseDatetime(input) ?? parseDatetime(withTime(input, timeOfDate)),
+    'not_a_datetime: must be a date or an RFC 3339 datetime',
+    { pattern: String.raw`^\d{4}-\d\d-\d\d` },
+  );
+}
+
+const writtenInstant =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?)?(?: ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?$/i;
+
+function withTime(input: string, timeOfDate: string): string {
+  const [, day, minutes, seconds = ':00', zone = 'Z'] = writtenInstant.exec(input) ?? [];
+  if (day === undefined) return '';
+  const time = minutes === undefined ? timeOfDate : `${minutes}${seconds}`;
+  const offset = /^([+-]\d\d):?(\d\d)?$/.exec(zone);
+  return `${day}T${time}${offset === null ? 'Z' : `${offset[1]}:${offset[2] ?? '00'}`}`;
+}
+
+/** A date is the start of that day. */
+export const instantCell = instantOf('00:00:00');
+
+/** A date is the last second of that day. */
+export const endCell = instantOf('23:59:59');
+
+/** A long number that a spreadsheet rounded (`1.9E+18`), a formula error (`#NAME?`), or a column too narrow (`###`). */
+const damaged =
+  /^(?:\d(?:[.,]\d+)?E\+\d{2,3}|#(?:NAME\?|VALUE!|REF!|DIV\/0!|NUM!|NULL!|N\/A|SPILL!|CALC!)|#{2,})$/i;
+
+/** Refuses text that a spreadsheet has replaced. */
+export function undamaged<Value extends string | null>(cell: z.ZodType<Value>): z.ZodType<Value> {
+  return cell.refine((input) => input === null || !damaged.test(input), {
+    error: ({ input }) =>
+      `malformed: is ${String(input).slice(0, 32)}, which a spreadsheet writes in place of the text: format the column as text and fill it again`,
+  });
+}

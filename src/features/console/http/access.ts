@@ -1,0 +1,77 @@
+import type { FastifyRequest } from 'fastify';
+import type { App, ServerSettings } from '../../../http/app.ts';
+import { type Head, stateOf } from '../../../http/entry/request-state.ts';
+import { ProblemError } from '../../../http/problem-error.ts';
+import type { Route } from '../../../http/route.ts';
+
+export const consoleFileRoute = '/console/:file';
+
+/** What every token of a session begins with. */
+const sessionToken = /^Bearer +(lks_\S+) *$/i;
+
+/** The token of a session of the console, if that is the only credential of a request. */
+export function sessionTokenOf({ apiKey, productSecret, authorization }: Head): string | null {
+  const [sent = '', ...more] = authorization;
+  if (apiKey.length + productSecret.length + more.length > 0) return null;
+  return sessionToken.exec(sent)?.[1] ?? null;
+}
+
+export function hasNoCredential({ apiKey, productSecret, authorization }: Head): boolean {
+  return apiKey.length + productSecret.length + authorization.length === 0;
+}
+
+/** Refuses a request that a page of another site has caused. Programs do not send `Sec-Fetch-Site`. */
+export function checkFetchSite({ headers }: Pick<FastifyRequest, 'headers'>): void {
+  const site = headers['sec-fetch-site'];
+  if (site === undefined || site === 'same-origin') return;
+  throw new ProblemError('origin_forbidden', 'Only the page of the console may ask for this.');
+}
+
+/** Refuses the routes of the page at other listeners, and to other pages. */
+export function checkConsole(
+  { servesConsole }: Pick<ServerSettings, 'servesConsole'>,
+  { isOfConsole }: Route,
+  request: FastifyRequest,
+): void {
+  if (isOfConsole !== true) return;
+  if (servesConsole !== true)
+    throw new ProblemError('console_off', 'This listener does not serve the console.');
+  checkFetchSite(request);
+}
+
+/**
+ * Lets a request with the token of a session pass, if the session may use the route. Returns whether the request has
+ * such a token.
+ */
+export function admitSession(
+  { console: desk, digest, rates }: Pick<App, 'console' | 'digest' | 'rates'>,
+  route: Route,
+  request: FastifyRequest,
+): boolean {
+  const state = stateOf(request);
+  const token = sessionTokenOf(state.head);
+  const session = desk === null || token === null ? null : desk.find(digest(token));
+  if (session === null) return false;
+  checkFetchSite(request);
+  const waitMs = rates.requests.take(session.principal.credential);
+  if (waitMs > 0) {
+    const more = { retryAfterS: Math.ceil(waitMs / 1000) };
+    throw new ProblemError('rate_limited', 'This session sends too many requests.', more);
+  }
+  const allowed = sessionsOf(route);
+  if (allowed === 'none') {
+    throw new ProblemError('scope_missing', 'The session of a page cannot let another page in.');
+  }
+  if (allowed === 'admin' && !session.isAdmin) {
+    throw new ProblemError('session_read_only', 'This session was confirmed without --admin.');
+  }
+  state.session = session;
+  state.principal = session.principal;
+  return true;
+}
+
+/** The sessions of the console that may use a route. */
+export function sessionsOf({ method, path, sessions }: Route): NonNullable<Route['sessions']> {
+  const isRead = method === 'GET' && path.startsWith('/admin/v1/');
+  return sessions ?? (isRead ? 'all' : 'admin');
+}

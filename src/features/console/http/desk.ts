@@ -1,0 +1,41 @@
+import type { Clock, Digest, Random } from '../../../service/ports.ts';
+import type { ConsoleSession, ConsoleSessions } from './sessions.ts';
+
+/** The sign-ins and sessions of the console. */
+export interface ConsoleDesk {
+  /** Loads them at the first use: most processes serve no page. */
+  load(): Promise<ConsoleSessions>;
+  /** The session of a token; null if there is none. */
+  find(tokenDigest: string): ConsoleSession | null;
+  /** The address of the page; null: it is not served. */
+  url(): string | null;
+}
+
+type Parts = {
+  clock: Pick<Clock, 'now' | 'monotonic'>;
+  random: Random;
+  digest: Digest;
+  /** The address of the listener; null: it does not listen yet. */
+  address(): string | null;
+};
+
+export function consoleDesk(parts: Parts): ConsoleDesk {
+  let loading: Promise<void> | null = null;
+  let sessions: ConsoleSessions | null = null;
+  const load = async (): Promise<void> => {
+    const module = await import('./sessions.ts');
+    sessions = new module.ConsoleSessions(parts);
+  };
+  return {
+    async load() {
+      await (loading ??= load());
+      if (sessions === null) throw new Error('the console was not loaded');
+      return sessions;
+    },
+    find: (tokenDigest) => sessions?.find(tokenDigest) ?? null,
+    url() {
+      const address = parts.address();
+      return address === null ? null : `${address}/console`;
+    },
+  };
+}

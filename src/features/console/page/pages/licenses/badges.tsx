@@ -1,0 +1,43 @@
+import type { LicenseDetail } from '../../../../../wire/console.ts';
+import { shownKey } from '../../format.ts';
+import { Badge, type Tone } from '../../parts/notice.tsx';
+import { hrefTo } from '../../router.ts';
+
+type State = LicenseDetail['state'];
+
+const stateTones: Readonly<Record<State, Tone>> = {
+  enabled: 'ok',
+  disabled: 'warn',
+  refunded: 'quiet',
+  expired: 'fail',
+  gone: 'fail',
+};
+
+export function StateBadge({ state }: { state: State }) {
+  return <Badge tone={stateTones[state]}>{state}</Badge>;
+}
+
+type Freshness = NonNullable<LicenseDetail['freshness']>['state'];
+
+const freshnessTones: Readonly<Record<Freshness, Tone>> = {
+  fresh: 'ok',
+  stale: 'quiet',
+  grace: 'warn',
+  expired: 'fail',
+};
+
+export function FreshnessBadge({ freshness }: { freshness: Freshness }) {
+  return <Badge tone={freshnessTones[freshness]}>{freshness}</Badge>;
+}
+
+/** A license key, which leads to its page, over the e-mail address of its customer. */
+export function KeyOfCustomer({ licenseKey, customer }: { licenseKey: string; customer: string }) {
+  return (
+    <>
+      <a class="key" href={hrefTo(['licenses', licenseKey])}>
+        {shownKey(licenseKey)}
+      </a>
+      <span class="customer">{customer}</span>
+    </>
+  );
+}

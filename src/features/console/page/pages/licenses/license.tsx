@@ -1,0 +1,155 @@
+import type { LicenseDetail, OverviewObject } from '../../../../../wire/console.ts';
+import { count, counted, shownKey } from '../../format.ts';
+import { quoted, SameCommand } from '../../parts/command.tsx';
+import { Notice } from '../../parts/notice.tsx';
+import { Card, Fields, Heading, Section } from '../../parts/page.tsx';
+import { Time } from '../../parts/time.tsx';
+import { hrefTo } from '../../router.ts';
+import { useData } from '../../use-data.ts';
+import { changeText, StateBadge as ChangeState } from '../outbox-change.tsx';
+import { FreshnessBadge, StateBadge } from './badges.tsx';
+import { commandKey, LicenseActions } from './license-actions.tsx';
+import { History } from './history.tsx';
+import { Seats } from './seats.tsx';
+
+type Role = OverviewObject['role'];
+
+const readEveryMs = 5_000;
+
+/** The page of one license. */
+export function License({ licenseKey, role }: { licenseKey: string; role: Role }) {
+  const path = `/admin/v1/licenses/${encodeURIComponent(licenseKey)}`;
+  const { data, error, reload } = useData<LicenseDetail>(path, readEveryMs);
+  const shown = shownKey(licenseKey);
+  return (
+    <>
+      <nav aria-label="Back">
+        <a href={hrefTo(['licenses'])}>Licenses</a>
+      </nav>
+      <Heading title={shown}>
+        {data !== null && <LicenseActions detail={data} role={role} onDone={reload} />}
+      </Heading>
+      {error !== null && (
+        <Notice tone="fail">{error.status === 404 ? unknownHere(role) : error.message}</Notice>
+      )}
+      {data !== null && <Details detail={data} role={role} licenseKey={licenseKey} />}
+      <SameCommand line={`latchkey license show ${quoted(commandKey(licenseKey))}`} />
+    </>
+  );
+}
+
+function unknownHere(role: Role): string {
+  return role === 'authority'
+    ? 'No license with this key was sold here.'
+    : 'This machine does not know a license with this key. It asks the upstream when your software asks for the key.';
+}
+
+function Details({ detail, role, licenseKey }: { detail: LicenseDetail; role: Role; licenseKey: string }) {
+  // What has changed since the page was opened shows in these parts, too.
+  const version = `${detail.license.uses} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
+  return (
+    <>
+      <div class="grid">
+        <LicenseCard detail={detail} />
+        {detail.freshness !== null && <FreshnessCard detail={detail} freshness={detail.freshness} />}
+        <BuyerCard detail={detail} role={role} />
+      </div>
+      {detail.operations_total > 0 && <Waiting detail={detail} />}
+      <Seats detail={detail} licenseKey={licenseKey} version={version} />
+      <History licenseKey={licenseKey} version={version} role={role} />
+    </>
+  );
+}
+
+const answers: Readonly<Record<LicenseDetail['state'], string>> = {
+  enabled: 'Your software gets the answer: valid.',
+  disabled: 'Your software gets the answer: disabled.',
+  refunded: 'The purchase was refunded, and the key is disabled.',
+  expired: 'The upstream confirmed the key too long ago, so it is not answered as valid.',
+  gone: 'The upstream no longer knows the key, so your software gets the answer: unknown.',
+};
+
+function LicenseCard({ detail }: { detail: LicenseDetail }) {
+  const { license, state } = detail;
+  return (
+    <Card title="License" side={<StateBadge state={state} />}>
+      <p>{answers[state]}</p>
+      <p class="figure">{counted(license.uses, 'use')}</p>
+    </Card>
+  );
+}
+
+function FreshnessCard({
+  detail: { license },
+  freshness,
+}: {
+  detail: LicenseDetail;
+  freshness: NonNullable<LicenseDetail['freshness']>;
+}) {
+  const { confirmed } = freshness;
+  const isSame = confirmed.uses === license.uses && confirmed.enabled === license.enabled;
+  return (
+    <Card title="Freshness" side={<FreshnessBadge freshness={freshness.state} />}>
+      <Fields
+        entries={{
+          'Confirmed by the upstream': <Time at={freshness.confirmed_at} />,
+          'Answered without it until': <Time at={freshness.grace_until} />,
+          'The upstream said':
+            !isSame && `${counted(confirmed.uses, 'use')}, ${confirmed.enabled ? 'enabled' : 'disabled'}`,
+        }}
+      />
+    </Card>
+  );
+}
+
+function BuyerCard({ detail, role }: { detail: LicenseDetail; role: Role }) {
+  const { license, product, purchase } = detail;
+  const name = product.name ?? product.product_key;
+  const refundedAt = purchase?.refunded_at ?? null;
+  return (
+    <Card title="Sale">
+      <Fields
+        entries={{
+          Customer:
+            license.buyer_email === '' ? (
+              'not known here'
+            ) : (
+              <a href={hrefTo(['licenses'], { search: license.buyer_email })}>{license.buyer_email}</a>
+            ),
+          Product:
+            role === 'authority' ? <a href={hrefTo(['products', product.product_key])}>{name}</a> : name,
+          Sold: <Time at={license.date} />,
+          Refunded: refundedAt !== null && <Time at={refundedAt} />,
+          Purchase: purchase !== null && <code>{purchase.purchase_id}</code>,
+        }}
+      />
+    </Card>
+  );
+}
+
+/** Changes of the license that have not reached the upstream. */
+function Waiting({ detail: { operations, operations_total: total, license } }: { detail: LicenseDetail }) {
+  return (
+    <Section title={`${counted(total, 'change has', 'changes have')} not reached the upstream`}>
+      <ul class="list">
+        {operations.map((operation) => (
+          <li key={operation.id}>
+            <p>
+              <ChangeState operation={operation} />{' '}
+              <a href={hrefTo(['outbox', operation.id])}>{changeText(operation)}</a>, recorded{' '}
+              <Time at={operation.created_at} />
+            </p>
+            <p class="quiet">{operation.explanation.meaning}</p>
+          </li>
+        ))}
+      </ul>
+      {total > operations.length && (
+        <p>
+          <a href={hrefTo(['outbox'], { key: license.license_key })}>
+            All {count(total)} changes in the outbox
+          </a>
+        </p>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,309 @@
+import type { ProductObject } from '../../../../../wire/product.ts';
+import { send } from '../../api.ts';
+import { count, counted, duration } from '../../format.ts';
+import type { PageProps } from '../../page-props.ts';
+import { Action, Field, fieldText } from '../../parts/action.tsx';
+import { quoted, SameCommand } from '../../parts/command.tsx';
+import { Badge, Notice } from '../../parts/notice.tsx';
+import { Card, Fields, Heading } from '../../parts/page.tsx';
+import { Secret } from '../../parts/secret.tsx';
+import { ListTable, type Column } from '../../parts/table.tsx';
+import { hrefTo } from '../../router.ts';
+import { useData, usePages } from '../../use-data.ts';
+import { Sell } from './sell.tsx';
+
+/** What is sold, and on how many devices a license works. */
+export function Products({ route }: PageProps) {
+  const [, productKey] = route.path;
+  if (productKey !== undefined) return <ProductPage productKey={productKey} />;
+  return <ProductList query={route.query} />;
+}
+
+function ProductList({ query }: { query: URLSearchParams }) {
+  const archived = query.get('archived') ?? '';
+  const path = `/admin/v1/products?limit=50${archived === '' ? '' : `&archived=${archived}`}`;
+  const pages = usePages<ProductObject>(path, 'products');
+  return (
+    <>
+      <Heading title="Products">
+        <AddProduct onDone={pages.reload} />
+      </Heading>
+      <nav class="choice" aria-label="State">
+        {choices.map(([value, text]) => (
+          <a
+            key={value}
+            href={hrefTo(['products'], { archived: value })}
+            aria-current={archived === value ? 'true' : undefined}
+          >
+            {text}
+          </a>
+        ))}
+      </nav>
+      <ListTable
+        caption="Products"
+        pages={pages}
+        columns={columns}
+        keyOf={({ product_key: key }) => key}
+        empty="There is no product yet. Add the first one: its secret goes into the software that verifies licenses."
+      />
+      <SameCommand line={`latchkey product list${archived === '' ? '' : ` --archived ${archived}`}`} />
+    </>
+  );
+}
+
+const choices = [
+  ['', 'all'],
+  ['false', 'on sale'],
+  ['true', 'archived'],
+] as const;
+
+function seatsText(seats: number | null): string {
+  return seats === null ? 'any number' : count(seats);
+}
+
+const columns: readonly Column<ProductObject>[] = [
+  {
+    name: 'Product',
+    cell: ({ product_key: key, name }) => <a href={hrefTo(['products', key])}>{name}</a>,
+  },
+  { name: 'Key', cell: ({ product_key: key }) => <code>{key}</code> },
+  { name: 'Price', cell: ({ recurring }) => (recurring ? 'recurring' : 'once') },
+  { name: 'Seats', kind: 'number', cell: ({ seats }) => seatsText(seats) },
+  {
+    name: 'State',
+    cell: ({ archived }) => (
+      <Badge tone={archived ? 'quiet' : 'ok'}>{archived ? 'archived' : 'on sale'}</Badge>
+    ),
+  },
+];
+
+function AddProduct({ onDone }: { onDone: () => void }) {
+  return (
+    <Action
+      label="Add a product"
+      title="Add a product"
+      consequence="The product gets a key and a secret. The secret is shown once: your software sends it with every request."
+      command={(form) =>
+        `latchkey product add ${quoted(fieldText(form, 'name') || 'NAME')}${newOptions(form)}`
+      }
+      run={async (form) => {
+        const { product_key: key, secret } = await send<ProductObject>('POST', '/admin/v1/products', {
+          name: fieldText(form, 'name'),
+          recurring: fieldText(form, 'recurring') === 'true',
+          seats: fieldText(form, 'seats') || 'unlimited',
+        });
+        return (
+          <>
+            <Secret name="secret of the product" secret={secret ?? ''} />
+            <p>
+              <a href={hrefTo(['products', key])}>Show the product</a>
+            </p>
+          </>
+        );
+      }}
+      onDone={onDone}
+    >
+      <Field label="Name" name="name" isRequired />
+      <PriceField />
+      <SeatsField />
+    </Action>
+  );
+}
+
+function newOptions(form: FormData): string {
+  const seats = fieldText(form, 'seats');
+  return `${fieldText(form, 'recurring') === 'true' ? ' --recurring' : ''}${seats === '' ? '' : ` --seats ${quoted(seats)}`}`;
+}
+
+function PriceField({ recurring = false }: { recurring?: boolean }) {
+  return (
+    <Field
+      label="Price"
+      name="recurring"
+      value={String(recurring)}
+      options={[
+        ['false', 'Paid once'],
+        ['true', 'Recurring: coupons do not apply'],
+      ]}
+    />
+  );
+}
+
+function SeatsField({ seats = null }: { seats?: number | null }) {
+  return (
+    <Field
+      label="Seats"
+      name="seats"
+      value={seats === null ? '' : String(seats)}
+      help="On how many devices a license works at the same time; empty: any number."
+    />
+  );
+}
+
+function ProductPage({ productKey }: { productKey: string }) {
+  const path = `/admin/v1/products/${encodeURIComponent(productKey)}`;
+  const { data, error, reload } = useData<ProductObject>(path);
+  return (
+    <>
+      <nav aria-label="Back">
+        <a href={hrefTo(['products'])}>Products</a>
+      </nav>
+      <Heading title={data?.name ?? productKey}>
+        {data !== null && <ProductActions product={data} onDone={reload} />}
+      </Heading>
+      {error !== null && <Notice tone="fail">{error.message}</Notice>}
+      {data !== null && <ProductCards product={data} />}
+      <SameCommand line={`latchkey product show ${quoted(productKey)}`} />
+    </>
+  );
+}
+
+function ProductCards({ product }: { product: ProductObject }) {
+  const { product_key: key, archived, recurring } = product;
+  return (
+    <div class="grid">
+      <Card
+        title="Sale"
+        side={<Badge tone={archived ? 'quiet' : 'ok'}>{archived ? 'archived' : 'on sale'}</Badge>}
+      >
+        <Fields
+          entries={{
+            Key: <code>{key}</code>,
+            Price: recurring ? 'recurring' : 'paid once',
+            Account: product.account_id,
+          }}
+        />
+        <p>
+          <a href={hrefTo(['licenses'], { product: key })}>Its licenses</a> ·{' '}
+          <a href={hrefTo(['purchases'], { product: key })}>Its purchases</a>
+        </p>
+      </Card>
+      <Card title="Seats and leases" side={<strong>{seatsText(product.seats)}</strong>}>
+        <p>
+          {product.seats === null
+            ? 'A license works on any number of devices at the same time.'
+            : `A license works on ${counted(product.seats, 'device')} at the same time.`}
+        </p>
+        <Fields
+          entries={{
+            'A lease is valid for': duration(product.lease_term_s),
+            'A device renews it after': duration(product.lease_refresh_s),
+            'A seat stays taken after the last lease for': duration(product.lease_hold_s),
+            'The lease names the customer': product.lease_email ? 'yes' : 'no',
+          }}
+        />
+        <p>
+          <a href={hrefTo(['devices'], { product: key })}>Its devices</a>
+        </p>
+      </Card>
+    </div>
+  );
+}
+
+function ProductActions({ product, onDone }: { product: ProductObject; onDone: () => void }) {
+  const { product_key: key, archived } = product;
+  return (
+    <>
+      {!archived && <Sell products={[product]} onDone={() => undefined} />}
+      <EditProduct product={product} onDone={onDone} />
+      <RollSecret product={product} />
+      <Archive product={product} onDone={onDone} key={key} />
+    </>
+  );
+}
+
+function update(product: ProductObject, change: object): Promise<void> {
+  const { product_key: key, name, recurring, archived } = product;
+  const body = { name, recurring, archived, ...change };
+  return send<void>('PUT', `/admin/v1/products/${encodeURIComponent(key)}`, body);
+}
+
+function EditProduct({ product, onDone }: { product: ProductObject; onDone: () => void }) {
+  const { product_key: key, name, recurring, seats } = product;
+  return (
+    <Action
+      label="Change"
+      title={`Change ${name}`}
+      consequence="Licenses that were sold stay valid. Fewer seats take no lease away: devices keep their seat until they give it back or stop renewing."
+      command={(form) => {
+        const [newName, newPrice] = [fieldText(form, 'name'), fieldText(form, 'recurring')];
+        return [
+          `latchkey product update ${quoted(key)}`,
+          ...(newName === name || newName === '' ? [] : [`--name ${quoted(newName)}`]),
+          ...(newPrice === String(recurring) || newPrice === '' ? [] : [`--recurring ${newPrice}`]),
+          `--seats ${quoted(fieldText(form, 'seats') || 'unlimited')}`,
+        ].join(' ');
+      }}
+      run={(form) =>
+        update(product, {
+          name: fieldText(form, 'name'),
+          recurring: fieldText(form, 'recurring') === 'true',
+          seats: fieldText(form, 'seats') || 'unlimited',
+        })
+      }
+      onDone={onDone}
+    >
+      <Field label="Name" name="name" value={name} isRequired />
+      <PriceField recurring={recurring} />
+      <SeatsField seats={seats} />
+    </Action>
+  );
+}
+
+function RollSecret({ product: { product_key: key, name } }: { product: ProductObject }) {
+  const kept = (form: FormData): number => Number(fieldText(form, 'keep'));
+  return (
+    <Action
+      label="New secret"
+      title={`Create a new secret of ${name}?`}
+      consequence="Software with the old secret is refused as soon as the old secret ends. The new secret is shown once."
+      command={(form) =>
+        `latchkey product roll ${quoted(key)}${kept(form) === 0 ? '' : ` --keep-old ${kept(form) / 3600}h`}`
+      }
+      isDangerous
+      run={async (form) => {
+        const body = kept(form) === 0 ? {} : { keep_old_s: kept(form) };
+        const path = `/admin/v1/products/${encodeURIComponent(key)}/roll-secret`;
+        const { secret } = await send<ProductObject>('POST', path, body);
+        return <Secret name="new secret" secret={secret ?? ''} />;
+      }}
+    >
+      <KeepOldField />
+    </Action>
+  );
+}
+
+/** How long the old secret stays valid, in seconds. */
+export function KeepOldField() {
+  return (
+    <Field
+      label="The old one"
+      name="keep"
+      value="86400"
+      options={[
+        ['86400', 'works for one more day'],
+        ['604800', 'works for one more week'],
+        ['0', 'stops at once'],
+      ]}
+    />
+  );
+}
+
+function Archive({ product, onDone }: { product: ProductObject; onDone: () => void }) {
+  const { product_key: key, name, archived } = product;
+  return (
+    <Action
+      label={archived ? 'Sell again' : 'Archive'}
+      title={archived ? `Sell ${name} again?` : `Stop selling ${name}?`}
+      consequence={
+        archived
+          ? 'New licenses can be issued again.'
+          : 'No new license is issued, and coupons no longer apply to it. The keys that were sold stay valid. You can sell it again later.'
+      }
+      command={`latchkey product ${archived ? 'unarchive' : 'archive'} ${quoted(key)}`}
+      isDangerous={!archived}
+      run={() => update(product, { archived: !archived })}
+      onDone={onDone}
+    />
+  );
+}

@@ -1,0 +1,74 @@
+import type { Tenant } from '../../../domain/access/principal.ts';
+import type { License } from '../../../domain/license.ts';
+import type { Result } from '../../../domain/problem/problem.ts';
+import type { Idempotency, WriteOptions } from '../../../service/ports.ts';
+import type { Awaitable } from '../../../service/tables.ts';
+import type { FollowKeys } from './follow.ts';
+import type { FollowedQuery, FollowedRead } from './tables.ts';
+
+export type ChangesRequest = {
+  agentId: string;
+  tenant: Tenant;
+  /** From the last reply; null: none yet. */
+  epoch: string | null;
+  cursor: string | null;
+  follow: readonly string[];
+  unfollow: readonly string[];
+  /** Keys that the agent answers 404. This side does not store them. */
+  watch: readonly string[];
+  /** The stored answer to the last change of this agent; null: the agent names none. */
+  carriedOut: Pick<Idempotency, 'credential' | 'key'> | null;
+  waitMs: number;
+};
+
+/** What an agent is told about the license keys that it follows. */
+export type FollowedChanges = {
+  epoch: string;
+  cursor: string;
+  /**
+   * All followed licenses that are not in `changes` are unchanged at this instant (epoch ms), unless `hasMore`. An agent in
+   * the middle of a chain has it from its upstream, so it may be long ago.
+   */
+  confirmedAt: number;
+  changes: readonly { license: License; revision: number }[];
+  /** Followed keys without a license in the reach. */
+  absent: readonly string[];
+  /** Watched keys that have a license in the reach now. */
+  appeared: readonly string[];
+  /** There are more changes: ask again at once. */
+  hasMore: boolean;
+  /** The agent must send all its keys again: none is followed. */
+  isReset: boolean;
+  /** This store does not know a change that it has carried out: an older copy of the store was put in its place. */
+  isPutBack: boolean;
+};
+
+/** The side of /sync/v1 that agents ask: an authority, or an agent in the middle of a chain. */
+export interface SyncServer {
+  /** Refused while an agent does not follow license keys itself, because its upstream is no Latchkey. */
+  epoch(): Promise<Result<string>>;
+  /** Waits until there is something to tell, or the time is over. */
+  changes(
+    request: ChangesRequest,
+    writeOptions: WriteOptions,
+    signal: AbortSignal,
+  ): Promise<Result<FollowedChanges>>;
+  /** How many requests wait for a change. */
+  readonly waiting: number;
+  /** Whether an agent waits for a change at this process. */
+  isWaiting(agent: number): boolean;
+  /** Ends all waits, now and later: the requests are answered as if their time were over. */
+  stopWaiting(): void;
+}
+
+/** What differs between an authority and an agent in the middle of a chain. */
+export type SyncStore = {
+  /** Whether agents may begin to use it. */
+  isOffered: () => boolean;
+  /** Returns the keys that are followed: those of the request that are within the reach. */
+  follow: (command: FollowKeys, writeOptions: Partial<WriteOptions>) => Promise<Result<readonly string[]>>;
+  /** `confirmedAt`: as in `FollowedChanges`. */
+  followed: (query: FollowedQuery) => Awaitable<FollowedRead & { confirmedAt: number }>;
+  /** Those of the keys that a caller with the credential gets a license for. */
+  reached: (tenant: Tenant, licenseKeys: readonly string[]) => Awaitable<readonly string[]>;
+};

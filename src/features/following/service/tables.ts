@@ -1,0 +1,105 @@
+import type { Tenant, TenantFilter } from '../../../domain/access/principal.ts';
+import type { License } from '../../../domain/license.ts';
+import type { Page } from '../../../domain/page.ts';
+
+/** An agent and the reach of its credential. Times are epoch ms. */
+export type SyncAgent = {
+  /** The number of the row, which is never used again. */
+  number: number;
+  agentId: string;
+  reach: string;
+  accountId: string;
+  /** Null: all products of the account. */
+  productKey: string | null;
+  /** How many license keys it follows. */
+  followed: number;
+  createdAt: number;
+  /** May be an hour old. */
+  seenAt: number;
+};
+
+export type NewSyncAgent = Omit<SyncAgent, 'number'>;
+
+/**
+ * Reads what an agent is to be told: the followed licenses that have changed after a position, and the licenses with
+ * `keys`. `position`: null reads only `keys`.
+ */
+export type FollowedQuery = {
+  agentId: string;
+  reach: string;
+  tenant: Tenant;
+  position: string | null;
+  keys: readonly string[];
+};
+
+/** Everything in it is from the same instant. */
+export type FollowedRead = {
+  epoch: string;
+  /** Changes after it are not in this read. */
+  position: string;
+  /** There may be more changes before the end of the history. */
+  hasMore: boolean;
+  licenses: readonly { license: License; revision: number }[];
+  /** Keys without a license in the tenant. */
+  absent: readonly string[];
+};
+
+/** The agents that follow a license that has changed after a position, by their numbers. */
+export type FollowersRead = { position: string; hasMore: boolean; agents: readonly number[] };
+
+export interface SyncReads {
+  /** A random id of the history of this store. */
+  epoch(): string;
+  agent(agentId: string, reach: string): SyncAgent | null;
+  byNumber(number: number): SyncAgent | null;
+  list(filter: TenantFilter, page: Page): SyncAgent[];
+  count(filter: TenantFilter): number;
+  countOfReach(reach: string): number;
+  /**
+   * The numbers of up to `limit` agents that were last seen before an instant, those that were silent for longest first.
+   * `reach`: null: of all reaches.
+   */
+  idle(reach: string | null, before: number, limit: number): number[];
+  /** Those of the keys that have a license in the tenant. */
+  reached(tenant: Tenant, licenseKeys: readonly string[]): string[];
+  /** Whether a text is a position of this history, and not ahead of it. */
+  isPosition(position: string): boolean;
+  followed(query: FollowedQuery): FollowedRead;
+  /** `position`: null reads only the position. */
+  followers(position: string | null): FollowersRead;
+}
+
+export interface SyncTable extends SyncReads {
+  add(agent: NewSyncAgent): void;
+  /** Notes that an agent was seen. */
+  setSeen(number: number, seenAt: number): void;
+  /** Also forgets what it follows. */
+  remove(number: number): void;
+  /** Returns how many keys it follows now. */
+  follow(number: number, licenseKeys: readonly string[]): number;
+  /** `licenseKeys`: null ends all. Returns how many keys it follows now. */
+  unfollow(number: number, licenseKeys: readonly string[] | null): number;
+  /** Ends up to `limit` follows of agents that were last seen before an instant. */
+  pruneFollows(before: number, limit: number): number;
+}
+
+/** `productIds`: the products that the credential can see. */
+export type ChainQuery = Omit<FollowedQuery, 'tenant'> & { productIds: readonly string[] };
+
+/** What an agent tells the agents below it. */
+export interface ChainReads {
+  /**
+   * Licenses as callers of this agent see them. `confirmedAt`: when all that the agent below follows were confirmed by the
+   * authority, each by the last answer about it (epoch ms).
+   */
+  followed(query: ChainQuery): FollowedRead & { confirmedAt: number };
+}
+
+export interface ChainTable extends ChainReads {
+  /** Notes that an agent below asks for keys (null: for all that it follows) that were last asked for before an instant. */
+  touch(
+    agent: number,
+    licenseKeys: readonly string[] | null,
+    at: { askedAt: number; before: number; refreshAt: number },
+  ): void;
+}

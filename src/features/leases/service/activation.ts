@@ -1,0 +1,52 @@
+import { maxEndedActivations, movesWithinMs, type Activation } from '../domain/lease.ts';
+import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
+import { seatEvent } from '../../webhooks/domain/webhook.ts';
+import { note } from '../../webhooks/service/events.ts';
+import { endAs, freeSeat, hasSeat } from '../domain/seat.ts';
+import type { Context } from '../../../service/ports.ts';
+import type { AuthorityTransaction } from '../../../service/tables.ts';
+
+/** `accountId`: only activations of the account's products; null: all activations. */
+type ChangeActivation = { activationId: string; accountId: string | null };
+
+/** Ends an activation and frees its seat. Its device may take a seat again. */
+export async function endActivation(
+  transaction: AuthorityTransaction,
+  command: ChangeActivation,
+  context: Context,
+): Promise<Result<Activation>> {
+  return await change(transaction, { ...command, state: 'ended' }, context);
+}
+
+/** Blocks the device of an activation, and frees its seat. The device gets no lease of this license again. */
+export async function blockActivation(
+  transaction: AuthorityTransaction,
+  command: ChangeActivation,
+  context: Context,
+): Promise<Result<Activation>> {
+  return await change(transaction, { ...command, state: 'blocked' }, context);
+}
+
+async function change(
+  { activations, products, events }: AuthorityTransaction,
+  { activationId, accountId, state }: ChangeActivation & { state: 'ended' | 'blocked' },
+  { now }: Context,
+): Promise<Result<Activation>> {
+  const licenseKey = (await activations.get(activationId))?.licenseKey;
+  if (licenseKey === undefined) return notFound('activation');
+  await activations.lockLicense(licenseKey);
+  // The activation may have changed before the lock.
+  const before = await activations.get(activationId);
+  const product = before === null || accountId === null ? null : await products.get(before.productKey);
+  if (before === null || (accountId !== null && product?.accountId !== accountId))
+    return notFound('activation');
+  const moves = await activations.movesSince(licenseKey, now - movesWithinMs + 1);
+  const after = endAs(freeSeat(before, { moves, now }), state);
+  if (after.state === before.state && after.seatUntil === before.seatUntil) {
+    return { ...done(before), unchanged: true };
+  }
+  await activations.put(after);
+  note({ events }, seatEvent(activationId, before.state, after.state));
+  if (!hasSeat(after, now)) await activations.pruneEnded(licenseKey, maxEndedActivations, now);
+  return done(after);
+}

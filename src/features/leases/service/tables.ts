@@ -1,0 +1,60 @@
+import type { Activation, HeldLease } from '../domain/lease.ts';
+import type { Page } from '../../../domain/page.ts';
+import type { TenantFilter } from '../../../domain/access/principal.ts';
+
+/** Undefined members do not filter. */
+export type ActivationFilter = TenantFilter & {
+  productKey?: string | undefined;
+  licenseKey?: string | undefined;
+  state?: Activation['state'] | undefined;
+  /** Only activations whose seat is taken at this instant (epoch ms). */
+  seatAt?: number | undefined;
+  /** Only activations that are marked as copied. */
+  copied?: boolean | undefined;
+};
+
+/** The devices that have asked for seats, at an issuer: an authority or an agent. */
+export interface ActivationReads {
+  get(activationId: string): Activation | null;
+  ofDevice(licenseKey: string, device: string): Activation | null;
+  /** All activations of a license, latest renewal first. */
+  ofLicense(licenseKey: string, limit: number): Activation[];
+  /** How many seats of the license other activations take at an instant (epoch ms). */
+  seatsTaken(licenseKey: string, at: number, exceptActivation: string): number;
+  /** How many seats of the license were freed at once since an instant (epoch ms). */
+  movesSince(licenseKey: string, since: number): number;
+  /** Active ones whose last lease ends after an instant and at another or earlier, by their end. */
+  expiring(after: number, until: number, limit: number): Pick<Activation, 'activationId' | 'expiresAt'>[];
+  list(filter: ActivationFilter, page: Page): Activation[];
+  count(filter: ActivationFilter): number;
+}
+
+export interface ActivationTable extends ActivationReads {
+  /** Locks the license until the end of the transaction, so that its seats are counted one request after another. */
+  lockLicense(licenseKey: string): void;
+  /** Adds or replaces the activation. */
+  put(activation: Activation): void;
+  /**
+   * Removes the activations of a license without a seat, except the latest `keep` of them, blocked devices, and devices
+   * whose seat was freed at once within `movesWithinMs`, because such moves count.
+   */
+  pruneEnded(licenseKey: string, keep: number, now: number): void;
+  /**
+   * Moves activations to another spelling of their license key (on an agent). A device that has an activation of both
+   * spellings keeps the one whose seat is taken for longer.
+   */
+  changeKey(from: string, to: string): void;
+  /** Forgets the last requests of all devices: each answers a challenge, and reports again what is not in the totals (on an agent). */
+  forgetRequests(): void;
+}
+
+/** The leases of a holder. */
+export interface HeldLeaseReads {
+  get(licenseKey: string): HeldLease | null;
+  all(): HeldLease[];
+  count(): number;
+}
+export interface HeldLeaseTable extends HeldLeaseReads {
+  put(held: HeldLease): void;
+  remove(licenseKey: string): void;
+}

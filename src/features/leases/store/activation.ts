@@ -1,0 +1,91 @@
+import { movesWithinMs, type Activation } from '../domain/lease.ts';
+import type { ActivationFilter, ActivationReads, ActivationTable } from '../service/tables.ts';
+import {
+  columns,
+  ofTenant,
+  type Condition,
+  type Engine,
+  type On,
+  type Sql,
+  type WritingSql,
+} from '../../../store/sql.ts';
+
+const activation = columns<
+  Omit<Activation, 'uses'> & Activation['uses']
+>(`activation_id, license_key, product_key,
+  device, device_name, state, seq, digest, answer JSON, rev, expires_at, seat_until, uses_recorded AS recorded,
+  uses_returned AS returned, created_at, renewed_at, moved_at JSON, challenged_at JSON, copied_at`);
+
+function activationFrom(row: never): Activation {
+  const { recorded, returned, ...same } = activation.from(row);
+  return { ...same, uses: { recorded, returned } };
+}
+
+function conditionsOf({
+  licenseKey,
+  productKey,
+  state,
+  seatAt,
+  copied,
+  tenant,
+}: ActivationFilter): Condition[] {
+  return [
+    ['license_key = $1', licenseKey],
+    ['product_key = $1', productKey],
+    ['state = $1', state],
+    ['seat_until > $1', seatAt],
+    ['(copied_at IS NOT NULL) = $1', copied],
+    ...ofTenant('activation', tenant),
+  ];
+}
+
+export function activationReads<E extends Engine>(sql: Sql<E>): On<E, ActivationReads> {
+  const from = 'latchkey.activation';
+  const listed = sql.list({ select: activation.list, from, key: ['activation_id'] }, activationFrom);
+  const select = `SELECT ${activation.list} FROM ${from}`;
+  return {
+    expiring:
+      sql.all(`SELECT activation_id AS "activationId", expires_at AS "expiresAt" FROM latchkey.activation
+     WHERE state = 'active' AND expires_at > $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3`),
+    get: sql.get(`${select} WHERE activation_id = $1`, activationFrom),
+    ofDevice: sql.get(`${select} WHERE license_key = $1 AND device = $2`, activationFrom),
+    ofLicense: sql.all(
+      `${select} WHERE license_key = $1 ORDER BY renewed_at DESC, activation_id LIMIT $2`,
+      activationFrom,
+    ),
+    seatsTaken: sql.count(`SELECT count(*) AS count FROM latchkey.activation
+     WHERE license_key = $1 AND seat_until > $2 AND activation_id <> $3`),
+    movesSince: sql.count(`SELECT count(*) AS count FROM ${from}, ${sql.dialect.items('activation.moved_at')}
+     WHERE license_key = $1 AND moved_at <> '[]' AND items.value::bigint >= $2`),
+    list: (filter, page) => listed.list(conditionsOf(filter), page),
+    count: (filter) => listed.count(conditionsOf(filter)),
+  };
+}
+
+export function activationTable<E extends Engine>(
+  sql: WritingSql<E>,
+): On<E, Omit<ActivationTable, 'lockLicense'>> {
+  const { items, noLimit } = sql.dialect;
+  const put = sql.run(activation.upsert('activation', ['activation_id'], ['device', 'created_at']));
+  // A device that has an activation of both keys keeps the one whose seat is taken for longer.
+  const removeShorter =
+    sql.run(`DELETE FROM latchkey.activation AS shorter WHERE license_key = $1 AND EXISTS (
+       SELECT 1 FROM latchkey.activation AS other WHERE other.license_key = $2 AND other.device = shorter.device
+         AND other.seat_until >= shorter.seat_until)`);
+  const removeSame = sql.run(`DELETE FROM latchkey.activation AS same WHERE license_key = $2 AND EXISTS (
+       SELECT 1 FROM latchkey.activation AS other WHERE other.license_key = $1 AND other.device = same.device)`);
+  const changeKey = sql.run('UPDATE latchkey.activation SET license_key = $2 WHERE license_key = $1');
+  return {
+    ...activationReads(sql),
+    put: ({ uses, ...same }) => put(...activation.values({ ...same, ...uses })),
+    pruneEnded: sql.run(`DELETE FROM latchkey.activation WHERE activation_id IN (
+       SELECT activation_id FROM latchkey.activation AS ended
+       WHERE license_key = $1 AND state <> 'blocked' AND seat_until <= $3 AND NOT EXISTS (
+         SELECT 1 FROM ${items('ended.moved_at')} WHERE items.value::bigint > $3 - ${movesWithinMs})
+       ORDER BY renewed_at DESC, created_at DESC, activation_id DESC LIMIT ${noLimit} OFFSET $2)`),
+    changeKey(from, to) {
+      for (const change of [removeShorter, removeSame, changeKey]) change(from, to);
+    },
+    forgetRequests: sql.run("UPDATE latchkey.activation SET seq = 0, digest = ''"),
+  };
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { rule, section } from '../../../config/schema.ts';
+import { count, optional, path, secret, secretFile, text, wait } from '../../../config/types.ts';
+import { parseDatabaseUrl } from '../../../config/value/address.ts';
+
+const urlForm =
+  'must be postgres://user@host:port/database with one parameter at most: sslmode=verify-full, sslmode=disable (on this machine only), or host=/directory for a Unix socket';
+
+const schemaName = /^[a-z_][a-z0-9_]{0,62}$/;
+
+const postgres = section(
+  z
+    .strictObject({
+      url: secret.meta({
+        description:
+          'Where the database is: `postgres://user:password@host:5432/database`, or `postgres://user@localhost/database?host=/run/postgresql` for a Unix socket. TLS is used and the certificate verified, unless the host is a socket, or is this machine and the URL ends in `?sslmode=disable`.',
+      }),
+      url_file: secretFile('url'),
+      listen_url: optional(secret).meta({
+        description:
+          'The URL of the same database past a pooler. It is needed if `url` leads through one that lends connections for single transactions (PgBouncer in transaction mode), because each node listens there for the changes of other nodes. If omitted, nodes listen at `url`.',
+      }),
+      listen_url_file: secretFile('listen_url'),
+      schema: text.prefault('latchkey').meta({
+        description: 'The schema of the tables. The first start or `latchkey store move` creates it.',
+      }),
+      pool: count.prefault(16).meta({
+        description:
+          'The maximum number of connections of this process, besides one for listening; all nodes together must stay below `max_connections`.',
+        unit: 'connections',
+      }),
+      statement_timeout: wait
+        .prefault('5s')
+        .meta({ description: 'How long a statement may take before it is cancelled.' }),
+      ca_file: optional(path).meta({
+        description:
+          'The certificate (PEM) of the authority that signed the certificate of the server; no other authority is trusted then. If omitted, the authorities of the system and of Node are trusted.',
+      }),
+    })
+    .refine(({ url }) => parseDatabaseUrl(url.reveal()) !== null, rule(['url'], urlForm))
+    .refine(
+      ({ listen_url }) => listen_url === null || parseDatabaseUrl(listen_url.reveal()) !== null,
+      rule(['listen_url'], urlForm),
+    )
+    .refine(
+      ({ schema }) => schemaName.test(schema) && !schema.startsWith('pg_'),
+      rule(
+        ['schema'],
+        'must consist of at most 63 lower-case letters, digits and _, and not begin with pg_ or a digit',
+      ),
+    ),
+);
+
+export const store = section(
+  z.strictObject({
+    postgres: optional(postgres).meta({
+      description:
+        'A PostgreSQL database (15 or later) that any number of nodes of an authority share. If omitted, the data is in `state_dir`, for a single process.',
+    }),
+  }),
+).meta({ description: 'Where an authority keeps its data.', reload: 'restart' });

@@ -1,0 +1,198 @@
+import { foldCouponCode } from '../../../domain/checkout/coupon.ts';
+import { licenseKeysIn } from '../../../domain/license.ts';
+import { reachOf } from '../../following/domain/follow.ts';
+import { done } from '../../../domain/problem/problem.ts';
+import type { AuthorityTransaction } from '../../../service/tables.ts';
+import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../../service/writer.ts';
+import { inSchema, type Names } from './names.ts';
+import type { SqlValue } from '../../../store/sql.ts';
+import { statementOf, type BoundStatement, type Statement } from './statements.ts';
+
+/*
+ * The order in which every use case takes its locks, so that there are no deadlocks: the idempotency key (in the
+ * writer), then these kinds. A request that waits for a key holds no locks yet. Other records need no lock: they never
+ * change (such as the account of a product), or a unique constraint rejects the second transaction, which is repeated
+ * and then finds the row of the first.
+ */
+const order = [
+  'start',
+  'imports',
+  'credentials',
+  'syncAgent',
+  'account',
+  'product',
+  'collection',
+  'coupon',
+  'couponCode',
+  'order',
+  'licenseOfPurchase',
+  'licenses',
+  'tokens',
+  'webhooks',
+  'events',
+] as const;
+type Kind = (typeof order)[number];
+
+/** The use cases that run on both engines. */
+export type AuthorityUseCase = {
+  [Name in UseCaseName]: [AuthorityTransaction] extends [TransactionOf<Name>] ? Name : never;
+}[UseCaseName];
+
+/** The spellings under which a license key may be stored. */
+function spellingsOf(licenseKey: string): string[] {
+  return [...new Set([licenseKey, ...licenseKeysIn(licenseKey)])];
+}
+
+type Locks = Partial<Record<Kind, readonly SqlValue[]>>;
+
+const nothing = (): Locks => ({});
+
+/** The locks of each use case, with the values of their statements. */
+const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks } = {
+  startAuthority: () => ({ start: [] }),
+  addAccount: () => ({ credentials: [] }),
+  rollApiKey: ({ accountId }) => ({ credentials: [], account: [accountId] }),
+  addProduct: () => ({ credentials: [] }),
+  rollProductSecret: ({ productKey }) => ({ credentials: [], product: [productKey] }),
+  updateProduct: ({ productKey }) => ({ product: [productKey] }),
+  addCollection: nothing,
+  updateCollection: ({ collectionId }) => ({ collection: [collectionId] }),
+  addPurchase: nothing,
+  refundPurchase: ({ purchaseId }) => ({ licenseOfPurchase: [purchaseId] }),
+  importLicenses: () => ({ imports: [] }),
+  importPurchases: () => ({ imports: [] }),
+  importCoupons: () => ({ imports: [] }),
+  // Its only statement locks the license.
+  changeLicense: nothing,
+  createCoupon: nothing,
+  updateCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
+  endCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
+  deleteCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
+  redeemCoupon: ({ accountId, cart }) => ({ couponCode: [accountId, foldCouponCode(cart.code)] }),
+  voidRedemption: ({ accountId, order: id }) => ({ order: [accountId, id] }),
+  issueToken: nothing,
+  revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
+  storeFinalResponse: nothing,
+  recordConsoleAct: nothing,
+  recordProcessAct: nothing,
+  markTime: nothing,
+  pruneIdempotency: nothing,
+  storeTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
+  pruneOldCredentials: nothing,
+  pruneHistory: nothing,
+  recordSeries: nothing,
+  pruneSeries: nothing,
+  // A change of a license that is being followed must see that it is followed.
+  followKeys: ({ agentId, tenant, follow }) => ({
+    syncAgent: [agentId, reachOf(tenant)],
+    licenses: [follow.flatMap(spellingsOf)],
+  }),
+  forgetAgent: nothing,
+  pruneSync: nothing,
+  // These lock the license themselves: its spelling, or the license of an activation, is read first.
+  answerLeaseRequest: nothing,
+  endActivation: nothing,
+  blockActivation: nothing,
+  // Its position may be above the number of an event that is not committed yet.
+  addWebhook: () => ({ webhooks: [], events: [] }),
+  // These lock the endpoint themselves.
+  removeWebhook: nothing,
+  rotateWebhook: nothing,
+  resumeWebhook: nothing,
+  recordWebhookTest: nothing,
+  recordReplay: nothing,
+  claimDelivery: nothing,
+  recordDelivery: nothing,
+  recordExpiringLeases: nothing,
+  pruneEvents: nothing,
+};
+
+/**
+ * Maintenance that one node does for all nodes. The values are the results for nodes that try at the same time.
+ */
+export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<Name> } = {
+  markTime: done(null),
+  pruneOldCredentials: done(null),
+  pruneIdempotency: done({ removed: 0 }),
+  pruneHistory: done({ removed: 0 }),
+  pruneSeries: done(null),
+  pruneEvents: done({ removed: 0 }),
+  recordExpiringLeases: done({ events: 0 }),
+  pruneSync: done({ removed: 0 }),
+};
+
+export function isAuthorityUseCase(name: UseCaseName): name is AuthorityUseCase {
+  return name in locks;
+}
+
+/** Returns the locking statements of a use case, in `order`. */
+export type LockPlan = (name: AuthorityUseCase, command: CommandOf<AuthorityUseCase>) => BoundStatement[];
+
+export function prepareLocks(names: Names): LockPlan {
+  const statements = lockStatements(names);
+  return (name, command) => {
+    // The compiler cannot infer the command type from the name.
+    const locksOfCommand = (locks[name] as (command: CommandOf<AuthorityUseCase>) => Locks)(command);
+    return order.flatMap((kind) => {
+      const values = locksOfCommand[kind];
+      return values === undefined ? [] : [{ statement: statements[kind], values }];
+    });
+  };
+}
+
+function lockStatements(names: Names): Record<Kind, Statement> {
+  const row = (text: string): Statement => statementOf(inSchema(names, `SELECT 1 FROM latchkey.${text}`));
+  return {
+    start: advisory(names, 'start'),
+    imports: advisory(names, 'imports'),
+    credentials: advisory(names, 'credentials'),
+    webhooks: advisory(names, 'webhooks'),
+    events: lockEvents(names),
+    account: row('account WHERE account_id = $1 FOR NO KEY UPDATE'),
+    product: row('product WHERE product_key = $1 FOR NO KEY UPDATE'),
+    collection: row('collection WHERE collection_id = $1 FOR NO KEY UPDATE'),
+    coupon: row('coupon WHERE account_id = $1 AND id = $2 FOR UPDATE'),
+    couponCode: row('coupon WHERE account_id = $1 AND folded_code = $2 FOR NO KEY UPDATE'),
+    order: row('redemption WHERE account_id = $1 AND order_id = $2 FOR UPDATE'),
+    licenseOfPurchase: row(`license WHERE license_key =
+      (SELECT sold.license_key FROM latchkey.purchase AS sold WHERE sold.purchase_id = $1) FOR NO KEY UPDATE`),
+    licenses: row('license WHERE license_key = ANY ($1::text[]) ORDER BY license_key FOR NO KEY UPDATE'),
+    syncAgent: statementOf(
+      `SELECT pg_advisory_xact_lock(hashtextextended(${literal(`latchkey ${names.schema} agent `)} || $1 || ' ' || $2, 0))`,
+    ),
+    tokens: row('token WHERE token_id = ANY ($1::text[]) ORDER BY token_id FOR UPDATE'),
+  };
+}
+
+/**
+ * An advisory lock until the end of the transaction. It includes the schema, so that two authorities in one database do
+ * not wait for each other.
+ */
+export function advisory(names: Pick<Names, 'schema'>, what: string): Statement {
+  return statementOf(`SELECT pg_advisory_xact_lock(${advisoryKey(names, what)})`);
+}
+
+/** The same without waiting; `acquired`: whether the lock was free. */
+export function tryAdvisory(names: Pick<Names, 'schema'>, what: string): Statement {
+  return statementOf(`SELECT pg_try_advisory_xact_lock(${advisoryKey(names, what)}) AS acquired`);
+}
+
+/** SQL for the advisory lock of an idempotency key; `credential`, `key`: SQL expressions. */
+export function keyLock({ schema }: Pick<Names, 'schema'>, credential: string, key: string): string {
+  return `hashtextextended(${literal(`latchkey ${schema} key `)} || ${credential} || ' ' || ${key}, 0)`;
+}
+
+/** Locks the numbers of events until the end of the transaction, if there is an endpoint. */
+export function lockEvents(names: Names): Statement {
+  return statementOf(
+    `SELECT pg_advisory_xact_lock(${advisoryKey(names, 'events')}) WHERE EXISTS (SELECT 1 FROM ${names.of('webhook_endpoint')})`,
+  );
+}
+
+function advisoryKey({ schema }: Pick<Names, 'schema'>, what: string): string {
+  return `hashtextextended(${literal(`latchkey ${schema} ${what}`)}, 0)`;
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,65 @@
+import type { Attempt, AuthorityReader, AuthorityTransaction } from '../../../service/tables.ts';
+import { collectEvents } from '../../../store/changes.ts';
+import { sharedReads, sharedTables } from '../../../store/tables.ts';
+import { lockEvents } from './locks.ts';
+import { sqlOn, statementOf, writingSqlOn, type Source, type WritingSource } from './statements.ts';
+import * as license from './tables/license.ts';
+import * as purchase from './tables/purchase.ts';
+import * as sync from './tables/sync.ts';
+
+export function prepareReader(source: Source): AuthorityReader {
+  const sql = sqlOn(source);
+  return {
+    ...sharedReads(sql),
+    purchases: purchase.purchaseReads(sql),
+    licenses: license.licenseReads(sql),
+    history: license.historyReads(sql),
+    sync: sync.syncReads(sql),
+  };
+}
+
+/** Only the writer may pass these tables to use cases. */
+export function prepareTransaction(source: WritingSource): AuthorityTransaction {
+  const sql = writingSqlOn(source);
+  const shared = sharedTables(sql);
+  const lockLicense = sql.get('SELECT 1 FROM latchkey.license WHERE license_key = $1 FOR UPDATE');
+  const eventsLock = lockEvents(source.names);
+  return {
+    ...shared,
+    activations: {
+      ...shared.activations,
+      lockLicense: async (licenseKey) => void (await lockLicense(licenseKey)),
+    },
+    webhooks: {
+      ...shared.webhooks,
+      addEvent(event) {
+        // Numbers follow the order of commits, so that no event appears below a position that was reached already.
+        source.send(eventsLock, []);
+        return shared.webhooks.addEvent(event);
+      },
+    },
+    purchases: purchase.purchaseTable(sql),
+    licenses: license.licenseTable(sql),
+    history: license.historyTable(sql),
+    sync: sync.syncTable(sql),
+    events: collectEvents(),
+    attempt: attemptOn(source),
+  };
+}
+
+const savepoint = {
+  open: statementOf('SAVEPOINT attempt'),
+  undo: statementOf('ROLLBACK TO SAVEPOINT attempt'),
+  close: statementOf('RELEASE SAVEPOINT attempt'),
+};
+
+function attemptOn(source: WritingSource): Attempt {
+  return async (work) => {
+    source.send(savepoint.open, []);
+    // If it throws, the whole transaction is rolled back.
+    const result = await work();
+    if (!result.ok) source.send(savepoint.undo, []);
+    source.send(savepoint.close, []);
+    return result;
+  };
+}

@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest';
+import { attentionOf } from '../../../../src/features/console/daemon/attention.ts';
+import { examineStatus } from '../../../../src/daemon/doctor/status.ts';
+import { serializeStatus } from '../../../../src/wire/status.ts';
+import type { FollowStatus, OutboxStatus, Status, UpstreamStatus } from '../../../../src/service/status.ts';
+import { authorityStatus } from '../../../support/app/http-app.ts';
+
+const now = Date.UTC(2026, 5, 1);
+const day = 86_400_000;
+const well: Status = {
+  ...authorityStatus,
+  clock: { now, suspect: false, storeAheadMs: null, highWater: now },
+};
+
+const upstream: UpstreamStatus = {
+  state: 'up',
+  since: now - 1_000,
+  protocol: 'plain',
+  follows: [],
+  breaker: 'closed',
+  lastSuccessAt: now,
+  lastError: null,
+  lastErrorAt: null,
+  recoveredAt: null,
+  retryAfterUntil: null,
+  nextAttemptAt: null,
+  proxy: null,
+  pausedProducts: [],
+  couponsPaused: false,
+};
+const outbox: OutboxStatus = {
+  depth: {
+    pending: 0,
+    in_flight: 0,
+    uncertain: 0,
+    delivered: 0,
+    inferred: 0,
+    conflicted: 0,
+    dead: 0,
+    cancelled: 0,
+    dropped: 0,
+  },
+  held: 0,
+  oldestAgeMs: null,
+};
+const agent: Status = { ...well, role: 'agent', upstream, outbox };
+const leases = {
+  issuer: 'https://issuer.example',
+  device: 'd',
+  lastSuccessAt: now - 1,
+  lastError: null as string | null,
+  lastErrorAt: null as number | null,
+  nextEnd: now + 20 * day,
+  pendingUses: 0,
+};
+const holder: Status = { ...well, role: 'holder', leases };
+
+const withDepth = (depth: Partial<OutboxStatus['depth']>, held = 0): Status => ({
+  ...agent,
+  outbox: { ...outbox, depth: { ...outbox.depth, ...depth }, held },
+});
+const hour = 3_600_000;
+const withFollows = (changes: Partial<FollowStatus>, more: Partial<UpstreamStatus> = {}): Status => {
+  const confirmed = { productKey: 'P', followed: 2, confirmedAt: now };
+  return {
+    ...agent,
+    upstream: { ...upstream, protocol: 'latchkey', follows: [{ ...confirmed, ...changes }], ...more },
+  };
+};
+const found = (status: Status, maxPending: number | null = null) => attentionOf(status, { maxPending });
+const codes = (status: Status, maxPending: number | null = null) =>
+  found(status, maxPending).map(({ level, code }) => `${level} ${code}`);
+
+test.each([
+  ['an authority', well],
+  ['an agent', agent],
+  ['a holder', holder],
+])('Nothing needs a person at %s that is well.', (_, status) => expect(found(status, 10)).toEqual([]));
+
+const issuer = {
+  issuer: 'https://issuer.example',
+  version: 1,
+  kid: 'k',
+  waiting: 0,
+  activations: 0,
+  seatsTaken: 0,
+};
+const tls = (notAfter: number): Status => ({ ...well, listeners: { ...well.listeners, tls: { notAfter } } });
+
+test.each<[string, Status, string]>([
+  ['a full disk', { ...well, storage: 'full' }, 'fail storage_full'],
+  ['a damaged store', { ...well, storage: 'damaged' }, 'fail storage_damaged'],
+  ['a read-only database', { ...well, storage: 'read_only' }, 'fail storage_read_only'],
+  ['a database that is away', { ...well, storage: 'unavailable' }, 'fail storage_unavailable'],
+  ['a slow database', { ...well, storage: 'slow' }, 'fail storage_slow'],
+  ['a database that refuses', { ...well, storage: 'refused' }, 'fail storage_refused'],
+  ['a lost socket', { ...well, listeners: { ...well.listeners, lost: ['/run/a'] } }, 'fail socket_lost'],
+  ['a wrong clock', { ...well, clock: { ...well.clock, suspect: true } }, 'fail clock_suspect'],
+  ['a certificate that ends in a month', tls(now + 30 * day - 1), 'warn certificate_ends_soon'],
+  ['a certificate that has ended', tls(now), 'fail certificate_ended'],
+  [
+    'a signing key that ends',
+    { ...well, issuer: { ...issuer, notAfter: now + day } },
+    'warn signing_key_ends_soon',
+  ],
+  [
+    'a signing key that has ended',
+    { ...well, issuer: { ...issuer, notAfter: now - 1 } },
+    'fail signing_key_ended',
+  ],
+  ['an upstream that is down', { ...agent, upstream: { ...upstream, state: 'down' } }, 'warn upstream_down'],
+  ['paused sync', { ...agent, upstream: { ...upstream, state: 'paused' } }, 'warn sync_paused'],
+  ['a refused secret', { ...agent, upstream: { ...upstream, pausedProducts: ['P'] } }, 'fail secret_refused'],
+  ['a refused API key', { ...agent, upstream: { ...upstream, couponsPaused: true } }, 'fail api_key_refused'],
+  ['a /sync/v1 that is silent', withFollows({ confirmedAt: now - hour }), 'warn sync_silent'],
+  ['a held change', withDepth({ uncertain: 2 }, 1), 'warn operations_held'],
+  ['a conflicted change', withDepth({ conflicted: 1 }), 'warn operations_conflicted'],
+  ['a dead change', withDepth({ dead: 1 }), 'warn operations_dead'],
+  [
+    'expired licenses',
+    { ...agent, records: { fresh: 0, stale: 0, grace: 0, expired: 2, disabled: 0 } },
+    'warn licenses_expired',
+  ],
+  [
+    'license keys that the store no longer knows',
+    { ...agent, missing: { count: 2, since: now - hour } },
+    'warn licenses_missing',
+  ],
+  [
+    'a silent issuer',
+    { ...holder, leases: { ...leases, lastError: 'refused', lastErrorAt: now } },
+    'warn issuer_unavailable',
+  ],
+  [
+    'a silent issuer and a lease that ends',
+    { ...holder, leases: { ...leases, lastError: 'refused', lastErrorAt: now, nextEnd: now + day } },
+    'fail issuer_unavailable',
+  ],
+  [
+    'an ended lease',
+    { ...holder, records: { fresh: 0, stale: 0, grace: 0, expired: 1, disabled: 0 } },
+    'fail leases_ended',
+  ],
+])('The overview names %s.', (_, status, expected) => expect(codes(status)).toEqual([expected]));
+
+test('The overview names a certificate only within 30 days of its end, and a full outbox only at its limit.', () => {
+  expect(codes(tls(now + 30 * day))).toEqual([]);
+  expect(codes(withDepth({ pending: 7, in_flight: 1, uncertain: 1 }), 10)).toEqual([]);
+  expect(codes(withDepth({ pending: 8, in_flight: 1, uncertain: 1 }), 10)).toEqual(['fail outbox_full']);
+});
+
+test('What fails comes before what is only a warning, and each has a sentence, an advice and a page.', () => {
+  const status: Status = { ...withDepth({ dead: 1, uncertain: 3 }, 3), storage: 'full' };
+  expect(codes(status)).toEqual(['fail storage_full', 'warn operations_held', 'warn operations_dead']);
+  expect(found(status)[1]).toEqual({
+    code: 'operations_held',
+    level: 'warn',
+    text: '3 changes may have been applied: a person must decide.',
+    advice: 'See what each decision would do, and decide.',
+    command: 'latchkey outbox list --state uncertain',
+    page: 'outbox?state=uncertain',
+  });
+  expect(found(withDepth({ dead: 1 }))[0]?.text).toBe('1 change was refused by the upstream.');
+});
+
+test('The overview names a silent /sync/v1 only while the upstream answers other requests.', () => {
+  const silent = { confirmedAt: now - hour };
+  expect(codes(withFollows({ confirmedAt: now - 5 * 60_000 }))).toEqual([]);
+  expect(codes(withFollows(silent, { lastSuccessAt: now - hour + 1_000 }))).toEqual([]);
+  expect(codes(withFollows(silent, { state: 'paused' }))).toEqual(['warn sync_paused']);
+  // The credential is the reason.
+  expect(codes(withFollows(silent, { pausedProducts: ['P'] }))).toEqual(['fail secret_refused']);
+  expect(codes(withFollows({ confirmedAt: null }))).toEqual([]);
+});
+
+test('The doctor says about followed keys what the overview says, as a part of a line.', () => {
+  const status = withFollows({ confirmedAt: now - hour }, { pausedProducts: ['Q'] });
+  const findings = examineStatus(serializeStatus(status), (words) => `latchkey ${words}`);
+  expect(findings.map(({ level, what, advice }) => `${level} ${what} → ${advice}`)).toEqual([
+    'fail the upstream refuses the secret of the product Q (401 or 403): its changes wait → put the right secret into the configuration and reload, or: latchkey sync resume',
+    'warn the upstream answers, but not at /sync/v1 since 2026-05-31T23:00:00+00:00: changes are delivered, but a refund is seen only at the next refresh of its key → let what is in front of the upstream pass /sync/v1 on',
+  ]);
+});
+
+test('The overview says since when the store does not know license keys any more.', () => {
+  expect(found({ ...agent, missing: { count: 1, since: now - hour } })[0]?.text).toBe(
+    'The store has answered 404 since 2026-05-31T23:00:00+00:00 for 1 license key that it knew: they are refused after freshness.gone.',
+  );
+});
+
+test('The doctor says that the store does not know license keys any more, and when they are refused.', () => {
+  const status: Status = { ...agent, missing: { count: 2, since: now - hour } };
+  const [finding, ...others] = examineStatus(serializeStatus(status), (words) => `latchkey ${words}`);
+  expect(others).toEqual([]);
+  expect(finding?.level).toBe('warn');
+  expect(finding?.what).toMatch(
+    /^the store has answered 404 since 2026-05-31T23:00:00\+00:00 for 2 license keys .*freshness\.gone$/,
+  );
+});

@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newId, openAuthority, type SyncedAuthority } from '../../../support/harness/sync-server-harness.ts';
+
+const day = 86_400_000;
+
+let authority: SyncedAuthority;
+beforeAll(async () => {
+  authority = await openAuthority();
+});
+afterAll(() => authority[Symbol.asyncDispose]());
+
+function newAgent(): string {
+  return newId().replaceAll('-', '');
+}
+
+test('a follower that was silent for almost a month begins anew, because its keys may be forgotten', async () => {
+  const agent = newAgent();
+  const { epoch, cursor } = await authority.changes({ agent, follow: ['KEY-1'] });
+  await authority.time.advance(28 * day);
+  const told = await authority.changes({ agent, epoch, cursor });
+  expect(told.reset).toBeUndefined();
+  await authority.time.advance(29.98 * day);
+  expect(await authority.changes({ agent, epoch, cursor: told.cursor })).toMatchObject({ reset: true });
+});

@@ -1,0 +1,55 @@
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { createTables } from '../../../../src/store/sqlite/files/migrations.ts';
+import { prepareTransaction } from '../../../../src/store/sqlite/tables.ts';
+import type { Transaction } from '../../../../src/service/tables.ts';
+import type { FollowedRead } from '../../../../src/features/following/service/tables.ts';
+import { account, at, buildLicense, product } from '../../../support/builders/store-builders.ts';
+
+const tenant = { accountId: account.accountId, productKey: product.productKey };
+const follower = { agentId: 'a'.repeat(32), reach: 'reach', tenant };
+
+/** An agent follows A and B. */
+function openFollowed(): DatabaseSync {
+  const database = new DatabaseSync(':memory:');
+  createTables(database);
+  const { accounts, products, licenses, sync } = prepareTransaction(database);
+  if (accounts.get(account.accountId) === null) accounts.add(account, 'digest');
+  products.add(product, 'digest of the secret');
+  for (const licenseKey of ['A', 'B']) licenses.add(buildLicense({ licenseKey }));
+  sync.add({ ...follower, ...tenant, followed: 0, createdAt: at, seenAt: at });
+  sync.follow(sync.agent(follower.agentId, follower.reach)?.number ?? 0, ['A', 'B']);
+  return database;
+}
+
+function use({ licenses }: Transaction, licenseKey: string): void {
+  void licenses.change({ tenant, licenseKey, trigger: 'usage', historyEntry: null });
+}
+
+function readAfter({ sync }: Transaction, position: string | null): FollowedRead {
+  return sync.followed({ ...follower, position, keys: [] });
+}
+
+test('an agent sends its keys again to a store that was put back, also if as much has changed there as was lost', () => {
+  using database = openFollowed();
+  const backup = database.serialize();
+  const lost = prepareTransaction(database);
+  use(lost, 'A');
+  const { position } = readAfter(lost, null);
+  using older = new DatabaseSync(':memory:');
+  older.deserialize(backup);
+  const putBack = prepareTransaction(older);
+  use(putBack, 'B');
+  expect(putBack.sync.isPosition(position)).toBe(false);
+});
+
+test('an agent goes on where it was after a restart of the store', () => {
+  using database = openFollowed();
+  const before = prepareTransaction(database);
+  use(before, 'A');
+  const { position } = readAfter(before, null);
+  const restarted = prepareTransaction(database);
+  use(restarted, 'B');
+  expect(restarted.sync.isPosition(position)).toBe(true);
+  expect(readAfter(restarted, position).licenses.map(({ license }) => license.licenseKey)).toEqual(['B']);
+});

@@ -1,0 +1,311 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { choosePaths, writePath } from '../../../src/features/install/init/paths.ts';
+import { formatPlan } from '../../../src/features/install/init/plan.ts';
+import { findConfigurationFiles, type Machine, pipeOf } from '../../../src/config/defaults.ts';
+import { formatConfigError } from '../../../src/config/errors.ts';
+import { loadConfiguration } from '../../../src/config/load.ts';
+import { configurationOf } from '../../support/builders/config-builders.ts';
+import { latchkey } from '../../support/process/command-line.ts';
+import { startPlainUpstream, type PlainUpstream } from '../../support/harness/plain-upstream.ts';
+import { startRealStore } from '../../support/harness/real-store.ts';
+import { isWindows } from '../../support/platform.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const secret = 'the-product-secret';
+
+function startStore(): Promise<PlainUpstream> {
+  return startPlainUpstream({ apiKey: 'the-api-key', products: [{ productKey: 'RGsF', secret }] });
+}
+
+test('init without a terminal asks nothing and names the missing options', async () => {
+  await using directory = temporaryDirectory();
+  const config = join(directory.path, 'latchkey.yaml');
+  const ask = async (...argv: string[]): Promise<unknown> =>
+    await latchkey('init', '--config', config, ...argv);
+  expect(await ask()).toMatchObject({
+    code: 2,
+    err: expect.stringContaining(
+      'pass these options: --authority, or --upstream-url URL --product KEY --secret-file FILE, or --issuer URL',
+    ) as string,
+  });
+  expect(await ask('--upstream-url', 'https://api.example.com')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('pass these options: --product KEY --secret-file FILE') as string,
+  });
+  expect(await ask('--authority', '--product', 'RGsF')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('--product is for an agent') as string,
+  });
+  expect(existsSync(config)).toBe(false);
+});
+
+async function init(directory: string, url: string, given: string, ...argv: string[]) {
+  const secretFile = join(directory, 'rgsf.secret');
+  writeFileSync(secretFile, given, { mode: 0o600 });
+  const options = ['--upstream-url', url, '--product', 'RGsF', '--secret-file', secretFile];
+  return await latchkey('init', '--config', join(directory, 'latchkey.yaml'), ...options, ...argv);
+}
+
+// Its paths are those of POSIX.
+test.skipIf(isWindows)(
+  'init writes an agent if the store accepts its credentials, and prints the next steps',
+  async () => {
+    await using directory = temporaryDirectory();
+    await using store = await startStore();
+    const config = join(directory.path, 'latchkey.yaml');
+    const { code, out, err } = await init(directory.path, store.url, secret, '--json');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(JSON.parse(out)).toMatchObject({
+      file: config,
+      role: 'agent',
+      state_dir: join(directory.path, 'latchkey-state'),
+      next: [`latchkey --config ${config} serve`, `latchkey --config ${config} status`],
+    });
+    const text = readFileSync(config, 'utf8');
+    expect(text).toContain('secret_file: ./rgsf.secret');
+    expect(text + out).not.toContain(secret);
+    expect((await latchkey('config', 'check', '--connect', '--config', config)).code).toBe(0);
+  },
+);
+
+test('init writes no agent if the store refuses the secret, unless --unchecked is given', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startStore();
+  const config = join(directory.path, 'latchkey.yaml');
+  const refused = await init(directory.path, store.url, 'another-secret');
+  expect(refused).toMatchObject({ code: 1, out: '' });
+  expect(refused.err).toContain('fail  the secret of product RGsF: ');
+  expect(refused.err).toContain(
+    'latchkey: some checks failed: nothing was written\nTo write it anyway: --unchecked\n',
+  );
+  expect(existsSync(config)).toBe(false);
+  expect(await init(directory.path, store.url, 'another-secret', '--unchecked')).toMatchObject({ code: 0 });
+  expect(existsSync(config)).toBe(true);
+  const checked = await latchkey('config', 'check', '--connect', '--config', config, '--json');
+  expect(checked.code).toBe(1);
+  expect(JSON.parse(checked.out)).toMatchObject({
+    ok: false,
+    findings: expect.arrayContaining([expect.objectContaining({ level: 'fail' })]) as unknown,
+  });
+});
+
+// Windows has no permission bits.
+test.skipIf(isWindows)('init writes no agent if every user can read its secret', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startStore();
+  const secretFile = join(directory.path, 'rgsf.secret');
+  writeFileSync(secretFile, '', { mode: 0o644 });
+  const { code, err } = await init(directory.path, store.url, secret);
+  expect(code).toBe(1);
+  expect(err).toContain(`fail  ${secretFile} can be read by every user of this machine`);
+  expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
+});
+
+test('init does not replace a file that was created during the checks', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startStore();
+  const config = join(directory.path, 'latchkey.yaml');
+  store.fault = () => {
+    writeFileSync(config, 'mine\n');
+    return undefined;
+  };
+  const { code, err } = await init(directory.path, store.url, secret);
+  expect([code, err]).toEqual([
+    1,
+    `latchkey: ${config} cannot be written: file already exists: nothing was written\n`,
+  ]);
+  expect(readFileSync(config, 'utf8')).toBe('mine\n');
+});
+
+test('init writes the detected dialect', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startRealStore({
+    apiKey: 'the-api-key',
+    products: [{ productKey: 'RGsF', secret }],
+  });
+  const config = join(directory.path, 'latchkey.yaml');
+  const wrong = await init(directory.path, store.url, secret, '--dialect', 'specification');
+  expect(wrong.code).toBe(1);
+  expect(wrong.err).toContain('speaks the dialect payhip, but upstream.dialect is specification');
+  expect(await init(directory.path, store.url, secret)).toMatchObject({ code: 0 });
+  expect(readFileSync(config, 'utf8')).toMatch(/^ +dialect: payhip$/m);
+});
+
+test('init writes no agent if the store is unavailable or its URL is invalid', async () => {
+  await using directory = temporaryDirectory();
+  const away = await init(directory.path, 'http://127.0.0.1:1', secret);
+  expect(away.err).toContain('fail  http://127.0.0.1:1 cannot be reached');
+  const none = await init(directory.path, 'api.example.com', secret, '--unchecked');
+  expect(none).toMatchObject({ code: 78, out: '' });
+  expect(none.err).toContain('latchkey: upstream.base_url: must be an http or https URL');
+  expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
+});
+
+// Its paths are those of POSIX.
+test.skipIf(isWindows)(
+  'init writes the given address and state directory, and no LATCHKEY_ variable',
+  async () => {
+    await using directory = temporaryDirectory();
+    const config = join(directory.path, 'latchkey.yaml');
+    const stateDir = join(directory.path, 'mine');
+    vi.stubEnv('LATCHKEY_LOG__LEVEL', 'no such level');
+    const argv = ['--config', config, '--state-dir', stateDir, '--listen', '127.0.0.1:9'];
+    const { code, out } = await latchkey('init', '--authority', ...argv);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringContaining(`Wrote ${config} (mode 0600): an authority on http://127.0.0.1:9\n`),
+    ]);
+    vi.unstubAllEnvs();
+    expect(loadConfiguration({ file: config, environment: {} })).toMatchObject({
+      configuration: {
+        stateDir,
+        listen: { tcp: [{ port: 9 }], socket: join(stateDir, 'latchkey.sock') },
+      },
+    });
+  },
+);
+
+test.skipIf(process.getuid?.() !== 0)(
+  'init --force keeps mode 0640 of a configuration for a service',
+  async () => {
+    await using directory = temporaryDirectory();
+    const config = join(directory.path, 'config.yaml');
+    writeFileSync(config, '', { mode: 0o640 });
+    chownSync(config, 0, 54_321);
+    const { out } = await latchkey('init', '--authority', '--force', '--config', config);
+    expect(out).toContain('(mode 0640)');
+    expect(statSync(config)).toMatchObject({ uid: 0, gid: 54_321 });
+  },
+);
+
+const store = {
+  baseUrl: 'https://api.example.com/shop',
+  dialect: 'payhip',
+  apiKey: { text: 'a # key: "quoted"' },
+  products: [
+    { key: '1e5', secret: { text: '0012' } },
+    { key: 'true', secret: { text: "*it's*" } },
+  ],
+} as const;
+const plan = { stateDir: './a b', tcp: '127.0.0.1:8787', socket: null, store };
+const load = (text: string) => loadConfiguration({ file: '/srv/latchkey.yaml', text, environment: {} });
+
+// Its paths are those of POSIX.
+test.skipIf(isWindows)('init quotes every value, so that any character is read back', () => {
+  const loaded = load(formatPlan(plan));
+  expect(loaded).toMatchObject({
+    ok: true,
+    configuration: {
+      stateDir: '/srv/a b',
+      upstream: { baseUrl: store.baseUrl, dialect: 'payhip' },
+      products: [{ key: '1e5' }, { key: 'true' }],
+    },
+  });
+  const { upstream, products } = loaded.ok ? loaded.configuration : { upstream: null, products: [] };
+  expect([upstream?.apiKey, ...products.map((product) => product.secret)].map((it) => it?.reveal())).toEqual([
+    'a # key: "quoted"',
+    '0012',
+    "*it's*",
+  ]);
+});
+
+test('the comments that init writes contain the defaults', () => {
+  for (const each of [plan, { ...plan, store: { ...store, apiKey: null } }, { ...plan, store: null }]) {
+    const text = formatPlan(each);
+    const open = text.replaceAll(/^( *)#(?! )/gm, '$1');
+    expect(open).not.toBe(text);
+    const [closed, opened] = [load(text), load(open)];
+    if (!opened.ok) throw new Error(opened.errors.map(formatConfigError).join('\n'));
+    expect(opened.configuration).toEqual(closed.ok && closed.configuration);
+  }
+});
+
+const windowsMachine: Machine = {
+  environment: {
+    LOCALAPPDATA: String.raw`C:\Users\Ada\AppData\Local`,
+    ProgramData: String.raw`C:\ProgramData`,
+  },
+  home: String.raw`C:\Users\Ada`,
+  platform: 'win32',
+};
+
+test('on Windows init writes paths with backslashes, and leaves out the pipe, which is the default', () => {
+  const target = String.raw`C:\shop\latchkey.yaml`;
+  const { stateDir, socket } = choosePaths(target, undefined, windowsMachine);
+  expect({ stateDir, socket }).toEqual({ stateDir: String.raw`C:\shop\latchkey-state`, socket: null });
+  expect(writePath(stateDir, target, 'win32')).toBe(String.raw`.\latchkey-state`);
+  expect(writePath(String.raw`D:\state`, target, 'win32')).toBe(String.raw`D:\state`);
+  const paths = { stateDir: writePath(stateDir, target, 'win32'), socket };
+  const text = formatPlan({ ...paths, tcp: '127.0.0.1:8787', store: null }, 'win32');
+  expect(text).toContain(String.raw`state_dir: .\latchkey-state` + '\n');
+  expect(text).not.toMatch(/^ *socket:/m);
+  expect(text).not.toMatch(/SIGHUP|\.sock|\.\//);
+  const configuration = configurationOf({ platform: 'win32', text });
+  expect(configuration.stateDir).toBe(String.raw`C:\srv\latchkey\latchkey-state`);
+  expect(configuration.listen.socket).toBe(pipeOf(configuration.stateDir));
+});
+
+test('a configuration of Windows or macOS at a default path keeps its state in the default directory', () => {
+  const [user, system] = findConfigurationFiles(windowsMachine);
+  expect(choosePaths(user, undefined, windowsMachine)).toEqual({
+    stateDir: String.raw`C:\Users\Ada\AppData\Local\Latchkey`,
+    socket: null,
+  });
+  expect(choosePaths(system, undefined, windowsMachine).stateDir).toBe(String.raw`C:\ProgramData\Latchkey`);
+  const mac: Machine = { environment: {}, home: '/Users/ada', platform: 'darwin' };
+  expect(findConfigurationFiles(mac).map((target) => choosePaths(target, undefined, mac).stateDir)).toEqual([
+    '/Users/ada/Library/Application Support/Latchkey',
+    '/Library/Application Support/Latchkey',
+  ]);
+});
+
+test('init leaves out a socket whose path is too long on macOS', () => {
+  const target = `/${'x'.repeat(76)}/latchkey.yaml`;
+  const socketOn = (platform: NodeJS.Platform): string | null =>
+    choosePaths(target, undefined, { environment: {}, home: '/home/ada', platform }).socket;
+  expect(socketOn('linux')).toHaveLength(106);
+  expect(socketOn('darwin')).toBeNull();
+});
+
+test.skipIf(isWindows)('init writes a holder of leases, whose configuration has no secret', async () => {
+  await using directory = temporaryDirectory();
+  const config = join(directory.path, 'latchkey.yaml');
+  const root = join(directory.path, 'root-1.pub.jwk');
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  writeFileSync(root, JSON.stringify(publicKey.export({ format: 'jwk' })));
+  const options = ['--issuer', 'http://127.0.0.1:9', '--root', root, '--product', 'RGsF'];
+  const refused = await latchkey('init', '--config', config, ...options);
+  expect(refused).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('the issuer http://127.0.0.1:9 cannot be reached') as string,
+  });
+  const written = await latchkey('init', '--config', config, ...options, '--unchecked', '--json');
+  expect(JSON.parse(written.out)).toMatchObject({ role: 'holder' });
+  const loaded = loadConfiguration({ file: config, environment: {} });
+  if (!loaded.ok) throw new Error(loaded.errors.map(formatConfigError).join('\n'));
+  expect(loaded.configuration).toMatchObject({
+    role: 'holder',
+    leases: { issuer: 'http://127.0.0.1:9', roots: [root] },
+    products: [{ key: 'RGsF', secret: null }],
+  });
+  const other = join(directory.path, 'other.yaml');
+  for (const option of [
+    ['--authority'],
+    ['--upstream-url', 'https://a.example'],
+    ['--secret-file', root],
+    ['--api-key-file', root],
+    ['--dialect', 'payhip'],
+  ]) {
+    expect(await latchkey('init', '--config', other, ...options, ...option)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(`${option[0]} is not for a holder`) as string,
+    });
+  }
+  expect(await latchkey('init', '--config', other, '--issuer', 'https://a.example')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('a holder needs --issuer URL --root FILE --product KEY') as string,
+  });
+});
