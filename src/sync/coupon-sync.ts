@@ -47,6 +47,8 @@ type CouponSyncParts = {
 export class CouponSync implements CouponFetch {
   readonly #parts: CouponSyncParts;
   #listing: Promise<Outcome<CouponPage>> | null = null;
+  /** How many creations were answered. */
+  #answered = 0;
   /** The unreadable coupons of the last list: each is logged once. */
   #unreadable: readonly UnreadableCoupon[] = [];
 
@@ -183,6 +185,7 @@ export class CouponSync implements CouponFetch {
     caller: { idempotency: Idempotency | null } | null,
   ): Promise<void> {
     const { writer, clock, log, policy, lifetime } = this.#parts;
+    this.#answered += 1;
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordCouponResponse', { operationId: operation.id, outcome, caller, policy: policy() }),
     );
@@ -250,10 +253,11 @@ export class CouponSync implements CouponFetch {
     const { upstream, clock, lifetime } = this.#parts;
     const ask = (page: UpstreamPage): Promise<Outcome<CouponPage>> =>
       this.#ask(priority, lifetime, () => upstream.listCoupons(page, lifetime));
+    const answered = this.#answered;
     const outcome = await readCouponList(ask, clock.now());
     if (outcome.outcome !== 'applied') return outcome;
     this.#logUnreadable(outcome.value.unreadable);
-    await this.#mirror(outcome, priority);
+    await this.#mirror(outcome, { priority, isOvertaken: answered !== this.#answered });
     return outcome;
   }
 
@@ -267,13 +271,19 @@ export class CouponSync implements CouponFetch {
     this.#unreadable = unreadable;
   }
 
-  /** Stores the list in the mirror. On a full disk the mirror stays as it is, and creations are still reconciled. */
-  async #mirror(list: Applied<CouponPage>, priority: Priority): Promise<void> {
+  /**
+   * Stores the list in the mirror. On a full disk the mirror stays as it is, and creations are still reconciled. `isOvertaken`: a
+   * creation was answered since the list was begun.
+   */
+  async #mirror(
+    list: Applied<CouponPage>,
+    { priority, isOvertaken }: { priority: Priority; isOvertaken: boolean },
+  ): Promise<void> {
     const { value, confirmedAt, isCached } = list;
     const { coupons, unreadable } = value;
     const upstream = upstreamIn(list);
-    // A coupon that a cache does not know yet, or that cannot be read, may exist.
-    const extent = isCached || unreadable.length > 0 ? 'list' : 'whole';
+    // A coupon that a cache does not know yet, that cannot be read, or that is newer than the list may exist.
+    const extent = isCached || unreadable.length > 0 || isOvertaken ? 'list' : 'whole';
     await persistIfRoom(async () => {
       await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent, upstream });
       await this.#dropMissing(value, priority);

@@ -328,6 +328,19 @@ describe('a new coupon at an agent whose upstream is Latchkey', () => {
     expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { id: realId } });
   });
 
+  it('keeps its provisional id although a list that was begun before does not show it', async () => {
+    using harness = await startWithCoupon();
+    const { coupons } = harness.vendor;
+    coupons.createKeyed = async (terms) => {
+      const value = { id: -7, ...terms };
+      return { outcome: 'applied', value, confirmedAt: 0, isCached: false };
+    };
+    const listed = harness.sync.coupons.list(new AbortController().signal);
+    await harness.createCoupon({ code: 'NEW' });
+    await harness.within(listed);
+    expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { code: 'NEW' } });
+  });
+
   it('is created before the orders that use it are counted, also if the agent was killed meanwhile', async () => {
     using harness = await startWithCoupon();
     await harness.redeem('A-1');
