@@ -184,11 +184,14 @@ export class CouponSync implements CouponFetch {
     outcome: Outcome<Coupon>,
     caller: { idempotency: Idempotency | null } | null,
   ): Promise<void> {
-    const { writer, clock, log, policy, lifetime } = this.#parts;
+    const { reader, writer, clock, log, policy, lifetime } = this.#parts;
     this.#answered += 1;
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordCouponResponse', { operationId: operation.id, outcome, caller, policy: policy() }),
     );
+    // The mirror lacks the coupon that has the code. An agent below looks for it here.
+    const isTaken = outcome.outcome === 'not_applied' && outcome.code === 'coupon_code_taken';
+    if (isTaken && reader.mirror.byCode(operation.subject) === null) this.refresh();
     if (recorded.ok) {
       const { id, requestId, progress, lastError: error } = recorded.value;
       const about = { operation: id, state: progress.state, error, requestId };

@@ -725,6 +725,16 @@ describe('an agent in the middle of a chain', () => {
     expect(harness.vendor.coupons.list()).toHaveLength(1);
   });
 
+  it('reads the coupon whose code it has refused below, because the agent below looks for it', async () => {
+    using harness = await startWithCoupon();
+    await harness.vendor.coupons.createCoupon({ code: 'NEW', usageLimit: 3 });
+    expect(await harness.createCouponFromBelow({ code: 'NEW' }, newId())).toMatchObject({
+      problem: { code: 'coupon_code_taken' },
+    });
+    await harness.time.advance(second);
+    expect(harness.store.mirror.byCode('NEW')).toMatchObject({ coupon: { usageLimit: 3 } });
+  });
+
   it('answers an agent below in half of the time that that agent waits', async () => {
     using harness = await startWithCoupon();
     harness.vendor.latencyMs = minute;
