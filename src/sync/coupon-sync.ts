@@ -47,6 +47,8 @@ type CouponSyncParts = {
 export class CouponSync implements CouponFetch {
   readonly #parts: CouponSyncParts;
   #listing: Promise<Outcome<CouponPage>> | null = null;
+  /** How many creations were answered. */
+  #answered = 0;
   /** The unreadable coupons of the last list: each is logged once. */
   #unreadable: readonly UnreadableCoupon[] = [];
 
@@ -182,10 +184,14 @@ export class CouponSync implements CouponFetch {
     outcome: Outcome<Coupon>,
     caller: { idempotency: Idempotency | null } | null,
   ): Promise<void> {
-    const { writer, clock, log, policy, lifetime } = this.#parts;
+    const { reader, writer, clock, log, policy, lifetime } = this.#parts;
+    this.#answered += 1;
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordCouponResponse', { operationId: operation.id, outcome, caller, policy: policy() }),
     );
+    // The mirror lacks the coupon that has the code. An agent below looks for it here.
+    const isTaken = outcome.outcome === 'not_applied' && outcome.code === 'coupon_code_taken';
+    if (isTaken && reader.mirror.byCode(operation.subject) === null) this.refresh();
     if (recorded.ok) {
       const { id, requestId, progress, lastError: error } = recorded.value;
       const about = { operation: id, state: progress.state, error, requestId };
@@ -250,10 +256,11 @@ export class CouponSync implements CouponFetch {
     const { upstream, clock, lifetime } = this.#parts;
     const ask = (page: UpstreamPage): Promise<Outcome<CouponPage>> =>
       this.#ask(priority, lifetime, () => upstream.listCoupons(page, lifetime));
+    const answered = this.#answered;
     const outcome = await readCouponList(ask, clock.now());
     if (outcome.outcome !== 'applied') return outcome;
     this.#logUnreadable(outcome.value.unreadable);
-    await this.#mirror(outcome, priority);
+    await this.#mirror(outcome, { priority, isOvertaken: answered !== this.#answered });
     return outcome;
   }
 
@@ -267,13 +274,19 @@ export class CouponSync implements CouponFetch {
     this.#unreadable = unreadable;
   }
 
-  /** Stores the list in the mirror. On a full disk the mirror stays as it is, and creations are still reconciled. */
-  async #mirror(list: Applied<CouponPage>, priority: Priority): Promise<void> {
+  /**
+   * Stores the list in the mirror. On a full disk the mirror stays as it is, and creations are still reconciled. `isOvertaken`: a
+   * creation was answered since the list was begun.
+   */
+  async #mirror(
+    list: Applied<CouponPage>,
+    { priority, isOvertaken }: { priority: Priority; isOvertaken: boolean },
+  ): Promise<void> {
     const { value, confirmedAt, isCached } = list;
     const { coupons, unreadable } = value;
     const upstream = upstreamIn(list);
-    // A coupon that a cache does not know yet, or that cannot be read, may exist.
-    const extent = isCached || unreadable.length > 0 ? 'list' : 'whole';
+    // A coupon that a cache does not know yet, that cannot be read, or that is newer than the list may exist.
+    const extent = isCached || unreadable.length > 0 || isOvertaken ? 'list' : 'whole';
     await persistIfRoom(async () => {
       await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent, upstream });
       await this.#dropMissing(value, priority);

@@ -328,6 +328,19 @@ describe('a new coupon at an agent whose upstream is Latchkey', () => {
     expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { id: realId } });
   });
 
+  it('keeps its provisional id although a list that was begun before does not show it', async () => {
+    using harness = await startWithCoupon();
+    const { coupons } = harness.vendor;
+    coupons.createKeyed = async (terms) => {
+      const value = { id: -7, ...terms };
+      return { outcome: 'applied', value, confirmedAt: 0, isCached: false };
+    };
+    const listed = harness.sync.coupons.list(new AbortController().signal);
+    await harness.createCoupon({ code: 'NEW' });
+    await harness.within(listed);
+    expect(harness.store.mirror.get(-1)).toMatchObject({ coupon: { code: 'NEW' } });
+  });
+
   it('is created before the orders that use it are counted, also if the agent was killed meanwhile', async () => {
     using harness = await startWithCoupon();
     await harness.redeem('A-1');
@@ -710,6 +723,16 @@ describe('an agent in the middle of a chain', () => {
       problem: { code: 'coupon_code_taken' },
     });
     expect(harness.vendor.coupons.list()).toHaveLength(1);
+  });
+
+  it('reads the coupon whose code it has refused below, because the agent below looks for it', async () => {
+    using harness = await startWithCoupon();
+    await harness.vendor.coupons.createCoupon({ code: 'NEW', usageLimit: 3 });
+    expect(await harness.createCouponFromBelow({ code: 'NEW' }, newId())).toMatchObject({
+      problem: { code: 'coupon_code_taken' },
+    });
+    await harness.time.advance(second);
+    expect(harness.store.mirror.byCode('NEW')).toMatchObject({ coupon: { usageLimit: 3 } });
   });
 
   it('answers an agent below in half of the time that that agent waits', async () => {

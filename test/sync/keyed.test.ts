@@ -193,6 +193,20 @@ describe('an upstream that was restored', () => {
     expect(harness.store.operations.depth()).toMatchObject({ delivered: 450, pending: 0 });
   });
 
+  it('does not change the count that callers see while it gets again what was delivered', async () => {
+    using harness = await startLatchkeyHarness(['KEY']);
+    for (let use = 0; use < 3; use += 1) await harness.change('KEY', 'usage');
+    await harness.time.advance(minute);
+    harness.latchkey.restore();
+    harness.vendor.latencyMs = second;
+    const seen = new Set<number | undefined>();
+    while (harness.latchkey.keyed.length < 6) {
+      await harness.time.advance(second / 2);
+      seen.add((await shown(harness, 'KEY'))?.uses);
+    }
+    expect([...seen]).toEqual([3]);
+  });
+
   it('gets nothing that is too old to be known', async () => {
     using harness = await startLatchkeyHarness(['KEY']);
     await harness.change('KEY', 'usage');

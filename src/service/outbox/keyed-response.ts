@@ -1,6 +1,10 @@
-import { refreshAtAfterChange, readResultOf } from '../../domain/agent/license-snapshot.ts';
+import {
+  refreshAtAfterChange,
+  readResultOf,
+  type LicenseSnapshot,
+} from '../../domain/agent/license-snapshot.ts';
 import type { License } from '../../domain/license.ts';
-import type { Operation } from '../../domain/outbox/operation.ts';
+import { effectOnUses, type Operation } from '../../domain/outbox/operation.ts';
 import type { Applied, NotApplied } from '../../domain/outbox/outcome.ts';
 import { confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
@@ -41,10 +45,16 @@ export function recordCarriedOut(
   if (before.gone) reopenOperations(transaction, operation.subject, context);
   const said = { license: licenseIn(outcome), confirmedAt };
   if (isStale(transaction, before, said.license)) observeOlderStore(transaction);
-  const seen = seenAfter(transaction, before, said, context);
+  const seen = seenAfter(transaction, withCarriedOut(before, operation), said, context);
   const at = { ...context, fraction: context.random.fraction(), readResult: readResultOf(outcome) };
   const refreshAt = seen.readFirst ? context.monotonic : refreshAtAfterChange(before, policy, at);
   putSnapshot(transaction, { ...seen, refreshAt });
+}
+
+/** If the count in the answer cannot be used, the known count contains the change from now on. */
+function withCarriedOut(before: LicenseSnapshot, { kind }: Operation): LicenseSnapshot {
+  const { license } = before;
+  return { ...before, license: { ...license, uses: Math.max(0, license.uses + effectOnUses(kind)) } };
 }
 
 /**

@@ -15,9 +15,8 @@ export function checkCouponsAtRest(world: LatchkeyWorld): void {
     const operations = site.operations().filter(({ kind }) => !isLicenseKind(kind));
     for (const operation of operations) checkCouponOperation(world, site, operation, operations);
     checkOrders(world, site, operations);
-    const held = heldCoupons(world, site);
-    checkMirror(world, site, held);
-    checkCreated(world, site, held);
+    checkMirror(world, site);
+    checkCreated(world, site);
   }
 }
 
@@ -40,6 +39,12 @@ export function waitsForCoupon(
   );
 }
 
+/** Whether an operation waits at the agent in the middle, for a person at last: the check of that agent says whether it may. */
+function isUnfinishedAbove(sites: readonly Site[], id: string): boolean {
+  const above = operationAbove(sites, id);
+  return above !== undefined && (above.held === 1 || isOpen(above));
+}
+
 /** Whether an operation waits for its turn or for a response, and for no person. */
 export function isOpen({ state, held }: OperationRow): boolean {
   return (state === 'pending' || state === 'in_flight' || state === 'uncertain') && held === 0;
@@ -57,13 +62,17 @@ function redeemedAt({ database }: Machine): Redeemed[] {
     .all() as Redeemed[];
 }
 
-/** What callers were answered about an order stays so. */
-function checkTold({ machine, told, isMiddle, place }: Site): void {
+/** What callers were answered about an order stays so, until a person drops the redemption. */
+function checkTold(site: Site): void {
+  const { machine, told, isMiddle, place } = site;
   // Agents below redeem and void the same orders.
   if (isMiddle) return;
   const stored = new Set(redeemedAt(machine).map(({ order }) => order));
+  const operations = site.operations();
   for (const { order, known } of told.orders()) {
-    if (known !== 'unsure' && stored.has(order) !== (known === 'redeemed'))
+    const last = operations.findLast(({ subject }) => subject === order);
+    const isDropped = last?.kind === 'redeem' && last.state === 'dropped';
+    if (known !== 'unsure' && stored.has(order) !== (known === 'redeemed' && !isDropped))
       throw new Error(
         `lost: ${place}: ${order} was answered as ${known}, and is stored: ${stored.has(order)}`,
       );
@@ -93,13 +102,13 @@ function isBooked(
   const { authority, sites, troubles } = world;
   const { books } = authority;
   const { id, kind, subject, state } = operation;
+  const about = books.about('redemption', subject);
   // The agent in the middle voids what it has refused to the agent below.
-  if (state === 'cancelled' && kind === 'redeem' && books.about('redemption', subject).at(-1)?.change === -1)
-    return false;
+  const after = about[about.findIndex((line) => line.operation === id) + 1];
+  if (state === 'cancelled' && kind === 'redeem' && after?.change === -1) return false;
   if (books.of(id).length > 0) return true;
   if (state === 'delivered' && isOpenAbove(sites, id)) return true;
   if (state !== 'delivered' || kind === 'create_coupon') return false;
-  const about = books.about('redemption', subject);
   if (kind === 'redeem') {
     // An upstream that was restored or put back does not get a redemption again that was voided since.
     const later = [...laterThan(id, operations), ...laterThan(id, operationsAbove(sites))];
@@ -172,9 +181,11 @@ function isExcused(
   operation: OperationRow,
   operations: readonly OperationRow[],
 ): boolean {
-  const { decided, troubles } = world;
-  const { id, kind, state, held, attempts, lastError } = operation;
+  const { decided, troubles, sites } = world;
+  const { id, kind, subject, state, held, attempts, lastError } = operation;
   if (isOpen(operation)) return waitsForCoupon(world, operations, operation);
+  const own = operations.filter((each) => each.subject === subject);
+  if (own.some((each) => each.state === 'delivered' && isUnfinishedAbove(sites, each.id))) return true;
   if (decided.has(id) || undecidable.test(lastError ?? '')) return true;
   // Callers of two agents have sent different carts for an order.
   if (state === 'dead' && lastError?.includes('order_reused') === true) return true;
@@ -211,10 +222,10 @@ function faultOfOrder(
   const last = world.authority.books.about('redemption', order).at(-1);
   const isOwn = own.some(({ id }) => id === last?.operation);
   if (here === undefined) return isOwn && last?.change === 1 ? 'was not redeemed, and counts' : null;
-  // A person decides about a redemption that was refused after its caller was answered, or is held, here or in the middle.
+  // A person decides about a redemption that was refused after its caller was answered, here or in the middle.
   const redeem = own.findLast(({ kind }) => kind === 'redeem');
   const above = redeem && operationAbove(world.sites, redeem.id);
-  if ([redeem, above].some((each) => each?.state === 'dead' || each?.held === 1)) return null;
+  if (redeem?.state === 'dead' || above?.state === 'dead') return null;
   if (there === undefined) {
     const isVoidedElsewhere = (last?.change === -1 && !isOwn) || isVoidedAbove(world, order, own);
     return isVoidedElsewhere ? null : 'was redeemed, and does not count';
@@ -247,51 +258,44 @@ function isVoidedAbove({ sites }: LatchkeyWorld, order: string, own: readonly Op
   );
 }
 
-/** The provisional ids of the coupons whose creations wait for a person, at the site or at the agent in the middle. */
-function heldCoupons({ sites }: LatchkeyWorld, { machine }: Site): ReadonlySet<number> {
-  const creations = machine.database
-    .prepare(`SELECT id, held, payload ->> 'id' AS couponId FROM outbox WHERE kind = 'create_coupon'`)
-    .all() as { id: string; held: number; couponId: number }[];
-  const held = creations.filter((each) => each.held === 1 || operationAbove(sites, each.id)?.held === 1);
-  return new Set(held.map(({ couponId }) => couponId));
-}
-
 const terms = `id, code, scope, product_key, percent_off, amount_off, end_at / 1000 AS ends_at,
   minimum_purchase_amount, usage_limit, notes`;
 
-/** The mirror has the coupons of the authority, and no others but those that wait for a person. */
-function checkMirror(
-  { authority }: LatchkeyWorld,
-  { machine, place }: Site,
-  held: ReadonlySet<number>,
-): void {
-  const { database } = machine;
-  const stored = authority.machine.database.prepare(`SELECT ${terms} FROM coupon ORDER BY id`).all();
-  const mirrored = database.prepare(`SELECT ${terms} FROM mirrored_coupon ORDER BY id`).all();
-  const listed = mirrored.filter(({ id }) => !held.has(Number(id)));
-  const [seen, is] = [listed, stored].map((rows) => rows.map((row) => JSON.stringify(row)));
+/** The operation that creates the coupon with a provisional id: as it is here, and in the middle. */
+function creationsOf({ sites }: LatchkeyWorld, site: Site, provisionalId: number): OperationRow[] {
+  const created = site.machine.database
+    .prepare("SELECT id FROM outbox WHERE kind = 'create_coupon' AND payload ->> 'id' = ?")
+    .get(provisionalId);
+  const here = site.operations().find(({ id }) => id === created?.['id']);
+  return [here, here && operationAbove(sites, here.id)].filter((each) => each !== undefined);
+}
+
+/** The mirror has the coupons of the authority, and no others but those that wait for a person, here or in the middle. */
+function checkMirror(world: LatchkeyWorld, site: Site): void {
+  const stored = world.authority.machine.database.prepare(`SELECT ${terms} FROM coupon ORDER BY id`).all();
+  const mirrored = site.machine.database.prepare(`SELECT ${terms} FROM mirrored_coupon ORDER BY id`).all();
+  const confirmed = mirrored.filter(
+    ({ id }) => !creationsOf(world, site, Number(id)).some(({ held }) => held === 1),
+  );
+  const [seen, is] = [confirmed, stored].map((rows) => rows.map((row) => JSON.stringify(row)));
   const missing = is?.find((row) => seen?.includes(row) !== true);
   const other = seen?.find((row) => is?.includes(row) !== true);
   if (missing !== undefined || other !== undefined)
-    throw new Error(`mirror: ${place}: it has ${other}, and the authority has ${missing}`);
+    throw new Error(`mirror: ${site.place}: it has ${other}, and the authority has ${missing}`);
 }
 
+/** A person decides about the creation of a coupon, or has given it up. */
+const forPerson: ReadonlySet<string> = new Set(['conflicted', 'dead', 'uncertain', 'dropped']);
+
 /** A coupon that callers were answered exists, under the id that they were answered. */
-function checkCreated(
-  { authority, deleted }: LatchkeyWorld,
-  { machine, told, place }: Site,
-  held: ReadonlySet<number>,
-): void {
-  const made = machine.database.prepare(
-    `SELECT state FROM outbox WHERE kind = 'create_coupon' AND payload ->> 'id' = ?`,
-  );
+function checkCreated(world: LatchkeyWorld, site: Site): void {
+  const { authority, deleted } = world;
+  const { machine, told, place } = site;
   for (const [id, code] of told.created) {
     // A restored authority may give a coupon another id; the provisional id stays valid.
     const isRenumbered = id > 0 && authority.restores > 0;
-    const { state = '' } = made.get(id) ?? {};
-    const isForPerson = state === 'conflicted' || state === 'dead' || held.has(id);
-    // `dropped`: a person has given it up.
-    if (isRenumbered || isForPerson || state === 'dropped' || deleted.has(foldCouponCode(code))) continue;
+    const isForPerson = creationsOf(world, site, id).some(({ state }) => forPerson.has(state));
+    if (isRenumbered || isForPerson || deleted.has(foldCouponCode(code))) continue;
     const seen = machine.transaction.mirror.get(id)?.coupon ?? null;
     const is = seen === null ? null : authority.machine.transaction.coupons.get('default', seen.id);
     if (seen?.code !== code || is?.code !== code)
