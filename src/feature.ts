@@ -1,4 +1,9 @@
-import type { CommandArea, CommandLine, Entry } from './cli/command.ts';
+import type { CommandArea, CommandLine, Entry, Group } from './cli/command.ts';
+import type { Route } from './http/route.ts';
+import type { Locks } from './service/locks.ts';
+import type { LoadLongReads } from './service/long-read.ts';
+import type { FeatureUseCases } from './service/run.ts';
+import type { CommandOf, UseCaseName } from './service/writer.ts';
 
 /**
  * What one folder of `features/` adds to the core. A feature is listed in `features.ts`; without its folder and its
@@ -10,9 +15,19 @@ export type Feature = {
   readonly name: string;
   /** Other features that its files import: it cannot be kept without them. */
   readonly needs?: readonly string[];
+  /** Its routes, which follow those of the core. */
+  readonly routes?: () => Promise<readonly Route[]>;
+  /** Its use cases that write, and what each locks on a database that several processes write to. */
+  readonly useCases?: {
+    readonly load: () => Promise<FeatureUseCases>;
+    readonly locks: { readonly [Name in UseCaseName]?: (command: CommandOf<Name>) => Locks };
+  };
+  readonly longReads?: LoadLongReads;
   /** Words after `latchkey`. */
   readonly commands?: readonly Entry[];
-  /** Its lines in `latchkey --help`, which follow those of the core. */
+  /** Commands that it adds to groups of the core, by the name of the group. */
+  readonly subcommands?: Readonly<Record<string, () => Promise<Pick<Group, 'commands'>>>>;
+  /** Its lines in `latchkey --help`. */
   readonly help?: Partial<Readonly<Record<CommandArea, readonly CommandLine[]>>>;
   /** The command that starts the daemon of a state directory; null if `latchkey serve` does. */
   readonly startCommand?: (stateDir: string) => Promise<string | null>;

@@ -18,11 +18,14 @@ type Allowance = { folders: readonly string[]; files?: readonly string[]; module
 
 const floors: Readonly<Record<string, Allowance>> = {
   domain: { folders: [], modules: false },
-  service: { folders: ['domain'], modules: false },
+  // Each layer asks the list of features for what they add to it.
+  service: { folders: ['domain'], files: ['features.ts'], modules: false },
   store: {
     folders: ['domain'],
     files: [
       ...writing,
+      'features.ts',
+      'service/locks.ts',
       'service/agent/tables.ts',
       'service/outbox/tables.ts',
       'features/leases/service/tables.ts',
@@ -65,7 +68,7 @@ const floors: Readonly<Record<string, Allowance>> = {
   },
   // The shapes of requests and responses: no server is needed to know them.
   wire: { folders: ['domain', 'service'], modules: true },
-  http: { folders: ['domain', 'service', 'wire'], modules: true },
+  http: { folders: ['domain', 'service', 'wire'], files: ['features.ts'], modules: true },
   config: { folders: ['domain'], modules: true },
   daemon: { folders: belowDaemon, modules: true },
   // It runs in a browser, and takes only types from elsewhere.
@@ -130,7 +133,6 @@ const neededByCore = new Set([
   'console',
   'postgres',
   'following',
-  'bulk',
   'webhooks',
   'windows',
 ]);

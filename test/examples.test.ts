@@ -7,12 +7,15 @@ import { commands } from '../src/cli/commands.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
 import { Metrics } from '../src/daemon/metrics.ts';
-import { routes } from '../src/http/routes/all.ts';
+import { specification } from '../src/http/dialects.ts';
+import { routesOf } from '../src/http/routes/all.ts';
 import type { Status } from '../src/service/status.ts';
 import { openStore } from '../src/store/sqlite/files/open.ts';
 import { latchkey, runProcess } from './support/process/command-line.ts';
 import { startDaemonProcess } from './support/process/daemon-process.ts';
 import { temporaryDirectory } from './support/temporary.ts';
+
+const routes = await routesOf(specification);
 
 const repository = join(import.meta.dirname, '..');
 const examples = join(repository, 'examples');

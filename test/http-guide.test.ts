@@ -42,9 +42,9 @@ test.skipIf(!hasProgram('curl'))('every example of the HTTP guide gets a respons
   }
 });
 
-test('the HTTP guide has an example of each group of routes', () => {
+test('the HTTP guide has an example of each group of routes', async () => {
   const calls = examples.flatMap((example) => example.replaceAll(/\\\n/g, '').trim().split('\n'));
-  const routes = routesOf(dialects.payhip);
+  const routes = await routesOf(dialects.payhip);
   const shown = calls.map((call) => {
     const [, path = ''] = /"\$[A-Z]+(\/[^"?]*)/.exec(call) ?? [];
     const [, method = / (?:--json|-d) /.test(call) ? 'POST' : 'GET'] = /-X ([A-Z]+)/.exec(call) ?? [];

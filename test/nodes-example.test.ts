@@ -4,9 +4,12 @@ import { parseDatabaseUrl } from '../src/config/value/address.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import type { Configuration } from '../src/config/configuration.ts';
-import { routes } from '../src/http/routes/all.ts';
+import { specification } from '../src/http/dialects.ts';
+import { routesOf } from '../src/http/routes/all.ts';
 import { readExample } from './support/reference/guides.ts';
 import { certificate } from './support/network/certificate.ts';
+
+const routes = await routesOf(specification);
 
 /** How long requests in flight are waited for, in s: closeMs of src/daemon/serve.ts. */
 const closeS = 15;

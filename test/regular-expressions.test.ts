@@ -4,7 +4,7 @@ import { check } from 'recheck';
 import { parseAst } from 'rolldown/parseAst';
 import { expect, test, vi } from 'vitest';
 import { readParameters } from '../src/http/entry/request.ts';
-import { readCsv } from '../src/features/bulk/wire/csv.ts';
+import { readCsv } from '../src/wire/csv.ts';
 
 type Found = { file: string; pattern: string; flags: string };
 

@@ -68,9 +68,24 @@ const coreCommands: readonly Entry[] = [
 ];
 
 export const commands: readonly Entry[] = [
-  ...coreCommands,
+  ...coreCommands.map(withCommandsOfFeatures),
   ...features.flatMap((feature) => feature.commands ?? []),
 ];
+
+/** Features add commands to the groups of the core. */
+function withCommandsOfFeatures(entry: Entry): Entry {
+  const loads = features.flatMap(({ subcommands }) => subcommands?.[entry.name] ?? []);
+  if (loads.length === 0) return entry;
+  return {
+    ...entry,
+    load: async () => {
+      const group = await entry.load();
+      if (!('commands' in group)) throw new Error(`${entry.name} has no commands under it`);
+      const added = await Promise.all(loads.map((load) => load()));
+      return { ...group, commands: [group, ...added].flatMap(({ commands: own }) => own) };
+    },
+  };
+}
 
 /** `latchkey --help`: what people want to do, and the commands for that. Every command is on one line. */
 export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>> = {

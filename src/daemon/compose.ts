@@ -22,10 +22,10 @@ import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App, ProcessControl } from '../http/app.ts';
 import { consoleDesk } from '../features/console/http/desk.ts';
 import { dialects } from '../http/dialects.ts';
+import { routesOf } from '../http/routes/all.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
-import type { ExportOrder, ExportPage } from '../features/bulk/wire/export.ts';
+import { longReadOn } from '../service/long-read.ts';
 import type { Log } from '../service/ports.ts';
-import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { proofOf } from '../wire/server/proof.ts';
@@ -69,6 +69,7 @@ export async function compose(
       ? null
       : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.stopWriting(damage));
   const app = appOf(store, role, daemon, {
+    routes: await routesOf(dialects[configuration.listen.dialect]),
     backup: backupsOf(local, configuration.stateDir, clock, lifetime.signal),
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
@@ -182,6 +183,7 @@ function consoleDeskOf({ current, clock }: OpenedStore, daemon: Daemon): App['co
 /** What `compose` builds for the routes. */
 type OfProcess = Pick<
   App,
+  | 'routes'
   | 'webhooks'
   | 'backup'
   | 'cachesResponses'
@@ -303,23 +305,17 @@ function appMetrics({ current, metrics, node }: OpenedStore, daemon: Daemon): Ap
   };
 }
 
-/** Loads what writes CSV only when something is exported. */
-async function exportFrom(reader: AuthorityReader, order: ExportOrder): Promise<ExportPage> {
-  const { exportPage } = await import('../features/bulk/wire/export.ts');
-  return await exportPage(reader, order);
-}
-
 /** Reads that take longer the more is stored: in their own threads, or in the database. */
 function longReadsOf({
   reader,
   local,
   current,
   clock,
-}: OpenedStore): Pick<App, 'lists' | 'exportPage' | 'operations' | 'storedLicenses'> {
+}: OpenedStore): Pick<App, 'lists' | 'longRead' | 'operations' | 'storedLicenses'> {
   if (local === null)
     return {
       lists: reader,
-      exportPage: (order) => exportFrom(reader, order),
+      longRead: longReadOn(reader),
       operations: null,
       storedLicenses: null,
     };
@@ -334,7 +330,7 @@ function longReadsOf({
     seatsOf: (productId: string) => current.leaseTermsOf(productId).seats,
   };
   const storedLicenses = isAgent ? stored : null;
-  return { lists, exportPage: (order) => local.exportPage(order), operations, storedLicenses };
+  return { lists, longRead: local.longRead, operations, storedLicenses };
 }
 
 /** Writes a rolled key of the first account to `api.key`. Only logs an error, because the caller must get the new key. */

@@ -13,6 +13,7 @@ import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { LeaseHolder, LeaseIssuer } from '../features/leases/service/ports.ts';
 import type { SyncServer } from '../features/following/service/ports.ts';
 import type { Overview, Status } from '../service/status.ts';
+import type { LongRead } from '../service/long-read.ts';
 import type { StoreEvents } from '../features/webhooks/service/store-event.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
 import type { FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
@@ -20,10 +21,10 @@ import type { Lists, LocalLists, OperationLists, AuthorityReader, Awaitable } fr
 import type { WebhookSender } from '../features/webhooks/service/ports.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
+import type { Route } from './route.ts';
 import type { ConsoleDesk } from '../features/console/http/desk.ts';
 import type { Proxies } from './entry/client-address.ts';
 import type { ConfigObject, DoctorObject } from '../wire/console.ts';
-import type { ExportOrder, ExportPage } from '../features/bulk/wire/export.ts';
 
 /**
  * Whether this process accepts requests; `leaving`: it does, but no proxy should send more. `reasons` are short codes
@@ -110,14 +111,15 @@ export interface App extends Nullable<AgentParts>, Nullable<HolderParts> {
   /** The history of this store, sent with responses to agents; null: nothing here answers agents yet. */
   epoch(): Awaitable<string | null>;
   readonly dialect: Dialect;
+  readonly routes: readonly Route[];
   readonly licenseService: LicenseService;
   readonly couponService: CouponService;
   readonly checkout: CheckoutService;
   readonly reader: AuthorityReader;
   /** Reads whose time grows with the store. */
   readonly lists: Lists;
-  /** Reads and writes a page of an export. */
-  exportPage(order: ExportOrder): Promise<ExportPage>;
+  /** Reads for a long time, in a thread of its own if the store is local. */
+  readonly longRead: LongRead;
   /** Explains the state of an operation of the outbox. */
   explain(operation: Operation): Explanation;
   readonly writer: Writer;

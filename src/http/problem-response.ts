@@ -122,9 +122,9 @@ const callerLeft = failWith('malformed_request', 'The caller left before the ans
 const foreignType = 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
 
 /** The problem of a body whose type the route does not read; null: the usual problem. */
-function foreignTypeProblem({ csvMember, route }: FastifyContextConfig): Problem | null {
+function foreignTypeProblem({ route }: FastifyContextConfig): Problem | null {
   if (route?.takesDocument === true) return onlyDocuments().problem;
-  return csvMember === undefined ? null : foreignImport;
+  return route?.readCsv === undefined ? null : foreignImport;
 }
 
 const foreignImport = failWith('unsupported_media_type', 'Send application/json or text/csv.').problem;

@@ -93,8 +93,8 @@ type RouteFacts = {
   owned?: Owned;
   /** The response contains a new secret: it is not stored under an idempotency key. */
   answersSecret?: boolean;
-  /** The member of the body that the rows of a CSV file become; without it, CSV is refused. */
-  csvMember?: string;
+  /** Reads a body in CSV; absent: CSV is refused. Throws if the body is no CSV. */
+  readCsv?(body: Buffer): Promise<RawParameters>;
   /** The route changes nothing, whatever its method: a success is not logged. */
   readsOnly?: boolean;
   /** The limit for the body if it is above `limits.body_bytes`. */

@@ -29,7 +29,6 @@ import { addConsole } from '../features/console/http/page.ts';
 import { addReferencePage } from './reference-page.ts';
 import type { Route } from './route.ts';
 import { maxEventBytes } from '../features/webhooks/http/store-event.ts';
-import { routesOf } from './routes/all.ts';
 
 /** Builds the server of one listener of a process; it does not listen yet. */
 export function buildServer(
@@ -39,7 +38,7 @@ export function buildServer(
 ): FastifyInstance {
   const isPublic = settings.public !== undefined;
   const app = isPublic ? withQuietLog(processApp) : processApp;
-  const routes = routesOf(app.dialect).filter((route) => !isPublic || route.isPublic === true);
+  const routes = app.routes.filter((route) => !isPublic || route.isPublic === true);
   const unknownRoute: UnknownRoute = (request, reply) => unknownRouteProblem(routes, request, reply);
   const names = credentialNames(app, settings);
   const origins = new Origins(settings.allowedOrigins);
@@ -170,13 +169,13 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     reply.code(status).headers(headers);
     return body;
   };
-  const { path: url, csvMember } = route;
+  const { path: url } = route;
   // Not by a route of its own for HEAD, as fastify makes it: that takes a quarter of the time to make a server.
   const method = route.method === 'GET' ? ['GET', 'HEAD'] : route.method;
   const bodyLimit = bodyLimitOf(route, settings);
   const isCutOff = route.isVerdict === true && settings.unknown === 'reset';
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
-  const config = { csvMember, route, ...(isCutOff && { hangUp }) };
+  const config = { route, ...(isCutOff && { hangUp }) };
   const add = (scope: FastifyInstance): void => {
     scope.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
   };

@@ -3,18 +3,26 @@ import { isFailure, storedResult, storeResult } from './access/records.ts';
 import { answerAgain, shortAnswer } from './keyed-answers.ts';
 import type { Context, WriterContext } from './ports.ts';
 import type { Awaitable, AuditEntry } from './tables.ts';
-import type { CommandOf, CommandResult, TransactionOf, UseCaseName, WriteRequest } from './writer.ts';
+import type {
+  CommandOf,
+  CommandResult,
+  TransactionOf,
+  UseCaseName,
+  UseCases,
+  WriteRequest,
+} from './writer.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { Product } from '../domain/catalogue.ts';
 import type { Token } from '../domain/access/principal.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import { storeEvents } from '../features/webhooks/service/events.ts';
 import { counted } from '../domain/text.ts';
-import type { ImportReport } from '../features/bulk/service/import.ts';
+import { features } from '../features.ts';
 import type { Activation } from '../features/leases/domain/lease.ts';
 import type { AnsweredRequest, LeaseCommand } from '../features/leases/service/answer.ts';
 
-const byName: typeof useCases = useCases;
+/** The use cases of features are added when the first of them runs. */
+const byName: Partial<UseCases> = { ...useCases };
 
 const processActor = 'latchkey';
 
@@ -33,6 +41,7 @@ export async function runUseCase<Name extends UseCaseName>(
     actor: writeOptions.actor ?? processActor,
     requestId: writeOptions.requestId ?? null,
   };
+  await loadUseCases([name]);
   // The compiler cannot see that a name and its command belong together.
   const useCase = byName[name] as (
     transaction: TransactionOf<Name>,
@@ -59,15 +68,34 @@ export async function runUseCase<Name extends UseCaseName>(
   return refusal === null ? result : (refusal as CommandResult<Name>);
 }
 
+/**
+ * Loads the features that have these use cases, unless they are loaded. A writer calls this before a transaction, in which
+ * nothing else may run.
+ */
+export async function loadUseCases(names: readonly UseCaseName[]): Promise<void> {
+  for (const name of names) {
+    if (byName[name] !== undefined) continue;
+    const feature = features.find(({ useCases: own }) => own !== undefined && name in own.locks);
+    const loaded = await feature?.useCases?.load();
+    Object.assign(byName, loaded?.useCases);
+    Object.assign(audited, loaded?.audited);
+  }
+}
+
 /** An audit entry never contains a secret or a whole license key. */
 type Audited = { act: string; subject: string; detail?: string };
 
 type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
 
 /** The audit entry of each use case that a person starts; null: no person has started it. */
-const audited: {
+type AuditEntries = {
   [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Audited | null;
-} = {
+};
+
+/** The use cases of a feature, and their audit entries. */
+export type FeatureUseCases = { useCases: Partial<UseCases>; audited: AuditEntries };
+
+const audited: AuditEntries = {
   addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
   rollApiKey: ({ account, oldUntil }) => ({
     act: 'account.roll_key',
@@ -108,13 +136,6 @@ const audited: {
     act: 'purchase.refund',
     subject: purchase.purchaseId,
     detail: `product ${license.productKey}`,
-  }),
-  importLicenses: (report) => ({ act: 'license.import', subject: 'catalogue', detail: importOf(report) }),
-  importPurchases: (report) => ({ act: 'purchase.import', subject: 'catalogue', detail: importOf(report) }),
-  importCoupons: (report, { accountId }) => ({
-    act: 'coupon.import',
-    subject: accountId,
-    detail: importOf(report),
   }),
   queuePreload: ({ queued }) => ({
     act: 'license.preload',
@@ -221,12 +242,6 @@ function productDetail({ name, recurring, archivedAt, leaseTerms }: Product, sho
 
 function endOfOld(until: number | null): string {
   return until === null ? '' : `the old one until ${formatDatetime(until)}`;
-}
-
-function importOf({ imported, unchanged, rejected }: ImportReport): string {
-  // One row can have several faults.
-  const rows = new Set(rejected.map(({ row }) => row));
-  return `${imported} imported, ${unchanged} unchanged, ${rows.size} rejected`;
 }
 
 function rightsOf({ scopes, productKey, expiresAt }: Token): string {

@@ -1,4 +1,4 @@
-/* All use cases that write, by name. The writer runs only these. */
+/* The use cases of the core that write, by name. The writer runs only these and those of features. */
 export { pruneOldCredentials, storeTokenUses } from './access/credential.ts';
 export {
   pruneHistory,
@@ -21,7 +21,6 @@ export {
   updateProduct,
 } from './authority/catalogue.ts';
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
-export { importCoupons, importLicenses, importPurchases } from '../features/bulk/service/import.ts';
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
 export {

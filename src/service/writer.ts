@@ -2,7 +2,11 @@ import type * as useCases from './use-cases.ts';
 import type { WriteOptions, Log } from './ports.ts';
 import type { AuthorityTransaction, Transaction, Change, Awaitable } from './tables.ts';
 
-type UseCases = typeof useCases;
+/** The use cases of the core. */
+export type CoreUseCases = typeof useCases;
+
+/** All use cases that write. A feature adds its own use cases to this interface. */
+export interface UseCases extends CoreUseCases {}
 
 /** The name of a use case that writes. */
 export type UseCaseName = keyof UseCases;

@@ -3,8 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiKeyScopes, type Principal, scopes, type Scope } from '../../src/domain/access/principal.ts';
 import type { Route } from '../../src/http/route.ts';
-import { routes } from '../../src/http/routes/all.ts';
+import { specification } from '../../src/http/dialects.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
 import { apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+
+const routes = await routesOf(specification);
 
 /**
  * The required scope of each route, by the first matching pattern (src/http/README.md, Credentials and

@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scopes, productTokenScopes, type Scope } from '../../src/domain/access/principal.ts';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects, specification } from '../../src/http/dialects.ts';
 import type { Route } from '../../src/http/route.ts';
-import { routes } from '../../src/http/routes/all.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 import { buildActivation } from '../support/builders/activation-builders.ts';
+
+const routes = await routesOf(specification);
 
 /*
  * Two sellers have the same coupon code, and products with the same names and prices. Every route is called

@@ -181,7 +181,7 @@ test.each(sentIn)(
   async ({ dialect, under }) => {
     await using shop = await openShop(dialect);
     const { http, description } = shop;
-    const routes = routesOf(dialects[dialect]).filter(({ path }) => path.startsWith(under));
+    const routes = (await routesOf(dialects[dialect])).filter(({ path }) => path.startsWith(under));
     const paths = Object.entries(description.paths).filter(([path]) => path.startsWith(under));
     const all = paths.flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) =>

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
-import { routes } from '../../src/http/routes/all.ts';
+import { specification } from '../../src/http/dialects.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { leaksIn } from '../support/app/canary.ts';
 import { startAuthorityAndAgents, untilEqual } from '../support/harness/authority-and-agents.ts';
@@ -21,6 +22,8 @@ import {
   type RequestOptions,
 } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+
+const routes = await routesOf(specification);
 
 /*
  * Every secret and license key of these tests contains the word canary, or is searched for in full.

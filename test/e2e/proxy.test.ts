@@ -56,7 +56,7 @@ async function startBreaker(): Promise<{ server: Server; address: string; reques
 }
 
 /** The routes that programs, devices and stores use over the Internet. */
-const exposed = routesOf(dialects.payhip).filter(
+const exposed = (await routesOf(dialects.payhip)).filter(
   ({ path }) => /^\/(?:api|agent|sync|lease|hooks)\//.test(path) || /^\/(?:openapi\.json|livez)$/.test(path),
 );
 

@@ -20,7 +20,7 @@ test.each(['specification', 'payhip'] as const)(
     await using opened = await openApp({ dialect });
     const server = serverOf(opened.app);
     const wrong: string[] = [];
-    for (const { method, path } of routesOf(dialect)) {
+    for (const { method, path } of await routesOf(dialect)) {
       const url = path.replace(/:\w+/g, '1');
       for (const headers of [{}, operator, { host: 'evil.example' }]) {
         const answer = await server.inject({ method, url, headers });

@@ -3,11 +3,14 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { Proxies } from '../../src/http/entry/client-address.ts';
-import { routes } from '../../src/http/routes/all.ts';
+import { specification } from '../../src/http/dialects.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
 import { done } from '../../src/domain/problem/problem.ts';
 import type { LeaseIssuer } from '../../src/features/leases/service/ports.ts';
 import { listenTcp } from '../../src/http/listen.ts';
 import { adminToken, limits, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+
+const routes = await routesOf(specification);
 
 /** Answers every document with its options, so that a test sees what the listener has passed on. */
 type Asked = Parameters<LeaseIssuer['answer']>;

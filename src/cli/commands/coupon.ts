@@ -17,8 +17,6 @@ import {
   type View,
 } from '../client/request.ts';
 import { defineCommand, positional, textOption, UsageError } from '../command.ts';
-import { defineExport } from '../../features/bulk/cli/export.ts';
-import { defineImport, scopeAccount } from '../../features/bulk/cli/import.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Block, type Cell, formatCents, formatFields, instant } from '../format.ts';
 import { readCents } from '../money.ts';
@@ -233,25 +231,6 @@ export const commands = [
     request: ({ id }) => ({ method: 'DELETE', path: pathOf(adminPath, id) }),
     view: { ...couponView, show: (deleted) => ['deleted', formatCoupon(deleted)] },
   }),
-  defineImport({
-    describe: 'Import coupons from a CSV file of another store',
-    noun: 'coupon',
-    required: ['code', 'coupon_type'],
-    optional: [
-      'id',
-      'percent_off',
-      'amount_off',
-      'start_date',
-      'end_date',
-      'product_key',
-      'collection_id',
-      'minimum_purchase_amount',
-      'usage_limit',
-      'notes',
-    ],
-    scope: scopeAccount,
-  }),
-  defineExport('coupon', 'Export the coupons of an account to a new CSV file'),
 ];
 
 /** An agent gives negative ids to coupons that the store has not created yet. */

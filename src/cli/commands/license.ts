@@ -23,8 +23,6 @@ import {
   type Result,
 } from '../client/request.ts';
 import { CommandError, defineCommand, type GlobalOptions, textOption } from '../command.ts';
-import { defineExport } from '../../features/bulk/cli/export.ts';
-import { defineImport, scopeProduct } from '../../features/bulk/cli/import.ts';
 import { type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 import { licenseKeyPositional, readInstant, readLicenseKey } from '../values.ts';
@@ -152,14 +150,6 @@ export const commands = [
     list: { path: licensesPath, member: 'changes', item: changeObject, row: changeRow },
     within: ({ key }) => `/${encodeURIComponent(readLicenseKey(key))}/history`,
   }),
-  defineImport({
-    describe: 'Import licenses from a CSV file of another store',
-    noun: 'license',
-    required: ['license_key', 'buyer_email'],
-    optional: ['product_key', 'uses', 'enabled', 'date', 'refunded', 'refunded_at'],
-    scope: scopeProduct,
-  }),
-  defineExport('license', 'Export all licenses to a new CSV file'),
 ];
 
 function stateOf({ state, refunded_at }: ListedLicenseObject): string {

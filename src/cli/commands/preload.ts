@@ -1,8 +1,8 @@
 import { counted } from '../../domain/text.ts';
-import { CsvUnreadable, readCsv, separatorFault } from '../../features/bulk/wire/csv.ts';
+import { CsvUnreadable, readCsv, separatorFault } from '../../wire/csv.ts';
 import { request } from '../client/request.ts';
 import { defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
-import { withSource } from '../../features/bulk/cli/source.ts';
+import { withSource } from '../source.ts';
 import { hintFor } from '../hint.ts';
 import { queuedObject } from '../../wire/license.ts';
 

@@ -9,8 +9,6 @@ import {
   type View,
 } from '../client/request.ts';
 import { CommandError, defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
-import { defineExport } from '../../features/bulk/cli/export.ts';
-import { defineImport, scopeProduct } from '../../features/bulk/cli/import.ts';
 import { formatFields, instant, whole } from '../format.ts';
 import { hintFor } from '../hint.ts';
 import { readDates } from '../values.ts';
@@ -97,14 +95,6 @@ export const commands = [
       return await requestAndShow(args, output, call, purchaseView);
     },
   }),
-  defineImport({
-    describe: 'Import purchases, with their licenses, from a CSV file of another store',
-    noun: 'purchase',
-    required: ['license_key', 'buyer_email'],
-    optional: ['purchase_id', 'product_key', 'uses', 'enabled', 'date', 'refunded', 'refunded_at'],
-    scope: scopeProduct,
-  }),
-  defineExport('purchase', 'Export all purchases to a new CSV file'),
 ];
 
 /** Finds a purchase by its id, or else by its license key. */

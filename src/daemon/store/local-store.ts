@@ -27,7 +27,7 @@ import { hashLicenseKeys, logOf, OperationLog } from '../log.ts';
 import type { Metrics, metricsOf as MetricsOf } from '../metrics.ts';
 import { ReadingThread } from '../threads/reading-thread.ts';
 import { startWriter } from '../threads/writer-thread.ts';
-import type { LocalStore, OpenedStore } from './opened-store.ts';
+import type { OpenedStore } from './opened-store.ts';
 import { ensureSecretFile, readSecretFile } from '../system/secret-files.ts';
 
 type LocalStoreOptions = {
@@ -70,8 +70,7 @@ export async function openLocalStore(
   // Each thread starts with its first read. Lists do not wait for exports.
   const { lists } = resources.use(new ReadingThread(databasePath));
   const exporting = resources.use(new ReadingThread(databasePath));
-  const exportPage: LocalStore['exportPage'] = (order) => exporting.exportPage(order);
-  const local = { reader, databasePath, lists, exportPage };
+  const local = { reader, databasePath, lists, longRead: exporting.longRead };
   return { instance, adminToken, current, clock, log, metrics, changes, reader, writer, local, node: null };
 }
 

@@ -15,7 +15,7 @@ export type LocalStore = {
   databasePath: string;
   /** Lists and exports are read in two threads of their own. */
   lists: LocalLists;
-  exportPage: App['exportPage'];
+  longRead: App['longRead'];
 };
 
 /** Writes to the store, and knows its state. */

@@ -1,13 +1,13 @@
 import type { Worker } from 'node:worker_threads';
 import type { LocalLists } from '../../service/tables.ts';
 import { StorageError } from '../../service/ports.ts';
-import type { ExportOrder, ExportPage } from '../../features/bulk/wire/export.ts';
+import type { LongRead, LongReads } from '../../service/long-read.ts';
 import { startWorker, errorOf, type OutcomeMessage } from './worker.ts';
 
-/** A read of a table by the name of its method, or a page of an export. */
+/** A read of a table by the name of its method, or a long read of a feature. */
 export type ReadRequest =
   | { readonly table: keyof LocalLists; readonly method: string; readonly args: readonly unknown[] }
-  | { readonly order: ExportOrder };
+  | { readonly longRead: keyof LongReads; readonly asked: unknown };
 
 /** A read and its result, each as JSON. Results may come in another order. */
 export type ReadMessage = { readonly id: number; readonly request: ReadRequest };
@@ -51,10 +51,8 @@ export class ReadingThread implements AsyncDisposable {
     operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
   };
 
-  /** Reads a page of an export and formats it as CSV. */
-  exportPage(order: ExportOrder): Promise<ExportPage> {
-    return this.#read({ order }) as Promise<ExportPage>;
-  }
+  /** Runs a long read of a feature. The compiler does not know what the worker answers. */
+  readonly longRead: LongRead = (name, asked) => this.#read({ longRead: name, asked }) as Promise<never>;
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#idle);

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { LocalLists, Reader } from '../../service/tables.ts';
+import { longReadOn } from '../../service/long-read.ts';
 import { StorageError } from '../../service/ports.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { storageFault } from '../../store/sqlite/faults.ts';
@@ -7,11 +8,7 @@ import type { ReadResponse, ReadMessage, ReadRequest } from './reading-thread.ts
 import { outcomeMessage, type OutcomeMessage } from './worker.ts';
 
 async function read(reader: Reader, request: ReadRequest): Promise<unknown> {
-  if ('order' in request) {
-    // Lists do not need the CSV module.
-    const { exportPage } = await import('../../features/bulk/wire/export.ts');
-    return await exportPage(reader, request.order);
-  }
+  if ('longRead' in request) return await longReadOn(reader)(request.longRead, request.asked as never);
   const { table, method, args } = request;
   const lists: LocalLists = reader;
   // The server's side has the same methods with the same types.

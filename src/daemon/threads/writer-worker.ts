@@ -3,7 +3,7 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from '
 import { isFailure } from '../../service/access/records.ts';
 import { isEssential, type WriteRequest } from '../../service/writer.ts';
 import type { WriterContext } from '../../service/ports.ts';
-import { runUseCase } from '../../service/run.ts';
+import { loadUseCases, runUseCase } from '../../service/run.ts';
 import { ReserveFile, ReservedCommitter } from '../../store/sqlite/reserve.ts';
 import { maxBatchSize, prepareCommitter, type Committer } from '../../store/sqlite/commit.ts';
 import { checkpoint, openWriting } from '../../store/sqlite/connection.ts';
@@ -89,6 +89,7 @@ function work(port: Port, { databasePath, role }: WriterData): void {
       port.close();
     } else {
       const { batch, isClosed } = gather(port, message);
+      await loadUseCases(batch.map(({ request }) => request.name));
       const committed = await commit(committer, batch);
       // Reported before the callers of refused writes can read the status.
       diskSpace.check();
@@ -96,8 +97,11 @@ function work(port: Port, { databasePath, role }: WriterData): void {
       if (isClosed) await receive('close');
     }
   };
-  // A rejection ends the thread, as an exception does.
-  port.on('message', (message: WriterMessage) => void receive(message));
+  // One message after the other, also while a feature is loaded. A rejection ends the thread, as an exception does.
+  let last = Promise.resolve();
+  port.on('message', (message: WriterMessage) => {
+    last = last.then(() => receive(message));
+  });
   diskSpace.begin();
 }
 

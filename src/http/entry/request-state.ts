@@ -37,7 +37,6 @@ type RequestState = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    csvMember?: string | undefined;
     route?: Route;
   }
   interface FastifyRequest {

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import type { Principal } from '../../domain/access/principal.ts';
 import { done, type ParameterFault, failWithFaults, type Result } from '../../domain/problem/problem.ts';
@@ -21,14 +20,6 @@ import {
 } from '../../wire/parameters.ts';
 import { tcpAddress } from '../../wire/server/proof.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
-import {
-  CsvUnreadable,
-  readCsv,
-  separatorFault,
-  type CsvRow,
-  type ToColumns,
-} from '../../features/bulk/wire/csv.ts';
-import { CsvRows, maximumRows } from '../../features/bulk/wire/import.ts';
 
 type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
 
@@ -174,29 +165,17 @@ export function readParameters(contentType: string, body: Buffer, maximum: numbe
     : readPairs(text, { malformed: 'malformed_body', maximum });
 }
 
-/** Reads CSV if the route accepts CSV. The rows become one member of the body. */
+/** Reads CSV if the route accepts CSV. */
 function acceptCsv(server: FastifyInstance): void {
   server.addContentTypeParser(csv, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-    const { csvMember } = request.routeOptions.config;
+    const { route } = request.routeOptions.config;
     try {
-      if (csvMember === undefined) throw new ProblemError('unsupported_media_type', 'CSV is not read here.');
+      if (route?.readCsv === undefined)
+        throw new ProblemError('unsupported_media_type', 'CSV is not read here.');
       refuseForeignCharset(request.headers['content-type'] ?? '');
-      const rows: CsvRow[] = [];
-      let header: readonly string[] = [];
-      const toColumns: ToColumns = (names) => {
-        const fault = separatorFault(names);
-        if (fault !== null) throw new CsvUnreadable(fault);
-        header = names;
-        return names;
-      };
-      for await (const more of readCsv(Readable.from([body]), toColumns)) {
-        for (const row of more) rows.push(row);
-        // The route refuses more rows, so the rest need not be read.
-        if (rows.length > maximumRows) break;
-      }
-      return new Map([[csvMember, new CsvRows(header, rows)]]);
+      return await route.readCsv(body);
     } catch (error) {
-      return error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
+      return error;
     }
   });
 }

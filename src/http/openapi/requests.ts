@@ -60,7 +60,7 @@ function writeHeaders(route: Route): z.ZodObject {
 const anything = z.looseObject({}).meta({ id: 'StoreEvent' });
 
 function bodyOf(
-  { isBodyInQuery = false, csvMember, takesDocument, takesEvent }: Route,
+  { isBodyInQuery = false, readCsv, takesDocument, takesEvent }: Route,
   schema: z.ZodObject,
 ): ZodOpenApiRequestBodyObject {
   if (takesEvent === true)
@@ -75,7 +75,7 @@ function bodyOf(
     content: {
       ...(fitsForm(schema) && { [formType]: { schema: formOf(schema) } }),
       'application/json': { schema },
-      ...(csvMember !== undefined && { 'text/csv': { schema: z.string() } }),
+      ...(readCsv !== undefined && { 'text/csv': { schema: z.string() } }),
     },
   };
 }

@@ -1,4 +1,5 @@
-import { type Dialect, specification } from '../dialects.ts';
+import { features } from '../../features.ts';
+import type { Dialect } from '../dialects.ts';
 import type { Route } from '../route.ts';
 import { accountRoutes } from './admin/account.ts';
 import { activationRoutes } from '../../features/leases/http/activation.ts';
@@ -9,9 +10,7 @@ import { collectionRoutes } from './admin/collection.ts';
 import { couponChangeRoutes } from './admin/coupon-change.ts';
 import { consoleRoutes } from '../../features/console/http/routes.ts';
 import { couponRoutes } from './api/coupon.ts';
-import { exportRoutes } from '../../features/bulk/http/export.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
-import { importRoutes } from '../../features/bulk/http/import.ts';
 import { agentLeaseRoutes } from '../../features/leases/http/agent-lease.ts';
 import { leaseRoutes } from '../../features/leases/http/lease.ts';
 import { licenseAdminRoutes } from './admin/license.ts';
@@ -27,10 +26,11 @@ import { storeEventRoutes } from '../../features/webhooks/http/store-event.ts';
 import { tokenRoutes } from './admin/token.ts';
 import { webhookRoutes } from '../../features/webhooks/http/webhook.ts';
 
-/** The table of all routes in a dialect: the server, OpenAPI and the tests read it. */
-export function routesOf({ license, hasFirstVersion }: Dialect): readonly Route[] {
+/** The table of all routes in a dialect, with those of features: the server and OpenAPI read it. */
+export async function routesOf({ license, hasFirstVersion }: Dialect): Promise<readonly Route[]> {
   const firstVersion = hasFirstVersion ? firstVersionRoutes(license) : [];
-  return [...licenseRoutes(license), ...firstVersion, ...sameEverywhere];
+  const ofFeatures = await Promise.all(features.map(async ({ routes }) => (await routes?.()) ?? []));
+  return [...licenseRoutes(license), ...firstVersion, ...sameEverywhere, ...ofFeatures.flat()];
 }
 
 const sameEverywhere: readonly Route[] = [
@@ -43,8 +43,6 @@ const sameEverywhere: readonly Route[] = [
   ...productRoutes,
   ...collectionRoutes,
   ...purchaseRoutes,
-  ...importRoutes,
-  ...exportRoutes,
   ...outboxRoutes,
   ...syncRoutes,
   ...syncV1Routes,
@@ -60,6 +58,3 @@ const sameEverywhere: readonly Route[] = [
   ...consoleRoutes,
   ...processRoutes,
 ];
-
-/** The routes of the specification's dialect. */
-export const routes: readonly Route[] = routesOf(specification);

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
 import type { RoleName } from '../../../src/domain/role.ts';
 import { isOffered, refusalIn, refusalsElsewhere } from '../../../src/http/entry/roles.ts';
-import { routes } from '../../../src/http/routes/all.ts';
+import { specification } from '../../../src/http/dialects.ts';
+import { routesOf } from '../../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf } from '../../support/app/http-app.ts';
+
+const routes = await routesOf(specification);
 
 const roles: readonly RoleName[] = ['authority', 'agent', 'holder'];
 

@@ -37,7 +37,7 @@ function spellings(path: string): string[] {
   return [`${path}/`, `/${path}`, path.replaceAll('/', '//'), `${path}///`];
 }
 
-const routes = routesOf(dialects.payhip).map(
+const routes = (await routesOf(dialects.payhip)).map(
   ({ method, path }) => [method, path.replaceAll(/:\w+/g, 'nothing')] as const,
 );
 

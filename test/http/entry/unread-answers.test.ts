@@ -3,7 +3,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { listenSocket } from '../../../src/http/listen.ts';
-import type { ExportPage } from '../../../src/features/bulk/wire/export.ts';
 import type { Status } from '../../../src/service/status.ts';
 import {
   adminToken,
@@ -112,11 +111,11 @@ test.each(listeners)(
   'if a caller sends 20 exports at once (%s), each export is read only after the export before it was sent',
   async (kind) => {
     let pages = 0;
-    const exportPage = async (): Promise<ExportPage> => {
+    const longRead = async (): Promise<never> => {
       pages += 1;
-      return { csv: 'a'.repeat(6 * mebibyte), last: null };
+      return { csv: 'a'.repeat(6 * mebibyte), last: null } as never;
     };
-    await using served = await serveApp({ exportPage });
+    await using served = await serveApp({ longRead });
     const caller = await UnreadCaller.send(
       served.listeners[kind],
       readExport.repeat(19) + lastOf(readExport),

@@ -28,7 +28,7 @@ function bytesOf(pattern = ''): number {
 }
 
 const settings = { version: '1.2.3', dialect: dialects.payhip };
-const { paths } = dereferenced(describeRoutes(routesOf(dialects.payhip), settings)) as {
+const { paths } = dereferenced(describeRoutes(await routesOf(dialects.payhip), settings)) as {
   paths: Record<string, Record<string, Operation>>;
 };
 const operations = Object.entries(paths).flatMap(([path, methods]) =>

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { problems } from '../../../src/domain/problem/problem-table.ts';
-import { dialects, type Dialect } from '../../../src/http/dialects.ts';
+import { dialects, type Dialect, specification } from '../../../src/http/dialects.ts';
 import { describeRoutes } from '../../../src/http/openapi/document.ts';
 import { refusalsOf } from '../../../src/http/openapi/responses.ts';
 import type { Route } from '../../../src/http/route.ts';
-import { routes, routesOf } from '../../../src/http/routes/all.ts';
+import { routesOf } from '../../../src/http/routes/all.ts';
 import { noParameters } from '../../../src/wire/parameters.ts';
 import { dereferenced } from '../../support/reference/dereferenced.ts';
+
+const routes = await routesOf(specification);
 
 type Schema = {
   $ref?: string;
@@ -168,7 +170,7 @@ test.each(
     ...(isForm ? ['application/x-www-form-urlencoded'] : []),
     'application/json',
   ]);
-  expect(csv !== undefined).toBe(route.csvMember !== undefined);
+  expect(csv !== undefined).toBe(route.readCsv !== undefined);
   const empty = route.body?.read(noParameters);
   const missing = empty?.ok === false ? empty.faults.filter(({ code }) => code === 'required') : [];
   // A coupon requires one of two discounts, which a list of names cannot express.
@@ -176,9 +178,9 @@ test.each(
   for (const { schema } of Object.values(parsed)) expect(schema.required ?? []).toEqual(names);
 });
 
-test('the routes of the first version describe their parameters in the body and in the query', () => {
+test('the routes of the first version describe their parameters in the body and in the query', async () => {
   const { paths } = dereferenced(
-    describeRoutes(routesOf(dialects.payhip), { version: '1.2.3', dialect: dialects.payhip }),
+    describeRoutes(await routesOf(dialects.payhip), { version: '1.2.3', dialect: dialects.payhip }),
   ) as Description;
   for (const change of ['usage', 'decrease', 'disable', 'enable']) {
     const operation = paths[`/api/v1/license/${change}`]?.['put'];
@@ -191,20 +193,20 @@ test('the routes of the first version describe their parameters in the body and 
   expect(operationOf({ method: 'PUT', path: '/api/v2/license/usage' }).requestBody?.required).toBe(true);
 });
 
-test('the description says that errors have a code, or how clients get a code in the dialect of a store', () => {
-  const of = (dialect: Dialect): string =>
-    (describeRoutes(routesOf(dialect), { version: '1.2.3', dialect }) as Description).info.description;
+test('the description says that errors have a code, or how clients get a code in the dialect of a store', async () => {
+  const of = async (dialect: Dialect): Promise<string> =>
+    (describeRoutes(await routesOf(dialect), { version: '1.2.3', dialect }) as Description).info.description;
   const told = 'Every error has a stable `code`; `latchkey explain CODE` explains it.';
-  expect(of(dialects.specification).endsWith(told)).toBe(true);
-  expect(of(dialects.payhip)).toContain(
+  expect((await of(dialects.specification)).endsWith(told)).toBe(true);
+  expect(await of(dialects.payhip)).toContain(
     `${told} Under \`/api\`, an error is only a \`message\`, as another store sends it, unless \`Accept\` asks for \`application/problem+json\`.`,
   );
 });
 
-test('errors are described in the form of the store under /api, and as problems elsewhere', () => {
+test('errors are described in the form of the store under /api, and as problems elsewhere', async () => {
   const dialect = dialects.payhip;
   const { paths } = dereferenced(
-    describeRoutes(routesOf(dialect), { version: '1.2.3', dialect }),
+    describeRoutes(await routesOf(dialect), { version: '1.2.3', dialect }),
   ) as Description;
   for (const [path, operations] of Object.entries(paths)) {
     const { mediaType } = path.startsWith('/api/') ? dialect.refusal : dialects.specification.refusal;

@@ -28,7 +28,7 @@ describe.skipIf(missing !== '')(`Spectral${missing}`, () => {
     'Spectral finds nothing in the OpenAPI description in the dialect %s',
     async (name) => {
       const dialect = dialects[name];
-      const description = describeRoutes(routesOf(dialect), { version: '1.2.3', dialect });
+      const description = describeRoutes(await routesOf(dialect), { version: '1.2.3', dialect });
       expect(await findings(description)).toEqual([]);
     },
   );

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
-import type { CommandOf, TransactionOf, UseCaseName } from '../../../src/service/writer.ts';
+import type { CommandOf, CoreUseCases, TransactionOf, UseCaseName } from '../../../src/service/writer.ts';
 import { buildCart } from '../builders/coupon-builders.ts';
 import { buildRequest } from '../builders/activation-builders.ts';
 import { at } from '../builders/store-builders.ts';
@@ -16,8 +18,6 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 
 const agentId = '0123456789abcdef0123456789abcdef';
 
-const noLicenseCells = { uses: null, enabled: null, createdAt: null };
-
 const issuedEvent = {
   number: at + 1,
   eventId: 'of addPurchase',
@@ -28,7 +28,7 @@ const issuedEvent = {
 const failedAttempt = { status: 500, error: 'answered 500', retryAfterMs: null, durationMs: 3 };
 
 /** A command for each use case, in an order in which each command succeeds on a new store. */
-const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
+const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
   addWebhook: { url: 'https://example.com/hook', types: null },
   addAccount: { name: 'Other', apiKey: 'theirs' },
@@ -50,61 +50,9 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     licenseKey: 'KEY',
     soldAt: 1_708_600_985_000,
     uses: 3,
-    enabled: false,
-  },
-  importLicenses: {
-    rows: [
-      {
-        ...noLicenseCells,
-        row: 1,
-        licenseKey: 'TAKEN-OVER',
-        productKey: 'press',
-        buyerEmail: 'a@example.com',
-      },
-    ],
-    rejected: [],
-    isAtomic: false,
-    isDryRun: false,
-    accountId: null,
-  },
-  importPurchases: {
-    rows: [
-      {
-        ...noLicenseCells,
-        row: 1,
-        purchaseId: 'theirs',
-        licenseKey: 'BOUGHT-THERE',
-        productKey: 'press',
-        buyerEmail: 'a@example.com',
-        refundedAt: at,
-        isRefunded: true,
-      },
-    ],
-    rejected: [],
-    isAtomic: false,
-    isDryRun: false,
-    accountId: null,
-  },
-  importCoupons: {
-    rows: [
-      {
-        row: 1,
-        id: 7,
-        terms: {
-          ...anyCoupon,
-          scope: { type: 'multi' },
-          discount: { type: 'amount', amountOff: 500 },
-          code: 'THEIRS',
-        },
-      },
-    ],
-    rejected: [],
-    isAtomic: false,
-    isDryRun: false,
-    accountId: 'default',
+    enabled: true,
   },
   changeLicense: { tenant, licenseKey: 'KEY', trigger: 'usage' },
-  refundPurchase: { purchaseId: 'of addPurchase' },
   createCoupon: {
     accountId: 'default',
     terms: {
@@ -126,7 +74,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   forgetAgent: { number: 1 },
   updateCoupon: {
     accountId: 'default',
-    id: 8,
+    id: 1,
     terms: {
       ...anyCoupon,
       scope: { type: 'multi' },
@@ -134,8 +82,8 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
       code: 'MAY',
     },
   },
-  endCoupon: { accountId: 'default', id: 8 },
-  deleteCoupon: { accountId: 'default', id: 8 },
+  endCoupon: { accountId: 'default', id: 1 },
+  deleteCoupon: { accountId: 'default', id: 1 },
   issueToken: {
     scopes: ['verify'],
     productKey: 'press',
@@ -160,7 +108,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   pruneSeries: { now: at, verifiedNow: at },
   answerLeaseRequest: {
     signedRequest: {
-      request: buildRequest({ licenseKey: 'TAKEN-OVER' }),
+      request: buildRequest({ licenseKey: 'KEY' }),
       device: 'device',
       digest: digest('request'),
     },
@@ -186,10 +134,24 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   rotateWebhook: { endpointId: 'of addWebhook' },
   pruneEvents: { before: at, limit: 10 },
   removeWebhook: { endpointId: 'of addWebhook' },
+  refundPurchase: { purchaseId: 'of addPurchase' },
 };
+
+/** With the commands of features: those come first that later commands use. */
+const authorityCommands = Object.assign({}, coreCommands, ...(await commandsOfFeatures())) as Record<
+  AuthorityUseCase,
+  CommandOf<AuthorityUseCase>
+>;
 export const authorityUseCases: readonly AuthorityUseCase[] = Object.keys(
   authorityCommands,
 ) as AuthorityUseCase[];
+
+async function commandsOfFeatures(): Promise<readonly object[]> {
+  const root = join(import.meta.dirname, '../../features');
+  const files = globSync('*/authority-commands.ts', { cwd: root });
+  const modules = files.map((file) => import(join(root, file)) as Promise<{ commands: object }>);
+  return (await Promise.all(modules)).map(({ commands }) => commands);
+}
 
 export type AuthorityRequest = {
   name: AuthorityUseCase;

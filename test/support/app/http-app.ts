@@ -7,7 +7,8 @@ import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
 import { buildServer } from '../../../src/http/server.ts';
-import { exportPage } from '../../../src/features/bulk/wire/export.ts';
+import { longReadOn } from '../../../src/service/long-read.ts';
+import { routesOf } from '../../../src/http/routes/all.ts';
 import { AgentProducts } from '../../../src/service/agent/products.ts';
 import {
   authorityCouponService,
@@ -68,12 +69,13 @@ export async function openApp(
     instance: authorityStatus.instance,
     epoch: () => (role === 'authority' ? reader.sync.epoch() : null),
     dialect: dialects.specification,
+    routes: await routesOf(changes.dialect ?? dialects.specification),
     licenseService: authorityLicenseService(reader, writer),
     couponService: authorityCouponService(reader, writer),
     checkout: authorityCheckoutService(reader, writer, { now: () => Date.now() }),
     reader,
     lists: reader,
-    exportPage: (order) => exportPage(reader, order),
+    longRead: longReadOn(reader),
     operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
     storedLicenses:
       role === 'agent' && local !== null

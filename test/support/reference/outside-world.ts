@@ -33,7 +33,7 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'http/entry/connections.ts performance': 'how long a real connection has rested, in real time',
   'http/entry/request-state.ts randomUUID': 'creates ids for requests without an id',
   'http/entry/server-response.ts setImmediate': 'waits for the end of an event loop turn, not for a time',
-  'features/bulk/wire/csv.ts setImmediate': 'lets other requests run while a large file is parsed',
+  'wire/csv.ts setImmediate': 'lets other requests run while a large file is parsed',
   'upstream/exchange.ts setTimeout': 'the timeout of a real request, in real time',
 };
 

@@ -1,5 +1,5 @@
 import { columnWords, looksLikeState } from '../wire/columns.ts';
-import { type CsvRow, CsvUnreadable, findMiswritten, separatorFault } from '../wire/csv.ts';
+import { type CsvRow, CsvUnreadable, findMiswritten, separatorFault } from '../../../wire/csv.ts';
 import { isEmptyCell } from '../wire/import.ts';
 import { UsageError } from '../../../cli/command.ts';
 import { type CellReader, isReadBy, missingValues, readerBy, sameReader } from './cell-readers.ts';

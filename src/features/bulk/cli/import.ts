@@ -1,4 +1,4 @@
-import { readCsv, type CsvRow } from '../wire/csv.ts';
+import { readCsv, type CsvRow } from '../../../wire/csv.ts';
 import { counted } from '../../../domain/text.ts';
 import { request } from '../../../cli/client/request.ts';
 import {
@@ -13,7 +13,7 @@ import { exitCode } from '../../../cli/exit-code.ts';
 import type { Output } from '../../../cli/output.ts';
 import { ColumnMapping, type ColumnOptions, type Columns } from './columns.ts';
 import { profiles } from './profiles.ts';
-import { withSource } from './source.ts';
+import { withSource } from '../../../cli/source.ts';
 import { importReport } from '../wire/import.ts';
 
 /** What can be imported: the columns that a file may and must have, and what rows belong to by default. */

@@ -75,7 +75,7 @@ async function exportFaults(
 /** Reads page by page: each page after the previous page was sent. */
 async function* pages(app: App, first: ExportOrder): AsyncGenerator<string> {
   for (let order = first; ;) {
-    const { csv: text, last } = await app.exportPage(order);
+    const { csv: text, last } = await app.longRead('exportPage', order);
     if (text !== '') yield text;
     if (last === null) return;
     // The last key belongs to the same noun.

@@ -6,6 +6,7 @@ import { ok, type RouteResponse } from '../../../http/response.ts';
 import { foreignAccountFaults, accountFaults, accessibleAccount } from '../../../http/entry/admission.ts';
 import { route, type Route } from '../../../http/route.ts';
 import { enveloped } from '../../../wire/response.ts';
+import { readCsvBody } from './csv-body.ts';
 import { importReport, importRows, type ReadRows, stateColumnFaults } from '../wire/import.ts';
 import {
   couponImport,
@@ -34,7 +35,7 @@ const importLicenses = route({
   access,
   roles,
   bodyBytes,
-  csvMember: 'licenses',
+  readCsv: (body) => readCsvBody(body, 'licenses'),
   query: productImportQuery,
   body: licenseImport,
   answers,
@@ -56,7 +57,7 @@ const importPurchases = route({
   access,
   roles,
   bodyBytes,
-  csvMember: 'purchases',
+  readCsv: (body) => readCsvBody(body, 'purchases'),
   query: productImportQuery,
   body: purchaseImport,
   answers,
@@ -78,7 +79,7 @@ const importCoupons = route({
   access,
   roles,
   bodyBytes,
-  csvMember: 'coupons',
+  readCsv: (body) => readCsvBody(body, 'coupons'),
   query: couponImportQuery,
   body: couponImport,
   answers,

@@ -5,7 +5,7 @@ import type { License } from '../../../domain/license.ts';
 import type { PurchaseWithLicense } from '../../../domain/catalogue.ts';
 import type { ExportFilter, AuthorityReader } from '../../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../../../wire/coupon.ts';
-import { withGuard } from './csv.ts';
+import { withGuard } from '../../../wire/csv.ts';
 
 type Cell = string | number | boolean | null;
 
@@ -19,6 +19,12 @@ export type ExportOrder =
 
 /** A page as CSV, and its last key, after which the next page begins; null for the last page. */
 export type ExportPage = { csv: string; last: string | number | null };
+
+declare module '../../../service/long-read.ts' {
+  interface LongReads {
+    exportPage: { asked: ExportOrder; read: ExportPage };
+  }
+}
 
 /** The maximum number of rows in memory. */
 const pageLength = 500;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
 import type { ImportRows, RejectedRow } from '../service/import.ts';
 import { ignoredColumns, looksLikeState } from './columns.ts';
-import { type CsvRow, findMiswritten } from './csv.ts';
+import { type CsvRow, findMiswritten } from '../../../wire/csv.ts';
 import {
   boolean,
   instantText,

@@ -3,35 +3,17 @@ import { licenseKeysIn } from '../../../domain/license.ts';
 import { reachOf } from '../../following/domain/follow.ts';
 import { done } from '../../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
-import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../../service/writer.ts';
+import { features } from '../../../features.ts';
+import { lockOrder, type LockKind, type Locks } from '../../../service/locks.ts';
+import type {
+  CommandOf,
+  CommandResult,
+  CoreUseCases,
+  TransactionOf,
+  UseCaseName,
+} from '../../../service/writer.ts';
 import { inSchema, type Names } from './names.ts';
-import type { SqlValue } from '../../../store/sql.ts';
 import { statementOf, type BoundStatement, type Statement } from './statements.ts';
-
-/*
- * The order in which every use case takes its locks, so that there are no deadlocks: the idempotency key (in the
- * writer), then these kinds. A request that waits for a key holds no locks yet. Other records need no lock: they never
- * change (such as the account of a product), or a unique constraint rejects the second transaction, which is repeated
- * and then finds the row of the first.
- */
-const order = [
-  'start',
-  'imports',
-  'credentials',
-  'syncAgent',
-  'account',
-  'product',
-  'collection',
-  'coupon',
-  'couponCode',
-  'order',
-  'licenseOfPurchase',
-  'licenses',
-  'tokens',
-  'webhooks',
-  'events',
-] as const;
-type Kind = (typeof order)[number];
 
 /** The use cases that run on both engines. */
 export type AuthorityUseCase = {
@@ -43,12 +25,10 @@ function spellingsOf(licenseKey: string): string[] {
   return [...new Set([licenseKey, ...licenseKeysIn(licenseKey)])];
 }
 
-type Locks = Partial<Record<Kind, readonly SqlValue[]>>;
-
 const nothing = (): Locks => ({});
 
 /** The locks of each use case, with the values of their statements. */
-const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks } = {
+const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: CommandOf<Name>) => Locks } = {
   startAuthority: () => ({ start: [] }),
   addAccount: () => ({ credentials: [] }),
   rollApiKey: ({ accountId }) => ({ credentials: [], account: [accountId] }),
@@ -59,9 +39,6 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   updateCollection: ({ collectionId }) => ({ collection: [collectionId] }),
   addPurchase: nothing,
   refundPurchase: ({ purchaseId }) => ({ licenseOfPurchase: [purchaseId] }),
-  importLicenses: () => ({ imports: [] }),
-  importPurchases: () => ({ imports: [] }),
-  importCoupons: () => ({ imports: [] }),
   // Its only statement locks the license.
   changeLicense: nothing,
   createCoupon: nothing,
@@ -107,6 +84,13 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   pruneEvents: nothing,
 };
 
+/** With the locks of the use cases of features. */
+const locks: { [Name in AuthorityUseCase]?: (command: CommandOf<Name>) => Locks } = Object.assign(
+  {},
+  coreLocks,
+  ...features.map(({ useCases }) => useCases?.locks),
+);
+
 /**
  * Maintenance that one node does for all nodes. The values are the results for nodes that try at the same time.
  */
@@ -133,14 +117,14 @@ export function prepareLocks(names: Names): LockPlan {
   return (name, command) => {
     // The compiler cannot infer the command type from the name.
     const locksOfCommand = (locks[name] as (command: CommandOf<AuthorityUseCase>) => Locks)(command);
-    return order.flatMap((kind) => {
+    return lockOrder.flatMap((kind) => {
       const values = locksOfCommand[kind];
       return values === undefined ? [] : [{ statement: statements[kind], values }];
     });
   };
 }
 
-function lockStatements(names: Names): Record<Kind, Statement> {
+function lockStatements(names: Names): Record<LockKind, Statement> {
   const row = (text: string): Statement => statementOf(inSchema(names, `SELECT 1 FROM latchkey.${text}`));
   return {
     start: advisory(names, 'start'),

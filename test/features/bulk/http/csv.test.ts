@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
 import { stringify } from 'csv-stringify/sync';
 import { expect, test } from 'vitest';
-import { CsvUnreadable, readCsv, type CsvRow, withGuard } from '../../../../src/features/bulk/wire/csv.ts';
+import { CsvUnreadable, readCsv, type CsvRow, withGuard } from '../../../../src/wire/csv.ts';
 
 async function read(text: string | Uint8Array, chunk = 7): Promise<CsvRow[]> {
   const bytes = Buffer.from(text);

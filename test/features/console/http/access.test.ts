@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Route } from '../../../../src/http/route.ts';
-import { routes } from '../../../../src/http/routes/all.ts';
+import { specification } from '../../../../src/http/dialects.ts';
+import { routesOf } from '../../../../src/http/routes/all.ts';
 import { fromPage, openConsole, origin, type ConsoleApp } from '../../../support/app/console.ts';
+
+const routes = await routesOf(specification);
 
 let app: ConsoleApp;
 let readOnly: string;

@@ -6,7 +6,7 @@ import {
   authorityCouponService,
   authorityLicenseService,
 } from '../../../../src/service/authority/services.ts';
-import { runUseCase } from '../../../../src/service/run.ts';
+import { loadUseCases, runUseCase } from '../../../../src/service/run.ts';
 import type { AuthorityTransaction, Transaction } from '../../../../src/service/tables.ts';
 import { prepareCommitter } from '../../../../src/store/sqlite/commit.ts';
 import { PostgresWriter } from '../../../../src/features/postgres/store/writer.ts';
@@ -57,6 +57,7 @@ function lineContent({ reading: { database } }: TestStore): Record<string, unkno
 
 test('no other write runs while a batch of all writes of an authority is committed', async () => {
   await using store = createTestStore();
+  await loadUseCases(authorityUseCases);
   const between: string[] = [];
   setImmediate(() => between.push('immediate'));
   setTimeout(() => between.push('timer'), 0);

@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
-import { formatReason } from '../../../config/errors.ts';
+import { formatReason } from '../config/errors.ts';
 import { CsvUnreadable } from '../wire/csv.ts';
-import { CommandError } from '../../../cli/command.ts';
-import { startProgress } from '../../../cli/screen.ts';
-import { counted } from '../../../domain/text.ts';
+import { CommandError } from './command.ts';
+import { startProgress } from './screen.ts';
+import { counted } from '../domain/text.ts';
 
 /** The bytes of a file, and its progress bar on a terminal. */
 interface Source extends AsyncDisposable {
