@@ -394,6 +394,21 @@ describe('an agent whose store was restored', () => {
   });
 });
 
+describe('an agent whose store was restored, and whose upstream another store has replaced', () => {
+  it('sends nothing that its original may have sent to the former store', async () => {
+    using harness = await startLatchkeyHarness(['KEY']);
+    await offline(harness, () => harness.change('KEY', 'usage'));
+    await harness.writer.write('restore', {});
+    harness.latchkey.epoch = 'fedcba9876543210'.repeat(2);
+    // An answer to something else names the store first.
+    await harness.writer.write('nameUpstream', { epoch: harness.latchkey.epoch });
+    await harness.restart();
+    await harness.time.advance(5 * minute);
+    expect(newest(harness)).toMatchObject({ progress: { state: 'uncertain', held: true } });
+    expect(upstreamUses(harness, 'KEY')).toBe(0);
+  });
+});
+
 describe('a key that the upstream says is in use by another attempt', () => {
   it('is asked for again', async () => {
     using harness = await startLatchkeyHarness(['KEY']);
