@@ -46,7 +46,7 @@ export function knownRevision(reader: Reader, snapshot: LicenseSnapshot | null):
 }
 
 /** The revision that the caller of an enable has seen: none of a history that began after the agent was last told of the license. */
-export function seenRevision(reader: Reader, snapshot: LicenseSnapshot): number | null {
+export function revisionSeen(reader: Reader, snapshot: LicenseSnapshot): number | null {
   const { epoch = 0 } = snapshot;
   const isFormer = epoch > 0 && epoch !== epochNumber(reader);
   return isFormer ? 0 : knownRevision(reader, snapshot);
