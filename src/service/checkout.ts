@@ -174,19 +174,44 @@ export async function redeemMirroredCoupon(
 }
 
 /**
+ * `couponId`: null: there was nothing to void. `answeredAt`: when that was found (epoch ms); absent: this is no answer to an
+ * agent.
+ */
+export type VoidedRedemption = { order: string; couponId: number | null; answeredAt?: number };
+
+type VoidRedemption = { accountId: string; order: string; isFromAgent?: boolean };
+
+/**
  * Voids the redemption of an order, so that the coupon can be used once more. `isFromAgent`: an agent has voided it already.
  * Its answer is stored also if there is no redemption, so that a repetition that arrives late voids no later one.
  */
 export async function voidRedemption(
   { redemptions }: AuthorityTransaction,
-  { accountId, order, isFromAgent = false }: { accountId: string; order: string; isFromAgent?: boolean },
-): Promise<Result<{ order: string; couponId: number | null }>> {
+  { accountId, order, isFromAgent = false }: VoidRedemption,
+  { now }: Pick<Context, 'now'>,
+): Promise<Result<VoidedRedemption>> {
   const redemption = await redemptions.get(accountId, order);
   if (redemption === null) {
-    return isFromAgent ? { ...done({ order, couponId: null }), unchanged: true } : notFound('redemption');
+    if (!isFromAgent) return notFound('redemption');
+    return { ...done({ order, couponId: null, answeredAt: now }), unchanged: true };
   }
   await redemptions.remove(accountId, order);
   return done({ order, couponId: redemption.couponId });
+}
+
+/**
+ * Whether an agent's void, which found nothing to void, is carried out again. This store was restored and had lost the
+ * redemption, and the agent has sent it again after the void: a restored agent sends all that waits in its outbox.
+ * `createdAt`: when the caller voided the order. A redemption from after that, by either clock, is a later one, and stays.
+ */
+export async function isOvertaken(
+  { redemptions }: Pick<AuthorityTransaction, 'redemptions'>,
+  { accountId, order, createdAt }: VoidRedemption & { createdAt: number },
+  { couponId, answeredAt = -Infinity }: VoidedRedemption,
+): Promise<boolean> {
+  if (couponId !== null) return false;
+  const redemption = await redemptions.get(accountId, order);
+  return redemption !== null && redemption.redeemedAt <= Math.min(createdAt, answeredAt);
 }
 
 async function redeemOnce(

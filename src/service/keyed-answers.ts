@@ -1,6 +1,8 @@
 import type { ChangedLicense } from '../domain/license.ts';
 import { done, notFound, type Result } from '../domain/problem/problem.ts';
+import { isOvertaken, type VoidedRedemption } from './checkout.ts';
 import type { QueuedChange } from './outbox/license-change.ts';
+import type { Keyed } from './ports.ts';
 import type { AuthorityTransaction, Transaction } from './tables.ts';
 import type { UseCaseName } from './writer.ts';
 
@@ -31,4 +33,18 @@ export async function answerAgain(
   }
   const license = await transaction.licenses.get(licenseKey);
   return license === null ? notFound('license') : done({ ...license, ...applied });
+}
+
+/** Whether a change is carried out again, although its answer is stored. */
+export async function isToRepeat(
+  transaction: AuthorityTransaction,
+  name: UseCaseName,
+  { command, keyed }: { command: unknown; keyed: Keyed | undefined },
+  stored: unknown,
+): Promise<boolean> {
+  if (name !== 'voidRedemption' || keyed === undefined) return false;
+  const result = stored as Result<VoidedRedemption>;
+  if (!result.ok) return false;
+  const asked = { ...(command as { accountId: string; order: string }), createdAt: keyed.createdAt };
+  return await isOvertaken(transaction, asked, result.value);
 }

@@ -1,6 +1,6 @@
 import * as useCases from './use-cases.ts';
 import { isFailure, storedResult, storeResult } from './access/records.ts';
-import { answerAgain, shortAnswer } from './keyed-answers.ts';
+import { answerAgain, isToRepeat, shortAnswer } from './keyed-answers.ts';
 import type { Context, WriterContext } from './ports.ts';
 import type { Awaitable, AuditEntry } from './tables.ts';
 import type {
@@ -55,7 +55,9 @@ export async function runUseCase<Name extends UseCaseName>(
     const again = await answerAgain(transaction, name, command as { licenseKey: string }, stored);
     return again as CommandResult<Name>;
   }
-  if (stored !== null) return stored as CommandResult<Name>;
+  const asked = { command, keyed: idempotency?.keyed };
+  if (stored !== null && !(await isToRepeat(transaction, name, asked, stored)))
+    return stored as CommandResult<Name>;
   // A use case that was refused may have left events.
   transaction.events.take();
   const result = await useCase(transaction, command, context);

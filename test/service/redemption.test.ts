@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { CartLine } from '../../src/domain/checkout/quote.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
-import { refusalOf, second, Harness, valueOf } from '../support/harness/service-harness.ts';
+import { day, refusalOf, second, Harness, valueOf } from '../support/harness/service-harness.ts';
 
 const accountId = 'default';
 
@@ -31,6 +31,11 @@ class Shop extends Harness {
 
   redeem(order: string, ...lines: readonly Partial<CartLine>[]) {
     return this.writer.write('redeemCoupon', { accountId, order, cart: buildCart(...lines) });
+  }
+
+  /** As an agent that has answered its caller at an instant. */
+  redeemAt(order: string, takenAt: number) {
+    return this.writer.write('redeemCoupon', { accountId, order, cart: buildCart({}), takenAt });
   }
 
   void(order: string) {
@@ -165,4 +170,67 @@ describe('voiding a redemption', () => {
     expect(refusalOf(voided)).toBe('redemption_not_found');
     expect(shop.store.redemptions.get(accountId, 'A-1')).not.toBeNull();
   });
+
+  describe('the void of an agent finds nothing to void', () => {
+    it('the agent sends its redemption again afterwards, and its void again: the redemption is voided', async () => {
+      await using shop = await new Shop().open();
+      const couponId = await shop.createCoupon({ usageLimit: 1 });
+      const void_ = new AgentVoid(shop, shop.now);
+      expect(await void_.send()).toBeNull();
+      shop.pass(second);
+      valueOf(await shop.redeemAt('A-1', void_.createdAt - second));
+      expect(await void_.send()).toBe(couponId);
+      expect(shop.store.redemptions.get(accountId, 'A-1')).toBeNull();
+      expect(shop.store.redemptions.countOf(accountId, couponId)).toBe(0);
+    });
+
+    it.each([
+      ['is right', 0],
+      ['is a day behind', -day],
+      ['is a day ahead', day],
+    ])(
+      'a later redemption stays, however late the void arrives again, if the clock of the agent %s',
+      async (_, byMs) => {
+        await using shop = await new Shop().open();
+        await shop.createCoupon();
+        const void_ = new AgentVoid(shop, shop.now + byMs);
+        await void_.send();
+        shop.pass(2 * second);
+        const { redemption } = valueOf(await shop.redeemAt('A-1', void_.createdAt + second));
+        expect(await void_.send()).toBeNull();
+        expect(shop.store.redemptions.get(accountId, 'A-1')).toEqual(redemption);
+      },
+    );
+
+    it('the void is carried out once', async () => {
+      await using shop = await new Shop().open();
+      const couponId = await shop.createCoupon();
+      const void_ = new AgentVoid(shop, shop.now);
+      await void_.send();
+      valueOf(await shop.redeemAt('A-1', void_.createdAt));
+      expect(await void_.send()).toBe(couponId);
+      valueOf(await shop.redeemAt('A-1', void_.createdAt));
+      expect(await void_.send()).toBe(couponId);
+      expect(shop.store.redemptions.countOf(accountId, couponId)).toBe(1);
+    });
+  });
 });
+
+/** A void in the outbox of an agent, whose caller asked at an instant of the agent's clock. */
+class AgentVoid {
+  readonly createdAt: number;
+  readonly #shop: Shop;
+
+  constructor(shop: Shop, createdAt: number) {
+    this.#shop = shop;
+    this.createdAt = createdAt;
+  }
+
+  /** Returns the coupon whose redemption was voided; null: there was nothing to void. */
+  async send(): Promise<number | null> {
+    const keyed = { id: 'v', createdAt: this.createdAt, epoch: null, isRepeat: true, seenRevision: null };
+    const idempotency = { credential: 'account:default', key: 'v', fingerprint: 'void A-1', keyed };
+    const command = { accountId, order: 'A-1', isFromAgent: true };
+    return valueOf(await this.#shop.writer.write('voidRedemption', command, { idempotency })).couponId;
+  }
+}

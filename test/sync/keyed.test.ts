@@ -294,6 +294,27 @@ describe('an enable that a restored upstream has lost', () => {
   });
 });
 
+describe('an enable whose caller has seen nothing of the new history of a restored upstream', () => {
+  it('does not undo a disable that was made after the restore', async () => {
+    using harness = await startLatchkeyHarness(['KEY', 'OTHER']);
+    harness.latchkey.set('KEY', 'disable');
+    await harness.time.advance(minute);
+    harness.latchkey.instead = () => hidden;
+    harness.latchkey.forgetDisables();
+    harness.latchkey.restore();
+    // This shows the new history, but not the license.
+    await harness.change('OTHER', 'usage');
+    await harness.time.advance(second);
+    await offline(harness, () => harness.change('KEY', 'enable'));
+    harness.latchkey.set('KEY', 'enable');
+    harness.latchkey.set('KEY', 'disable');
+    harness.sync.limiter.resume();
+    await harness.time.advance(minute);
+    expect(newest(harness).progress.state).toBe('conflicted');
+    expect(harness.vendor.licenses.get('KEY')).toMatchObject({ enabled: false });
+  });
+});
+
 describe('a gateway before a Latchkey', () => {
   it('whose 400 has no code lets a change that may have counted wait, and the change is not dead', async () => {
     using harness = await startLatchkeyHarness(['KEY']);
@@ -405,6 +426,21 @@ describe('an agent whose store was restored', () => {
     expect(harness.latchkey.keyed.slice(1).every(({ isRepeat }) => isRepeat)).toBe(true);
     expect(upstreamUses(harness, 'KEY')).toBe(2);
     expect(harness.store.operations.depth()).toMatchObject({ delivered: 2, inferred: 0, uncertain: 0 });
+  });
+});
+
+describe('an agent whose store was restored, and whose upstream another store has replaced', () => {
+  it('sends nothing that its original may have sent to the former store', async () => {
+    using harness = await startLatchkeyHarness(['KEY']);
+    await offline(harness, () => harness.change('KEY', 'usage'));
+    await harness.writer.write('restore', {});
+    harness.latchkey.epoch = 'fedcba9876543210'.repeat(2);
+    // An answer to something else names the store first.
+    await harness.writer.write('nameUpstream', { epoch: harness.latchkey.epoch });
+    await harness.restart();
+    await harness.time.advance(5 * minute);
+    expect(newest(harness)).toMatchObject({ progress: { state: 'uncertain', held: true } });
+    expect(upstreamUses(harness, 'KEY')).toBe(0);
   });
 });
 

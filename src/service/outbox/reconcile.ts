@@ -324,7 +324,10 @@ export function doubtUnfinished(transaction: Transaction, { monotonic }: Pick<Co
       if (state === 'dead') reopenedSubjects.add(operation.subject);
       const nextAt = doubted.progress.state === 'pending' ? operation.nextAt : null;
       if (isResent && nextAt === null && state !== 'pending') unscheduled.push(doubted);
-      operations.put({ ...doubted, nextAt, outage: false, lastError: operation.lastError ?? lastError });
+      // Another store that takes the place of the upstream gets nothing that the original may have sent to this one.
+      const upstream = operation.upstream ?? (isResent ? boundUpstream(transaction) : null);
+      const doubt = { outage: false, lastError: operation.lastError ?? lastError };
+      operations.put({ ...doubted, nextAt, upstream, ...doubt });
     }
   }
   for (const subject of reopenedSubjects) {

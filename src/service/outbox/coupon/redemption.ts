@@ -188,7 +188,7 @@ export async function queueVoid(
   const { operations } = transaction;
   const sent = below === null ? null : operations.get(below.id);
   if (sent !== null) return { ...done({ order, couponId: null, operationId: sent.id }), unchanged: true };
-  const voided = await voidRedemption(transaction, { accountId, order });
+  const voided = await voidRedemption(transaction, { accountId, order }, context);
   // An agent below may have redeemed a coupon before this agent lost its store.
   if (!voided.ok && below === null) return voided;
   const couponId = voided.ok ? voided.value.couponId : null;

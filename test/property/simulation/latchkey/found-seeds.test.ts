@@ -65,6 +65,22 @@ const found: readonly [string, { seed: number; steps: number; troubles: Latchkey
     },
   ],
   [
+    'a redemption that a restored agent sends after the answer to its void does not count',
+    {
+      seed: 111_517,
+      steps: 50,
+      troubles: [
+        'chain',
+        'gateway',
+        'authority_restart',
+        'authority_restore',
+        'agent_restore',
+        'clocks',
+        'coupons',
+      ],
+    },
+  ],
+  [
     'an agent below sees what has changed since an agent in the middle was put back, also if as much was lost',
     { seed: 100_763, steps: 50, troubles: ['chain', 'rollback'] },
   ],
