@@ -1,5 +1,4 @@
 import type { X509Certificate } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
 import { readNamedFile } from '../config/file/named-file.ts';
 import {
   readTlsFiles,
@@ -9,6 +8,7 @@ import {
 } from '../config/file/certificates.ts';
 import { formatDatetime } from '../domain/time.ts';
 import { changeCertificate, ListenError } from '../http/listen.ts';
+import type { Listener } from '../http/server.ts';
 import type { Log } from '../service/ports.ts';
 
 /** A certificate should be renewed when it expires within this time, in ms. */
@@ -38,7 +38,7 @@ export class Certificate {
   }
 
   /** Reads the files again. Returns whether the certificate changed. If the files cannot be used, it stays. */
-  renew(settings: TlsSettings, servers: readonly FastifyInstance[]): boolean {
+  renew(settings: TlsSettings, servers: readonly Listener[]): boolean {
     const read = readFiles(settings);
     if (!read.ok) {
       const error = `listen.tls.${read.key}: ${read.text}`;

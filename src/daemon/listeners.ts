@@ -12,7 +12,7 @@ import { Proxies } from '../http/entry/client-address.ts';
 import { Connections } from '../http/entry/connections.ts';
 import { isPipe } from '../domain/socket-path.ts';
 import { listenTcp, listenSocket, reopenSocket, type SocketPlace } from '../http/listen.ts';
-import { buildServer } from '../http/server.ts';
+import { buildListener, type Listener } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
 import type { TlsSettings } from '../config/file/certificates.ts';
 import { Certificate } from './certificate.ts';
@@ -72,8 +72,7 @@ export async function openListeners(
       servesConsole: false,
       public: undefined,
     } as const;
-    const server = buildServer(app, { ...defaults, ...settings }, ofListener);
-    prepare(server);
+    const server = buildListener(app, { ...defaults, ...settings }, ofListener, prepare);
     opening.defer(() => close(server, ofListener));
     return server;
   };
@@ -145,14 +144,14 @@ function idOf({ products }: App, productKey: string | null): string | null {
   return productKey === null ? null : (products?.idOf(productKey) ?? productKey);
 }
 
-type Open = (settings: Partial<ServerSettings>) => FastifyInstance;
+type Open = (settings: Partial<ServerSettings>) => Listener;
 
 /** Opens a listener on each address of `listen.tcp`. */
 async function listenOnTcp(
   { tcp }: Configuration['listen'],
-  open: () => FastifyInstance,
-): Promise<{ servers: readonly FastifyInstance[]; urls: readonly string[] }> {
-  const servers: FastifyInstance[] = [];
+  open: () => Listener,
+): Promise<{ servers: readonly Listener[]; urls: readonly string[] }> {
+  const servers: Listener[] = [];
   const urls: string[] = [];
   for (const address of tcp) {
     const server = open();
@@ -227,7 +226,7 @@ function removeIfThere(file: string): void {
   }
 }
 
-async function close(server: FastifyInstance, connections: Connections): Promise<void> {
+async function close(server: Listener, connections: Connections): Promise<void> {
   // After a server closes, Node no longer ends requests that do not arrive in time.
   const cut = setTimeout(() => connections.endAll(), lingerMs);
   await server.close();
@@ -244,7 +243,7 @@ async function withTimeout(awaited: Promise<unknown>, limitMs: number): Promise<
   ended.abort();
 }
 
-type OpenSocket = { server: FastifyInstance; place: SocketPlace; file: string | null };
+type OpenSocket = { server: Listener; place: SocketPlace; file: string | null };
 
 /** The Unix sockets of this process. Creates the file of a socket again after it was removed. */
 class UnixSockets implements AsyncDisposable {
@@ -259,7 +258,7 @@ class UnixSockets implements AsyncDisposable {
     this.#log = log;
   }
 
-  async listen(server: FastifyInstance, place: SocketPlace): Promise<void> {
+  async listen(server: Listener, place: SocketPlace): Promise<void> {
     await listenSocket(server, place);
     // No other program can remove a pipe.
     if (!isPipe(place.path)) this.#sockets.push({ server, place, file: fileAt(place.path) });

@@ -7,7 +7,7 @@ import { isPipe, maxSocketLength } from '../domain/socket-path.ts';
 import { isTlsServer } from './entry/connections.ts';
 
 /** A part of Fastify's server: the type declarations of the package must not need Fastify. */
-type HttpServer = { readonly server: Server; ready(): PromiseLike<unknown> };
+type HttpServer = { readonly server: Server; ready?(): PromiseLike<unknown> };
 
 /** The reason why a listener could not be opened. */
 export type ListenErrorCode =
@@ -37,7 +37,7 @@ export async function listenTcp(
   server: HttpServer,
   { host, port }: { host: string; port: number },
 ): Promise<string> {
-  await server.ready();
+  await server.ready?.();
   const urlHost = host.includes(':') ? `[${host}]` : host;
   await listening(server.server, `${urlHost}:${port}`, () => server.server.listen({ host, port }));
   const address = server.server.address();
@@ -67,7 +67,7 @@ export type SocketPlace = { path: string; mode: number; group?: number | null };
 export async function listenSocket(server: HttpServer, place: SocketPlace): Promise<void> {
   if (isPipe(place.path)) checkPipe(place);
   else checkLength(place.path);
-  await server.ready();
+  await server.ready?.();
   await bindSocket(server.server, place);
 }
 
