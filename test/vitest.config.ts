@@ -42,11 +42,19 @@ const withOwnPostgres = [
 
 /** Tests in process that take too long for `npm test`. */
 const thorough = [
-  'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol}.test.ts',
-  'test/property/simulation/latchkey/{latchkey-simulation,rows}.test.ts',
-  'test/regular-expressions.test.ts',
-  'test/client/types.test.ts',
-  'test/features/sandbox/testing.test.ts',
+  'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol,main}.test.ts',
+  'test/property/simulation/latchkey/{latchkey-simulation,found-seeds,fleet,rows}.test.ts',
+  'test/property/fast-path.test.ts',
+  'test/{http-guide,regular-expressions}.test.ts',
+  'test/client/{guide,types}.test.ts',
+  'test/contract/{openapi,unanswered}.test.ts',
+  'test/daemon/{heap,memory}.test.ts',
+  'test/http/entry/unread-answers.test.ts',
+  'test/http/response-cache/same-responses.test.ts',
+  'test/features/leases/lease-files.test.ts',
+  'test/features/leases/daemon/{holder,holder-copies}.test.ts',
+  'test/features/leases/property/leases.test.ts',
+  'test/features/sandbox/{demo,testing}.test.ts',
   'test/packaging/declarations.test.ts',
   'test/features/install/completion.test.ts',
 ];
