@@ -48,7 +48,7 @@ const thorough = [
   'test/{http-guide,regular-expressions}.test.ts',
   'test/client/{guide,types}.test.ts',
   'test/contract/{openapi,unanswered}.test.ts',
-  'test/daemon/{heap,memory}.test.ts',
+  'test/daemon/{heap,memory,slow-stop}.test.ts',
   'test/http/entry/unread-answers.test.ts',
   'test/http/response-cache/same-responses.test.ts',
   'test/features/leases/lease-files.test.ts',
