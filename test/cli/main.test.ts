@@ -72,7 +72,7 @@ test('a service without a home keeps compiled code in its cache directory', asyn
   const [home, cache] = [join(directory.path, 'home'), join(directory.path, 'cache')];
   const launcher = fileURLToPath(new URL('../../src/cli/launcher.js', import.meta.url));
   const run = (environment: Record<string, string>): Promise<{ code: number }> =>
-    runProcess(['--version'], { HOME: home, XDG_CACHE_HOME: '', ...environment }, [
+    runProcess(['--version'], { HOME: home, XDG_CACHE_HOME: '', NODE_COMPILE_CACHE: '', ...environment }, [
       process.execPath,
       launcher,
     ]);

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
@@ -69,18 +67,6 @@ test('The log names the sockets at the start.', async () => {
   const info: Log['info'] = (fields, message) => void (message === 'ready' && ready.push(fields));
   await using daemon = await daemonOn(directory.path, [{ path }], { ...silent, info });
   expect(ready).toMatchObject([{ socket: daemon.addresses.socket, sockets: [path] }]);
-});
-
-test('A client that sends CONNECT and does not read its response does not delay a stop.', async () => {
-  await using directory = temporaryDirectory();
-  await using daemon = await daemonOn(directory.path, []);
-  const caller = connect(daemon.addresses.socket ?? '').pause();
-  const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n';
-  caller.write(`${page}CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-  await once(caller, 'readable');
-  // The stop waits for this client no longer than for others.
-  await expect(daemon.stop()).resolves.toBeUndefined();
-  caller.destroy();
 });
 
 test('A grant for a product covers the keys of that product alone.', async () => {

@@ -6,6 +6,7 @@ export const notOnWindows: Readonly<Record<string, string>> = {
   'test/domain/header-names.test.ts': 'Its configurations have POSIX paths.',
   'test/store/sqlite/{open,reserve,state-directory}.test.ts': 'They are about owners and permission bits.',
   'test/daemon/sockets.test.ts': 'It is about owners and permission bits.',
+  'test/daemon/slow-stop.test.ts': 'Its client reads from a Unix socket.',
   'test/http/listen.test.ts': 'It is about owners and permission bits.',
   'test/cli/{doctor,doctor-agent,doctor-start}.test.ts':
     "They read permission bits; Wine's icacls prints nothing, so that doctor warns.",

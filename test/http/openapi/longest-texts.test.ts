@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, openApp, serverOf, type TestApp } from '../../support/app/http-app.ts';
 import { dereferenced } from '../../support/reference/dereferenced.ts';
 import { dialects } from '../../../src/http/dialects.ts';
@@ -69,11 +69,12 @@ function written(type: string, value: unknown): string {
 
 let opened: TestApp;
 let server: FastifyInstance;
-beforeEach(async () => {
+// One for all tests: no body is so large that it is refused, whatever was stored before.
+beforeAll(async () => {
   opened = await openApp();
   server = serverOf(opened.app);
 });
-afterEach(() => opened[Symbol.asyncDispose]());
+afterAll(() => opened[Symbol.asyncDispose]());
 
 test.each(bodies.filter(({ type }) => type !== 'text/csv' && type !== 'application/jwt'))(
   'a body in which all texts have their maximum length is not too large: $method $url, $type',
