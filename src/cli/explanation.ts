@@ -3,6 +3,8 @@ import type { OperationState } from '../domain/outbox/operation.ts';
 import { problemCauses } from '../domain/problem/problem-causes.ts';
 import { problems } from '../domain/problem/problem-table.ts';
 import { problemTypePrefix } from '../domain/problem/problem.ts';
+import { asSentence } from '../domain/text.ts';
+import { adviceOn } from '../wire/findings.ts';
 import { exitCode } from './exit-code.ts';
 
 /** What a code of Latchkey means. `cause` and `remedy` are null if there is none. */
@@ -79,15 +81,15 @@ const freshness: Readonly<Record<Freshness, Words>> = {
 const readiness: Readonly<Record<string, Words>> = {
   store_damaged: {
     title: 'The database is damaged: changes are refused, and nothing is sent to the store',
-    remedy: 'Stop the daemon, run latchkey restore FILE, and start it again.',
+    remedy: remedyFor('storage_damaged'),
   },
   upstream_down: {
     title: 'The store does not answer (reported only with ?require=fresh)',
-    remedy: 'See why: latchkey status, latchkey doctor. Recorded changes wait, and are sent by themselves.',
+    remedy: remedyFor('upstream_down'),
   },
   upstream_paused: {
     title: 'Sending to the store was paused (reported only with ?require=fresh)',
-    remedy: 'latchkey sync resume',
+    remedy: remedyFor('sync_paused'),
   },
   upstream_unknown: {
     title: 'The store has not been asked since the start (reported only with ?require=fresh)',
@@ -99,13 +101,11 @@ const readiness: Readonly<Record<string, Words>> = {
 const statuses: Readonly<Record<string, Words>> = {
   paused_products: {
     title: 'The store refuses the secret of these products: their changes wait, and nothing is lost',
-    remedy:
-      'Put the right secret into the configuration and reload, or run latchkey sync resume if it was right all along.',
+    remedy: remedyFor('secret_refused'),
   },
   coupons_paused: {
     title: 'The store refuses the API key: coupon changes wait, and nothing is lost',
-    remedy:
-      'Put the right upstream.api_key into the configuration and reload, or run latchkey sync resume if it was right all along.',
+    remedy: remedyFor('api_key_refused'),
   },
 };
 
@@ -135,6 +135,11 @@ const exitCodes: Readonly<Record<number, Words>> = {
       'latchkey config check lists them. systemd does not restart the daemon: start it when they are corrected.',
   },
 };
+
+function remedyFor(finding: string): string | null {
+  const advice = adviceOn(finding, (words) => `latchkey ${words}`);
+  return advice && asSentence(advice);
+}
 
 export const explanations: readonly Explanation[] = [
   ...Object.entries(problems).map(([name, { status, title, remedy }]): Explanation => ({

@@ -21,9 +21,11 @@ type Part = string | Marked | Instant;
 /** A value of a response. `null` and `undefined` are not shown. */
 export type Cell = string | number | boolean | null | undefined | Marked | Instant | readonly Part[];
 
+export type Fields = readonly (readonly [name: string, value: Cell])[];
+
 /** Output for people. Its layout depends on the width of the terminal. */
 export type Block =
-  | { readonly kind: 'fields'; readonly fields: Readonly<Record<string, Cell>> }
+  | { readonly kind: 'fields'; readonly fields: Fields }
   | { readonly kind: 'table'; readonly rows: readonly Readonly<Record<string, Cell>>[] };
 
 /** Blocks and plain texts, with an empty line between them. */
@@ -31,6 +33,11 @@ export type Shown = string | Block | readonly (string | Block)[];
 
 /** Shows names and values in two columns, without those that have no value. */
 export function formatFields(fields: Readonly<Record<string, Cell>>): Block {
+  return formatEntries(Object.entries(fields));
+}
+
+/** Shows fields of which several can have the same name. */
+export function formatEntries(fields: Fields): Block {
   return { kind: 'fields', fields };
 }
 

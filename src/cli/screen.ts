@@ -1,4 +1,4 @@
-import type { Cell, Instant, Marked, Tone, Block, Shown } from './format.ts';
+import type { Cell, Fields, Instant, Marked, Tone, Block, Shown } from './format.ts';
 
 /**
  * Replaces control characters and line ends by visible characters such as ␛: text of a buyer must not control the
@@ -209,15 +209,15 @@ function readPart(part: string | Block, { columns, now }: Layout, texts: string[
   return (page) =>
     layTable(Object.keys(first), rows, page) ??
     layRecords(
-      part.rows.map((row) => readFields(row, now)),
+      part.rows.map((row) => readFields(Object.entries(row), now)),
       page,
     );
 }
 
 type Field = readonly [name: string, value: CellText];
 
-function readFields(fields: Readonly<Record<string, Cell>>, now: number): readonly Field[] {
-  return Object.entries(fields).flatMap(([name, cell]) => {
+function readFields(fields: Fields, now: number): readonly Field[] {
+  return fields.flatMap(([name, cell]) => {
     const value = readCell(cell, inFull(now));
     return value === null ? [] : [[name, value] as const];
   });

@@ -6,13 +6,10 @@ import {
   type TlsIdentity,
   type TlsSettings,
 } from '../config/file/certificates.ts';
-import { formatDatetime } from '../domain/time.ts';
+import { certificateEndsSoonMs, formatDatetime } from '../domain/time.ts';
 import { changeCertificate, ListenError } from '../http/listen.ts';
 import type { Listener } from '../http/server.ts';
 import type { Log } from '../service/ports.ts';
-
-/** A certificate should be renewed when it expires within this time, in ms. */
-export const soonMs: number = 30 * 86_400_000;
 
 /** The certificate of the TCP listeners, as read from its files at the start or the last reload. */
 export class Certificate {
@@ -56,7 +53,7 @@ export class Certificate {
   #warnOfEnd(): void {
     const leftMs = this.notAfter - Date.now();
     if (leftMs <= 0) this.#log.error(this.#end(), 'the certificate has expired: clients refuse it');
-    else if (leftMs < soonMs) this.#log.warn(this.#end(), 'the certificate expires soon');
+    else if (leftMs < certificateEndsSoonMs) this.#log.warn(this.#end(), 'the certificate expires soon');
   }
 
   #end(): Record<string, unknown> {

@@ -3,6 +3,11 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/** A part of a line as a sentence. A text of another program, with which it may end, can have its own full stop. */
+export function asSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`.replace(/[^.!?]$/, '$&.');
+}
+
 /** The name in camelCase of a name in snake_case. */
 export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
@@ -51,19 +56,16 @@ export function describeClock(storeAheadMs: number | null): string {
   return `this machine and the store differ by ${describeSpan(Math.abs(storeAheadMs))}; one of the two is wrong`;
 }
 
+/** What to do about `describeClock`. */
+export const clockAdvice =
+  'compare this machine with another clock; if this machine is wrong, synchronize it by NTP';
+
 /** A span in ms in the largest unit that has at least two. */
 function describeSpan(ms: number): string {
   const minutes = Math.round(ms / minuteMs);
   if (minutes < 2 * 60) return `${minutes} minutes`;
   const hours = Math.round(minutes / 60);
   return hours < 2 * 24 ? `${hours} hours` : `${Math.round(hours / 24)} days`;
-}
-
-/** What to do about `describeClock`. */
-export function clockAdvice(storeAheadMs: number | null): string {
-  return storeAheadMs === null
-    ? 'synchronize it by NTP'
-    : 'compare both with another clock; if this machine is wrong, synchronize it by NTP';
 }
 
 /** How much of the text of another program a message repeats. */

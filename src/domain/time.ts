@@ -1,5 +1,8 @@
 export const dayMs = 86_400_000;
 
+/** A certificate should be renewed when it ends within this time. */
+export const certificateEndsSoonMs: number = 30 * dayMs;
+
 /** The error of the wall clock, in ms, from which it counts as suspect. */
 const toleranceMs = 10 * 60_000;
 /** A longer jump of the wall clock forwards, in ms, must be confirmed. */

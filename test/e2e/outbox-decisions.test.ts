@@ -13,9 +13,7 @@ test('the outbox shows changes that the upstream rejected for good, and a person
   await eventually(async () => (await agent.status()).outbox.dead === 3);
 
   const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(harness.directory, ...argv);
-  expect((await latchkey('status')).out).toMatch(
-    /^attention +3 dead: .*outbox show, retry, drop or confirm$/m,
-  );
+  expect((await latchkey('status')).out).toMatch(/^warn +3 changes were refused by the upstream +→ /m);
   const listed = JSON.parse((await latchkey('outbox', 'list', '--json')).out) as {
     operations: { id: string; license_key: string; state: string; last_error: string }[];
   };
@@ -41,7 +39,7 @@ test('the outbox shows changes that the upstream rejected for good, and a person
 
   expect(keys.map((key) => harness.upstream.countsOf(key).net)).toEqual([1, 0, 0]);
   expect(keys.map((key) => harness.upstream.license(key).uses)).toEqual([1, 0, 1]);
-  expect((await latchkey('status')).out).not.toContain('attention');
+  expect((await latchkey('status')).out).not.toContain('warn');
   const late = await latchkey('outbox', 'drop', dropped);
   expect([late.code, late.err]).toEqual([1, expect.stringContaining('operation_not_open')]);
   const unknown = await latchkey('outbox', 'retry', 'nothing');
@@ -63,7 +61,9 @@ test('under on_uncertain: hold a change that may have been applied waits for a p
   await agent.change('usage', 'KEY');
   await eventually(async () => (await agent.status()).outbox.held === 1);
   const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(harness.directory, ...argv);
-  expect((await latchkey('status')).out).toMatch(/^attention +1 held: /m);
+  expect((await latchkey('status')).out).toMatch(
+    /^warn +1 change may have been applied: a person must decide +→ /m,
+  );
   expect((await latchkey('outbox', 'list')).out).toContain('uncertain, held');
 
   await agent.change('usage', 'KEY');

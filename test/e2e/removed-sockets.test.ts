@@ -55,7 +55,7 @@ test('the log, status and doctor name a socket that cannot be recreated', async 
   const line = await daemon.said('the file of a socket was removed: connections to it fail');
   expect(line['socket']).toBe(till);
   const status = await latchkey('status', '--state-dir', stateDir);
-  expect(status.out).toMatch(/removed\s.*till\.sock: connections to it fail/);
+  expect(status.out).toMatch(/^fail +the socket .*till\.sock was removed .*: connections to it fail +→ /m);
   const doctor = await latchkey('doctor', '--state-dir', stateDir);
   expect([doctor.code, doctor.out]).toEqual([
     1,

@@ -63,8 +63,12 @@ test('status, doctor and metrics show the events of a store, and a wrong secret'
   );
   await send(agent.client, payhipRefund('another', { licenseKey: 'KEY-1' }));
   const refused = await latchkey('doctor', '--config', config);
-  expect(refused.out).toMatch(/the last event for webhooks\.in\.shop had a wrong signature, at 20/);
-  expect(refused.out).toContain('compare the secret of webhooks.in.shop with that of the store (payhip)');
+  expect(refused.out).toMatch(
+    /the last event for webhooks\.in\.shop \(payhip\) had a wrong signature, at 20/,
+  );
+  expect(refused.out).toContain(
+    'compare its secret, and the store in its `from`, with the store that sends the events',
+  );
   await send(agent.client, payhipRefund(payhipKey, { licenseKey: 'KEY-1' }));
   await send(agent.client, payhipRefund(payhipKey, { licenseKey: 'KEY-1' }), 'typo');
   expect(await agent.ask('/statusz')).toMatchObject({

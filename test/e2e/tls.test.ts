@@ -262,7 +262,9 @@ test('commands reach a daemon whose certificate has expired, to inspect it and t
   const config = ['--config', join(directory.path, 'config.yaml')];
   const status = await runProcess(['status', ...config]);
   expect(status).toMatchObject({ code: 0, err: '' });
-  expect(status.out).toMatch(/^certificate {2,}EXPIRED on 20\S+ .*: clients reject it until it is renewed$/m);
+  expect(status.out).toMatch(
+    /^fail {2}the certificate of listen\.tls ended on 20\S+: clients refuse it {2}→ /m,
+  );
   const { out } = await runProcess(['doctor', ...config]);
   expect(out).toMatch(/^fail {2}the certificate .* expired on 20.*: callers refuse it/m);
   expect(out).not.toContain('no daemon runs here');

@@ -8,7 +8,7 @@ import { instanceOf } from '../client/endpoint.ts';
 import { defineCommand } from '../command.ts';
 import { configurationError, formatSource, toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFields, formatFindings } from '../format.ts';
+import { formatEntries, formatFindings } from '../format.ts';
 
 export const commands = [
   /** Works without a daemon. `--connect` only reads from the upstream or the database. */
@@ -47,8 +47,8 @@ export const commands = [
       const loaded = loadConfiguration(toLoadOptions(args));
       if (!loaded.ok) throw configurationError(loaded.errors);
       const tree = effective(loaded.configuration);
-      const fields = leavesOf(tree).map(([path, value]) => [formatKey(path), String(value)]);
-      return await output.result(tree, formatFields(Object.fromEntries(fields) as Record<string, string>));
+      const fields = leavesOf(tree).map(([path, value]) => [formatKey(path), String(value)] as const);
+      return await output.result(tree, formatEntries(fields));
     },
   }),
 ];

@@ -31,7 +31,7 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
     );
   const { configuration } = loaded;
   const start = await startCommand(options, configuration.stateDir);
-  const daemon = await examineDaemon(options, start);
+  const daemon = await examineDaemon(options, start, configuration.sync.maxPending);
   const { examine } = await import('../../daemon/doctor/examination.ts');
   const others = await examine({
     configuration,
@@ -59,6 +59,7 @@ interface DaemonFindings {
 async function examineDaemon(
   options: GlobalOptions,
   start: string,
+  maxPending: number,
 ): Promise<DaemonFindings & { presence: 'running' | 'absent' | 'unknown' }> {
   const ready = await callDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
@@ -73,7 +74,7 @@ async function examineDaemon(
   const finding = examineReadiness({ isReady: state === 'ok', reasons }, hintFor(options));
   // The status would be read from the damaged store.
   if (reasons.includes('store_damaged')) return { ...running, findings: [finding], shownUntil: null };
-  const { findings, shownUntil } = await readStatus(options);
+  const { findings, shownUntil } = await readStatus(options, maxPending);
   return { ...running, findings: [finding, ...findings], shownUntil };
 }
 
@@ -105,7 +106,7 @@ function joinLines(lines: readonly string[]): string {
   return sentences.join(' ').replace(/\.$/, '');
 }
 
-async function readStatus(options: GlobalOptions): Promise<DaemonFindings> {
+async function readStatus(options: GlobalOptions, maxPending: number): Promise<DaemonFindings> {
   const hint = hintFor(options);
   const called = await callDaemon(options, { path: '/statusz' }, true);
   const unknown = (what: string, advice: string): DaemonFindings => ({
@@ -123,6 +124,6 @@ async function readStatus(options: GlobalOptions): Promise<DaemonFindings> {
   if (!read.success) return unknown('its status could not be read', otherVersion);
   const { listeners } = read.data;
   const { examineStatus } = await import('../../daemon/doctor/status.ts');
-  const findings = examineStatus(read.data, hint);
+  const findings = examineStatus(read.data, hint, maxPending);
   return { findings, shownUntil: listeners.tls?.not_after ?? null };
 }

@@ -5,11 +5,11 @@ import { type Configuration, signingDirectoryOf } from '../../config/configurati
 import { type Finding, fail, ok, warn } from '../../config/finding.ts';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
-import { formatDatetime } from '../../domain/time.ts';
+import { certificateEndsSoonMs, formatDatetime } from '../../domain/time.ts';
 import { asItsUser, examineFiles, isWindows } from './files.ts';
 import { examineContents } from '../store/contents.ts';
 import { ListenError } from '../../http/listen.ts';
-import { endOf, readFiles, soonMs } from '../certificate.ts';
+import { endOf, readFiles } from '../certificate.ts';
 import { groupNumber } from '../system/process.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { type RoleName, roleMark, roleWithArticle } from '../../domain/role.ts';
@@ -176,7 +176,7 @@ function examineEnd(name: string, notAfter: number): Finding {
   const leftMs = notAfter - Date.now();
   const at = formatDatetime(notAfter);
   if (leftMs <= 0) return fail(`${name} expired on ${at}: callers refuse it`, newOne);
-  return leftMs < soonMs
+  return leftMs < certificateEndsSoonMs
     ? warn(`${name} expires soon, on ${at}`, newOne)
     : ok(`${name} is valid until ${at}`);
 }

@@ -164,7 +164,7 @@ function examineClock(exchange: Exchange): Finding[] {
     return [warn('the upstream sends no Date header', 'check the clock of this machine yourself')];
   const aheadMs = Date.now() - sentAt;
   if (Math.abs(aheadMs) < noticeableMs) return [ok('the clock agrees with that of the upstream')];
-  if (Math.abs(aheadMs) > suspectMs) return [fail(describeClock(-aheadMs), clockAdvice(-aheadMs))];
+  if (Math.abs(aheadMs) > suspectMs) return [fail(describeClock(aheadMs), clockAdvice)];
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   const what = `the clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the upstream`;
   return [warn(what, 'synchronize the clock by NTP, for instance: timedatectl set-ntp true')];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { dayMs, formatDatetime } from '../../domain/time.ts';
 import type { Log } from '../../service/ports.ts';
+import { keyEndsSoonMs } from './domain/lease.ts';
 import type { KeyStatement, PublicJwk } from './wire/lease.ts';
 import { readPrivateKey, readPublicKey, readStatement, thumbprintOf, type KeyPair } from './documents.ts';
 import { stampOf, statementFile } from './statement-file.ts';
@@ -21,8 +22,6 @@ export const signingFiles = {
 
 /** How long a signing key is valid. */
 export const keyLifetimeMs: number = 400 * dayMs;
-/** People are warned when the last signing key ends within this time. */
-export const keyEndsSoonMs: number = 60 * dayMs;
 /** The files are small; a larger file is another file. */
 const maxFileBytes = 16 * 1024;
 

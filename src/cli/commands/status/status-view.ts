@@ -1,8 +1,18 @@
-import { clockAdvice, counted, describeClock } from '../../../domain/text.ts';
-import { dayMs } from '../../../domain/time.ts';
+import { counted } from '../../../domain/text.ts';
 import type { View } from '../../client/request.ts';
-import { brief, type Cell, formatAge, formatFields, instant, type Tone, toned } from '../../format.ts';
+import {
+  type Block,
+  brief,
+  type Cell,
+  formatAge,
+  formatEntries,
+  formatFields,
+  instant,
+  type Tone,
+  toned,
+} from '../../format.ts';
 import type { Hint } from '../../hint.ts';
+import { findingsOf, fullAdvice, type StatusFinding } from '../../../wire/findings.ts';
 import {
   type LeasesObject,
   type OutboxObject,
@@ -14,13 +24,27 @@ import type { UpstreamObject } from '../../../wire/server/upstream.ts';
 
 export const statusView: View<StatusObject> = {
   schema: statusObject,
-  show: (status, _answer, hint) => formatFields(statusFields(status, hint)),
+  show: (status, _answer, hint) => [
+    formatFields(statusFields(status, hint)),
+    ...problemsOf(findingsOf(status), hint),
+  ],
   now: ({ clock }) => Date.parse(clock.now),
 };
 
+/** What is wrong, and what to do about it; no block if all is well. */
+function problemsOf(findings: readonly StatusFinding[], hint: Hint): Block[] {
+  const problems = findings.filter(({ level }) => level !== 'ok');
+  const entries = problems.map((finding) => {
+    const { level, what } = finding;
+    const tone = level === 'fail' ? 'bad' : 'warning';
+    return [level, [toned(what, tone), `  →  ${fullAdvice(finding, hint)}`]] as const;
+  });
+  return entries.length === 0 ? [] : [formatEntries(entries)];
+}
+
+/** The state of the daemon, without what is wrong. */
 export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<string, Cell>> {
-  const { role, version, uptime_s, listeners, upstream, outbox, preload, leases, storage, records, clock } =
-    status;
+  const { role, version, uptime_s, listeners, upstream, outbox, preload, leases, records } = status;
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [
@@ -32,35 +56,17 @@ export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<
     ]
       .filter((address) => address !== null)
       .join(', '),
-    removed:
-      listeners.lost.length === 0
-        ? null
-        : toned(`${listeners.lost.join(', ')}: connections to it fail; see the log`, 'bad'),
-    certificate: listeners.tls === null ? null : formatCertificate(listeners.tls.not_after, clock.now),
-    storage: formatStorage(storage, hint),
-    ...(upstream && upstreamFields(upstream, hint)),
+    certificate: listeners.tls && ['valid until ', instant(listeners.tls.not_after)],
+    ...(upstream && upstreamFields(upstream)),
     ...(outbox && outboxFields(outbox, upstream, hint)),
-    ...(leases && leaseFields(leases, clock.now, hint)),
+    ...(leases && leaseFields(leases)),
     ...(status.store_events && storeEventFields(status.store_events)),
     preload: preload && formatCounts({ fetched: preload.done, unknown: preload.failed, left: preload.left }),
     records: records && formatCounts(records),
-    missing: status.missing_keys && formatMissing(status.missing_keys),
     ...(status.issuer && issuerFields(status.issuer)),
-    webhooks: status.webhooks && formatWebhooks(status.webhooks, hint),
+    webhooks: status.webhooks && formatWebhooks(status.webhooks),
     agents: status.agents && formatAgents(status.agents, hint),
-    clock: formatClock(clock),
   };
-}
-
-function formatClock({ suspect, store_ahead_s: aheadS }: StatusObject['clock']): Cell {
-  if (!suspect) return null;
-  const aheadMs = aheadS === null ? null : aheadS * 1000;
-  return toned(`SUSPECT: ${describeClock(aheadMs)}; ${clockAdvice(aheadMs)}`, 'bad');
-}
-
-function formatMissing({ count, since }: NonNullable<StatusObject['missing_keys']>): Cell {
-  const keys = counted(count, 'license key');
-  return [toned(`the store answers 404 for ${keys}`, 'warning'), ', since ', brief(since)];
 }
 
 function formatAgents({ known, waiting }: NonNullable<StatusObject['agents']>, hint: Hint): Cell {
@@ -69,35 +75,16 @@ function formatAgents({ known, waiting }: NonNullable<StatusObject['agents']>, h
 }
 
 function storeEventFields({ senders }: StoreEventsObject): Readonly<Record<string, Cell>> {
-  return Object.fromEntries(
-    senders.map(({ name, last_event_at: at, last_refused_at: refusedAt, last_refusal: refusal }) => [
-      `events of ${name}`,
-      [
-        ...(at === null ? ['none since the start'] : ['last ', brief(at)]),
-        ...(refusedAt === null
-          ? []
-          : [
-              ', ',
-              toned(refusal === 'wrong_signature' ? 'wrong signature ' : 'unreadable ', 'warning'),
-              brief(refusedAt),
-            ]),
-      ],
-    ]),
-  );
+  const entries = senders.map(({ name, last_event_at: at }): [string, Cell] => [
+    `events of ${name}`,
+    at === null ? 'none since the start' : ['last ', brief(at)],
+  ]);
+  return Object.fromEntries(entries);
 }
 
-function formatWebhooks(
-  { endpoints, failing, paused, oldest_at: oldest }: NonNullable<StatusObject['webhooks']>,
-  hint: Hint,
-): Cell {
-  const wrong = formatCounts({ failing, paused });
-  return [
-    counted(endpoints, 'endpoint'),
-    ...(oldest === null ? [] : [', an event waits since ', instant(oldest)]),
-    ...(wrong === null
-      ? []
-      : [': ', toned(wrong, paused > 0 ? 'bad' : 'warning'), `, see ${hint('webhook list')}`]),
-  ];
+function formatWebhooks({ endpoints, oldest_at: oldest }: NonNullable<StatusObject['webhooks']>): Cell {
+  const waiting = oldest === null ? [] : [', an event waits since ', instant(oldest)];
+  return [counted(endpoints, 'endpoint'), ...waiting];
 }
 
 function issuerFields(issuer: NonNullable<StatusObject['issuer']>): Readonly<Record<string, Cell>> {
@@ -113,8 +100,8 @@ function issuerFields(issuer: NonNullable<StatusObject['issuer']>): Readonly<Rec
   };
 }
 
-function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<string, Cell>> {
-  const { state, next_attempt_at, proxy, retry_after } = upstream;
+function upstreamFields(upstream: UpstreamObject): Readonly<Record<string, Cell>> {
+  const { next_attempt_at, proxy, retry_after } = upstream;
   return {
     upstream: formatUpstream(upstream),
     ...followFields(upstream),
@@ -126,8 +113,6 @@ function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<s
       retry_after === null
         ? null
         : [toned('ends ', 'warning'), instant(retry_after), ', as the store asked; nothing is sent before'],
-    refused: formatRefused(upstream, hint),
-    paused: state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
   };
 }
 
@@ -145,14 +130,9 @@ function outboxFields(
   upstream: UpstreamObject | null,
   hint: Hint,
 ): Readonly<Record<string, Cell>> {
-  const { held, conflicted, dead, inferred } = outbox;
-  const undecided = formatCounts({ held, conflicted, dead });
+  const { inferred } = outbox;
   return {
     outbox: `${formatOutbox(outbox)}${formatDuration(outbox, upstream)}`,
-    attention: undecided && [
-      toned(undecided, 'bad'),
-      `: see ${hint('outbox list')}, then outbox show, retry, drop or confirm`,
-    ],
     // Another program may have changed the count instead.
     inferred:
       inferred === 0
@@ -161,57 +141,14 @@ function outboxFields(
   };
 }
 
-function leaseFields(leases: LeasesObject, now: string, hint: Hint): Readonly<Record<string, Cell>> {
-  const { issuer, last_success_at: success, last_error: error, last_error_at: at, next_end: end } = leases;
-  const isSoon = end !== null && Date.parse(end) - Date.parse(now) <= 14 * dayMs;
-  const isAway = error !== null && at !== null && (success === null || Date.parse(at) > Date.parse(success));
+function leaseFields(leases: LeasesObject): Readonly<Record<string, Cell>> {
+  const { issuer, last_success_at: success, next_end: end, pending_uses: pending } = leases;
   return {
     issuer: [issuer, ...(success === null ? [', not reached yet'] : [', last success ', brief(success)])],
-    problem: isAway ? [toned(error, 'bad'), ', ', brief(at), `: see ${hint('doctor')}`] : null,
-    'first lease ends':
-      end === null ? null : isSoon && isAway ? [toned('soon: ', 'bad'), instant(end)] : instant(end),
-    'uses to report': leases.pending_uses === 0 ? null : leases.pending_uses,
+    'first lease ends': instant(end),
+    'uses to report': pending === 0 ? null : pending,
   };
 }
-
-function formatCertificate(end: string, now: string): Cell {
-  const hasEnded = Date.parse(end) <= Date.parse(now);
-  return hasEnded
-    ? [toned('EXPIRED', 'bad'), ' on ', instant(end), ': clients reject it until it is renewed']
-    : ['ends ', instant(end)];
-}
-
-function formatStorage(storage: string, hint: Hint): Cell {
-  switch (storage) {
-    case 'full':
-      return [
-        toned('FULL', 'bad'),
-        ': changes are refused until there is space on the disk; verify keeps working',
-      ];
-    case 'damaged':
-      return [
-        toned('DAMAGED', 'bad'),
-        `: nothing is changed or sent; stop the daemon, and restore a backup: ${hint('restore FILE')}`,
-      ];
-    case 'read_only':
-      return [
-        toned('READ-ONLY', 'bad'),
-        ': the database accepts no changes at the moment; verify keeps working',
-      ];
-    case 'unavailable':
-    case 'slow':
-      return [
-        toned(storage.toUpperCase(), 'bad'),
-        `: the database ${unavailable[storage]}; the daemon reconnects by itself`,
-      ];
-    case 'refused':
-      return [toned('REFUSED', 'bad'), `: this node cannot use the database: ${hint('doctor')}`];
-    default:
-      return null;
-  }
-}
-
-const unavailable = { unavailable: 'cannot be reached', slow: 'does not answer in time' } as const;
 
 export function formatUpstream(upstream: UpstreamObject): Cell {
   const { state, since, protocol, breaker } = upstream;
@@ -268,17 +205,6 @@ function formatDuration({ pending, in_flight }: OutboxObject, upstream: Upstream
 function formatSpan(seconds: number): string {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
   return seconds < 90 * 60 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
-}
-
-/** The configured credentials that the upstream refuses. */
-function formatRefused({ paused_products, coupons_paused }: UpstreamObject, hint: Hint): Cell {
-  const secrets = paused_products.map((key) => `the secret of ${key}`);
-  const refused = coupons_paused ? [...secrets, 'the API key'] : secrets;
-  if (refused.length === 0) return null;
-  return [
-    toned(refused.join(', '), 'bad'),
-    `: put the right one into the configuration and reload, or: ${hint('sync resume')}`,
-  ];
 }
 
 function formatCounts(counts: Readonly<Record<string, number>>): string | null {

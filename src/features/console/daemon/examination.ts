@@ -14,7 +14,7 @@ export async function examineSelf({ current, instance }: OpenedStore, daemon: Da
   const findings = [
     ok(`the configuration is in effect: ${source?.file ?? 'no file'} (${configuration.role})`),
     examineReadiness({ isReady: state === 'ready', reasons }, hint),
-    ...examineStatus(status, hint),
+    ...examineStatus(status, hint, configuration.sync.maxPending),
     ...(await examine({
       configuration,
       secretFiles: source?.secretFiles ?? [],

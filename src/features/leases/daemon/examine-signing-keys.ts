@@ -4,13 +4,8 @@ import { type Configuration, signingDirectoryOf } from '../../../config/configur
 import { type Finding, fail, ok, warn } from '../../../config/finding.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import { readPrivateKey, thumbprintOf } from '../documents.ts';
-import {
-  keyEndsSoonMs,
-  readSigningDirectory,
-  signerOf,
-  type SigningDirectory,
-  type SigningKey,
-} from '../signing-keys.ts';
+import { keyEndsSoonMs } from '../domain/lease.ts';
+import { readSigningDirectory, signerOf, type SigningDirectory, type SigningKey } from '../signing-keys.ts';
 import type { PublicJwk } from '../wire/lease.ts';
 import { examineWindowsDirectory } from '../../windows/daemon/examine-windows.ts';
 

@@ -39,6 +39,9 @@ export const leaseTermLimits = {
   minRefreshMs: 10_000,
 } as const;
 
+/** People are warned when the last signing key ends within this time. */
+export const keyEndsSoonMs: number = 60 * dayMs;
+
 /** How often seats of a license can be freed at once within `movesWithinMs`. */
 export const maxMoves = 3;
 export const movesWithinMs: number = 30 * dayMs;

@@ -32,7 +32,9 @@ test.skipIf(!hasPostgres)(
     const status = async (): Promise<string> => (await run('status')).out;
     await expect
       .poll(status)
-      .toMatch(/^storage +UNAVAILABLE: the database cannot be reached; the daemon reconnects by itself$/m);
+      .toMatch(
+        /^fail +the database cannot be reached +→ +the doctor says what is wrong: latchkey .+ doctor$/m,
+      );
     expect(await run('status', '--check')).toMatchObject({
       code: 1,
       out: 'unavailable\nstorage_unavailable\n',

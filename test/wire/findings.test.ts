@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { attentionOf } from '../../../../src/features/console/daemon/attention.ts';
-import { examineStatus } from '../../../../src/daemon/doctor/status.ts';
-import { serializeStatus } from '../../../../src/wire/status.ts';
-import type { FollowStatus, OutboxStatus, Status, UpstreamStatus } from '../../../../src/service/status.ts';
-import { authorityStatus } from '../../../support/app/http-app.ts';
+import { examineStatus } from '../../src/daemon/doctor/status.ts';
+import type { FollowStatus, OutboxStatus, Status, UpstreamStatus } from '../../src/service/status.ts';
+import { findingsOf } from '../../src/wire/findings.ts';
+import { serializeStatus } from '../../src/wire/status.ts';
+import { authorityStatus } from '../support/app/http-app.ts';
 
 const now = Date.UTC(2026, 5, 1);
 const day = 86_400_000;
@@ -67,7 +67,8 @@ const withFollows = (changes: Partial<FollowStatus>, more: Partial<UpstreamStatu
     upstream: { ...upstream, protocol: 'latchkey', follows: [{ ...confirmed, ...changes }], ...more },
   };
 };
-const found = (status: Status, maxPending: number | null = null) => attentionOf(status, { maxPending });
+const found = (status: Status, maxPending: number | null = null) =>
+  findingsOf(serializeStatus(status), maxPending);
 const codes = (status: Status, maxPending: number | null = null) =>
   found(status, maxPending).map(({ level, code }) => `${level} ${code}`);
 
@@ -75,7 +76,7 @@ test.each([
   ['an authority', well],
   ['an agent', agent],
   ['a holder', holder],
-])('Nothing needs a person at %s that is well.', (_, status) => expect(found(status, 10)).toEqual([]));
+])('Nothing is wrong at %s that is well.', (_, status) => expect(found(status, 10)).toEqual([]));
 
 const issuer = {
   issuer: 'https://issuer.example',
@@ -141,29 +142,31 @@ test.each<[string, Status, string]>([
     { ...holder, records: { fresh: 0, stale: 0, grace: 0, expired: 1, disabled: 0 } },
     'fail leases_ended',
   ],
-])('The overview names %s.', (_, status, expected) => expect(codes(status)).toEqual([expected]));
+])('A status shows %s.', (_, status, expected) => expect(codes(status)).toEqual([expected]));
 
-test('The overview names a certificate only within 30 days of its end, and a full outbox only at its limit.', () => {
+test('A status shows a certificate only within 30 days of its end, and a full outbox only at its limit.', () => {
   expect(codes(tls(now + 30 * day))).toEqual([]);
   expect(codes(withDepth({ pending: 7, in_flight: 1, uncertain: 1 }), 10)).toEqual([]);
   expect(codes(withDepth({ pending: 8, in_flight: 1, uncertain: 1 }), 10)).toEqual(['fail outbox_full']);
 });
 
-test('What fails comes before what is only a warning, and each has a sentence, an advice and a page.', () => {
+test('What fails comes before what is only a warning.', () => {
   const status: Status = { ...withDepth({ dead: 1, uncertain: 3 }, 3), storage: 'full' };
   expect(codes(status)).toEqual(['fail storage_full', 'warn operations_held', 'warn operations_dead']);
-  expect(found(status)[1]).toEqual({
-    code: 'operations_held',
-    level: 'warn',
-    text: '3 changes may have been applied: a person must decide.',
-    advice: 'See what each decision would do, and decide.',
-    command: 'latchkey outbox list --state uncertain',
-    page: 'outbox?state=uncertain',
-  });
-  expect(found(withDepth({ dead: 1 }))[0]?.text).toBe('1 change was refused by the upstream.');
+  expect(found(status).slice(1)).toEqual([
+    {
+      code: 'operations_held',
+      level: 'warn',
+      what: '3 changes may have been applied: a person must decide',
+      advice: 'see what each decision would do, and decide',
+      command: 'outbox list --state uncertain',
+      page: 'outbox?state=uncertain',
+    },
+    expect.objectContaining({ what: '1 change was refused by the upstream' }),
+  ]);
 });
 
-test('The overview names a silent /sync/v1 only while the upstream answers other requests.', () => {
+test('A status shows a silent /sync/v1 only while the upstream answers other requests.', () => {
   const silent = { confirmedAt: now - hour };
   expect(codes(withFollows({ confirmedAt: now - 5 * 60_000 }))).toEqual([]);
   expect(codes(withFollows(silent, { lastSuccessAt: now - hour + 1_000 }))).toEqual([]);
@@ -173,27 +176,77 @@ test('The overview names a silent /sync/v1 only while the upstream answers other
   expect(codes(withFollows({ confirmedAt: null }))).toEqual([]);
 });
 
-test('The doctor says about followed keys what the overview says, as a part of a line.', () => {
+const hint = (words: string) => `latchkey ${words}`;
+
+test('The doctor reports a refused secret and a silent /sync/v1, with what to do.', () => {
   const status = withFollows({ confirmedAt: now - hour }, { pausedProducts: ['Q'] });
-  const findings = examineStatus(serializeStatus(status), (words) => `latchkey ${words}`);
+  const findings = examineStatus(serializeStatus(status), hint, 10);
   expect(findings.map(({ level, what, advice }) => `${level} ${what} → ${advice}`)).toEqual([
-    'fail the upstream refuses the secret of the product Q (401 or 403): its changes wait → put the right secret into the configuration and reload, or: latchkey sync resume',
+    'fail the upstream refuses the secret of the product Q: its changes wait → put the right secret into the configuration and reload; if it was right all along, resume: latchkey sync resume',
     'warn the upstream answers, but not at /sync/v1 since 2026-05-31T23:00:00+00:00: changes are delivered, but a refund is seen only at the next refresh of its key → let what is in front of the upstream pass /sync/v1 on',
   ]);
 });
 
-test('The overview says since when the store does not know license keys any more.', () => {
-  expect(found({ ...agent, missing: { count: 1, since: now - hour } })[0]?.text).toBe(
-    'The store has answered 404 since 2026-05-31T23:00:00+00:00 for 1 license key that it knew: they are refused after freshness.gone.',
-  );
+test('The doctor reports that the store does not know license keys any more, since when, and when they are refused.', () => {
+  const status: Status = { ...agent, missing: { count: 2, since: now - hour } };
+  expect(examineStatus(serializeStatus(status), hint, 10)).toEqual([
+    {
+      level: 'warn',
+      what: 'the store has answered 404 since 2026-05-31T23:00:00+00:00 for 2 license keys that it knew: they are refused after freshness.gone',
+      advice: expect.stringMatching(/; see which: latchkey license list$/) as string,
+    },
+  ]);
 });
 
-test('The doctor says that the store does not know license keys any more, and when they are refused.', () => {
-  const status: Status = { ...agent, missing: { count: 2, since: now - hour } };
-  const [finding, ...others] = examineStatus(serializeStatus(status), (words) => `latchkey ${words}`);
-  expect(others).toEqual([]);
-  expect(finding?.level).toBe('warn');
-  expect(finding?.what).toMatch(
-    /^the store has answered 404 since 2026-05-31T23:00:00\+00:00 for 2 license keys .*freshness\.gone$/,
-  );
+test('The doctor does not report what it examines itself, nor refer to itself.', () => {
+  const down = { ...upstream, state: 'down', lastError: 'connection refused' } as const;
+  const status: Status = { ...agent, ...tls(now), upstream: down };
+  expect(codes(status)).toEqual(['fail certificate_ended', 'warn upstream_down']);
+  expect(examineStatus(serializeStatus(status), hint, 10)).toEqual([
+    {
+      level: 'warn',
+      what: 'the upstream has been unavailable since 2026-05-31T23:59:59+00:00: connection refused',
+      advice: 'see the findings on it below',
+    },
+  ]);
+});
+
+const sender = { name: 'shop', from: 'payhip', lastEventAt: null, lastRefusedAt: null, lastRefusal: null };
+const withSender = (changes: object): Status => ({
+  ...agent,
+  storeEvents: { senders: [{ ...sender, ...changes }], waitingReads: 0 },
+});
+
+test.each([
+  ['none came', {}, 'ok webhooks.in.shop has received no event since the start'],
+  [
+    'the last was right',
+    { lastEventAt: now, lastRefusedAt: now - 1, lastRefusal: 'wrong_signature' },
+    'ok webhooks.in.shop received its last event at 2026-06-01T00:00:00+00:00',
+  ],
+  [
+    'the last had a wrong signature',
+    { lastEventAt: now - hour, lastRefusedAt: now, lastRefusal: 'wrong_signature' },
+    'warn the last event for webhooks.in.shop (payhip) had a wrong signature, at 2026-06-01T00:00:00+00:00: it was ignored',
+  ],
+  [
+    'the last could not be read',
+    { lastRefusedAt: now, lastRefusal: 'not_understood' },
+    'warn the last event for webhooks.in.shop (payhip) could not be read, at 2026-06-01T00:00:00+00:00: it was ignored',
+  ],
+])('A status shows the events of a store: %s.', (_, changes, expected) => {
+  expect(found(withSender(changes)).map(({ level, what }) => `${level} ${what}`)).toEqual([expected]);
+});
+
+test.each([
+  [{ endpoints: 3, failing: 0, paused: 0, oldestAt: null }, []],
+  [
+    { endpoints: 3, failing: 1, paused: 2, oldestAt: null },
+    [
+      'fail 2 webhook endpoints are paused: events wait, and are removed after 30 days',
+      'warn 1 webhook endpoint does not take events: they wait',
+    ],
+  ],
+])('A status shows webhook endpoints that take no events: %j.', (webhooks, expected) => {
+  expect(found({ ...well, webhooks }).map(({ level, what }) => `${level} ${what}`)).toEqual(expected);
 });
