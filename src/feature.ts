@@ -2,7 +2,7 @@ import type { CommandArea, CommandLine, Entry, Group } from './cli/command.ts';
 import type { Route } from './http/route.ts';
 import type { Locks } from './service/locks.ts';
 import type { LoadLongReads } from './service/long-read.ts';
-import type { FeatureUseCases } from './service/run.ts';
+import type { FeatureUseCases } from './service/audited.ts';
 import type { CommandOf, UseCaseName } from './service/writer.ts';
 
 /**

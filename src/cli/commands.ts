@@ -79,10 +79,10 @@ function withCommandsOfFeatures(entry: Entry): Entry {
   return {
     ...entry,
     load: async () => {
-      const group = await entry.load();
-      if (!('commands' in group)) throw new Error(`${entry.name} has no commands under it`);
+      const loaded = await entry.load();
+      if (!('commands' in loaded)) throw new Error(`${entry.name} has no commands under it`);
       const added = await Promise.all(loads.map((load) => load()));
-      return { ...group, commands: [group, ...added].flatMap(({ commands: own }) => own) };
+      return { ...loaded, commands: [loaded, ...added].flatMap(({ commands: own }) => own) };
     },
   };
 }

@@ -24,7 +24,7 @@ import { consoleDesk } from '../features/console/http/desk.ts';
 import { dialects } from '../http/dialects.ts';
 import { routesOf } from '../http/routes/all.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
-import { longReadOn } from '../service/long-read.ts';
+import { longReadOn } from './long-read.ts';
 import type { Log } from '../service/ports.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
@@ -69,7 +69,6 @@ export async function compose(
       ? null
       : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.stopWriting(damage));
   const app = appOf(store, role, daemon, {
-    routes: await routesOf(dialects[configuration.listen.dialect]),
     backup: backupsOf(local, configuration.stateDir, clock, lifetime.signal),
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
@@ -83,7 +82,8 @@ export async function compose(
   });
   const maintenance = maintenanceParts(store, { role, daemon, damageWatch, tokenUses });
   await role.bind();
-  const listeners = await openListeners(configuration, app, (server) => {
+  const routes = await routesOf(app.dialect);
+  const listeners = await openListeners(configuration, { ...app, routes }, (server) => {
     metrics.watch(server);
     prepare?.(server);
   });
@@ -183,7 +183,6 @@ function consoleDeskOf({ current, clock }: OpenedStore, daemon: Daemon): App['co
 /** What `compose` builds for the routes. */
 type OfProcess = Pick<
   App,
-  | 'routes'
   | 'webhooks'
   | 'backup'
   | 'cachesResponses'

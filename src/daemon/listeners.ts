@@ -12,7 +12,7 @@ import { Proxies } from '../http/entry/client-address.ts';
 import { Connections } from '../http/entry/connections.ts';
 import { isPipe } from '../domain/socket-path.ts';
 import { listenTcp, listenSocket, reopenSocket, type SocketPlace } from '../http/listen.ts';
-import { buildListener, type Listener } from '../http/server.ts';
+import { buildListener, type Listener, type ServedApp } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
 import type { TlsSettings } from '../config/file/certificates.ts';
 import { Certificate } from './certificate.ts';
@@ -53,7 +53,7 @@ export interface Listeners extends AsyncDisposable {
 /** Opens the configured listeners, and writes their addresses and the instance id to `listen.json`. Opens all or none. */
 export async function openListeners(
   { listen, limits, stateDir, ...others }: Configuration,
-  app: App,
+  app: ServedApp,
   prepare: (server: FastifyInstance) => void,
 ): Promise<Listeners> {
   await using opening = new AsyncDisposableStack();

@@ -21,7 +21,6 @@ import type { Lists, LocalLists, OperationLists, AuthorityReader, Awaitable } fr
 import type { WebhookSender } from '../features/webhooks/service/ports.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
-import type { Route } from './route.ts';
 import type { ConsoleDesk } from '../features/console/http/desk.ts';
 import type { Proxies } from './entry/client-address.ts';
 import type { ConfigObject, DoctorObject } from '../wire/console.ts';
@@ -111,7 +110,6 @@ export interface App extends Nullable<AgentParts>, Nullable<HolderParts> {
   /** The history of this store, sent with responses to agents; null: nothing here answers agents yet. */
   epoch(): Awaitable<string | null>;
   readonly dialect: Dialect;
-  readonly routes: readonly Route[];
   readonly licenseService: LicenseService;
   readonly couponService: CouponService;
   readonly checkout: CheckoutService;

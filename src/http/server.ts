@@ -30,6 +30,9 @@ import { addReferencePage } from './reference-page.ts';
 import type { Route } from './route.ts';
 import { maxEventBytes } from '../features/webhooks/http/store-event.ts';
 
+/** What a server depends on. */
+export type ServedApp = App & { readonly routes: readonly Route[] };
+
 /** The server of one listener. */
 export type Listener = { readonly server: Server; close(): Promise<void> };
 
@@ -39,7 +42,7 @@ export type Listener = { readonly server: Server; close(): Promise<void> };
  * before the first request.
  */
 export function buildListener(
-  app: App,
+  app: ServedApp,
   settings: ServerSettings,
   connections: Connections,
   prepare: (server: FastifyInstance) => void,
@@ -64,7 +67,7 @@ export function buildListener(
 
 /** Builds the server of one listener with all its routes; it does not listen yet. */
 export function buildServer(
-  app: App,
+  app: ServedApp,
   settings: ServerSettings,
   connections: Connections = new Connections(settings.limits.connections),
 ): FastifyInstance {
@@ -77,7 +80,7 @@ type HttpParts = { server: Server; connections: Connections; pipeline: Pipeline 
 
 /** Makes the pipeline of a server: all that happens to a request between the server and its route. */
 function addRoutes(
-  processApp: App,
+  processApp: ServedApp,
   settings: ServerSettings,
   { server: httpServer, connections, pipeline }: HttpParts,
 ): FastifyInstance {
@@ -137,7 +140,7 @@ function addRoutes(
 }
 
 /** The log of the process is shared: only the lines of this listener are limited. */
-function withQuietLog(app: App): App {
+function withQuietLog(app: ServedApp): ServedApp {
   return { ...app, log: quietLog(app.log, () => app.now()) };
 }
 

@@ -14,10 +14,10 @@ import type {
 import { formatDatetime } from '../domain/time.ts';
 import type { Product } from '../domain/catalogue.ts';
 import type { Token } from '../domain/access/principal.ts';
-import type { Result } from '../domain/problem/problem.ts';
 import { storeEvents } from '../features/webhooks/service/events.ts';
 import { counted } from '../domain/text.ts';
 import { features } from '../features.ts';
+import type { Audited, AuditEntries } from './audited.ts';
 import type { Activation } from '../features/leases/domain/lease.ts';
 import type { AnsweredRequest, LeaseCommand } from '../features/leases/service/answer.ts';
 
@@ -83,19 +83,6 @@ export async function loadUseCases(names: readonly UseCaseName[]): Promise<void>
     Object.assign(audited, loaded?.audited);
   }
 }
-
-/** An audit entry never contains a secret or a whole license key. */
-type Audited = { act: string; subject: string; detail?: string };
-
-type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
-
-/** The audit entry of each use case that a person starts; null: no person has started it. */
-type AuditEntries = {
-  [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Audited | null;
-};
-
-/** The use cases of a feature, and their audit entries. */
-export type FeatureUseCases = { useCases: Partial<UseCases>; audited: AuditEntries };
 
 const audited: AuditEntries = {
   addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),

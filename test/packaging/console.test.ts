@@ -20,7 +20,8 @@ test('The console has at most 60 kB after gzip.', () => {
 
 test('The console is built of its own source and Preact, and of no code of the daemon.', () => {
   const foreign = built.modules.filter(
-    (path) => !/\/(?:src\/features\/console\/page|node_modules\/preact)\//.test(path) && !path.startsWith('\0'),
+    (path) =>
+      !/\/(?:src\/features\/console\/page|node_modules\/preact)\//.test(path) && !path.startsWith('\0'),
   );
   expect(foreign).toEqual([]);
   expect(built.modules.some((path) => path.includes('/node_modules/preact/'))).toBe(true);

@@ -60,7 +60,7 @@ function writeHeaders(route: Route): z.ZodObject {
 const anything = z.looseObject({}).meta({ id: 'StoreEvent' });
 
 function bodyOf(
-  { isBodyInQuery = false, readCsv, takesDocument, takesEvent }: Route,
+  { isBodyInQuery = false, takesDocument, takesEvent, ...route }: Route,
   schema: z.ZodObject,
 ): ZodOpenApiRequestBodyObject {
   if (takesEvent === true)
@@ -75,7 +75,7 @@ function bodyOf(
     content: {
       ...(fitsForm(schema) && { [formType]: { schema: formOf(schema) } }),
       'application/json': { schema },
-      ...(readCsv !== undefined && { 'text/csv': { schema: z.string() } }),
+      ...(route.readCsv !== undefined && { 'text/csv': { schema: z.string() } }),
     },
   };
 }

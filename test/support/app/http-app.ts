@@ -7,7 +7,7 @@ import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
 import { buildServer } from '../../../src/http/server.ts';
-import { longReadOn } from '../../../src/service/long-read.ts';
+import { longReadOn } from '../../../src/daemon/long-read.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';
 import { AgentProducts } from '../../../src/service/agent/products.ts';
 import {
@@ -69,7 +69,6 @@ export async function openApp(
     instance: authorityStatus.instance,
     epoch: () => (role === 'authority' ? reader.sync.epoch() : null),
     dialect: dialects.specification,
-    routes: await routesOf(changes.dialect ?? dialects.specification),
     licenseService: authorityLicenseService(reader, writer),
     couponService: authorityCouponService(reader, writer),
     checkout: authorityCheckoutService(reader, writer, { now: () => Date.now() }),
@@ -271,9 +270,16 @@ const tcpSettings: ServerSettings = {
   principal: null,
 };
 
+const routesByDialect = new Map(
+  await Promise.all(
+    Object.values(dialects).map(async (dialect) => [dialect, await routesOf(dialect)] as const),
+  ),
+);
+
 /** A server for `inject()`. */
 export function serverOf(app: App, settings: Partial<ServerSettings> = {}): FastifyInstance {
-  return buildServer(app, { ...tcpSettings, ...settings });
+  const routes = routesByDialect.get(app.dialect) ?? [];
+  return buildServer({ ...app, routes }, { ...tcpSettings, ...settings });
 }
 
 /** The metrics of an idle authority. */

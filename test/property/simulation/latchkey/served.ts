@@ -2,9 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import type { Dispatcher } from 'undici';
 import type { App, ServerSettings } from '../../../../src/http/app.ts';
 import { dialects } from '../../../../src/http/dialects.ts';
+import { routesOf } from '../../../../src/http/routes/all.ts';
 import { buildServer } from '../../../../src/http/server.ts';
 import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import { silent } from '../../../support/silent-log.ts';
+
+const routes = await routesOf(dialects.specification);
 
 /** The response to a request of an agent. */
 export type Response = { status: number; headers: Record<string, string>; text: string };
@@ -116,7 +119,7 @@ export class Served {
       },
     };
     // The routes for operators, which need more, are not asked for.
-    const server = buildServer(app as unknown as App, settings);
+    const server = buildServer({ ...(app as unknown as App), routes }, settings);
     await server.ready();
     return server;
   }
