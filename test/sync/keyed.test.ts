@@ -280,6 +280,27 @@ describe('an enable that a restored upstream has lost', () => {
   });
 });
 
+describe('an enable whose caller has seen nothing of the new history of a restored upstream', () => {
+  it('does not undo a disable that was made after the restore', async () => {
+    using harness = await startLatchkeyHarness(['KEY', 'OTHER']);
+    harness.latchkey.set('KEY', 'disable');
+    await harness.time.advance(minute);
+    harness.latchkey.instead = () => hidden;
+    harness.latchkey.forgetDisables();
+    harness.latchkey.restore();
+    // This shows the new history, but not the license.
+    await harness.change('OTHER', 'usage');
+    await harness.time.advance(second);
+    await offline(harness, () => harness.change('KEY', 'enable'));
+    harness.latchkey.set('KEY', 'enable');
+    harness.latchkey.set('KEY', 'disable');
+    harness.sync.limiter.resume();
+    await harness.time.advance(minute);
+    expect(newest(harness).progress.state).toBe('conflicted');
+    expect(harness.vendor.licenses.get('KEY')).toMatchObject({ enabled: false });
+  });
+});
+
 describe('a gateway before a Latchkey', () => {
   it('whose 400 has no code lets a change that may have counted wait, and the change is not dead', async () => {
     using harness = await startLatchkeyHarness(['KEY']);

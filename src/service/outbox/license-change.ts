@@ -9,7 +9,7 @@ import {
 } from '../../domain/agent/license-snapshot.ts';
 import { isHeld, mayHaveBeenApplied, queueOf, type Operation } from '../../domain/outbox/operation.ts';
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { isLatchkey, knownRevision } from './upstream-epoch.ts';
+import { isLatchkey, revisionSeen } from './upstream-epoch.ts';
 import type { ReportingDevice } from '../lease/answer.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
 import { recordChange } from '../access/records.ts';
@@ -83,7 +83,7 @@ export function queueChange(
       subject: before.licenseKey,
       productId: snapshot.productId,
       seenEnabled: trigger === 'enable' ? snapshot.local.enabled : null,
-      seenRevision: trigger === 'enable' ? knownRevision(transaction, snapshot) : null,
+      seenRevision: trigger === 'enable' ? revisionSeen(transaction, snapshot) : null,
       below,
     },
     context,

@@ -45,6 +45,13 @@ export function knownRevision(reader: Reader, snapshot: LicenseSnapshot | null):
   return snapshot.license.revision ?? null;
 }
 
+/** The revision that the caller of an enable has seen: none of a history that began after the agent was last told of the license. */
+export function revisionSeen(reader: Reader, snapshot: LicenseSnapshot): number | null {
+  const { epoch = 0 } = snapshot;
+  const isFormer = epoch > 0 && epoch !== epochNumber(reader);
+  return isFormer ? 0 : knownRevision(reader, snapshot);
+}
+
 const latchkeyPrefix = 'latchkey ';
 
 /** The name of a Latchkey as an upstream: a restored store keeps it, and so does a store at another address. */
