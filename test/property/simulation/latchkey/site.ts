@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { lazySyncServer } from '../../../../src/daemon/sync-server.ts';
+import type { TimeMark } from '../../../../src/domain/time.ts';
 import type {
   LicenseOperationKind,
   OperationKind,
@@ -59,8 +60,8 @@ export type Surroundings = {
   pass: (ms: number) => Promise<void>;
 };
 
-/** Where a machine is. `wall`: what its wall clock shows at first (epoch ms). */
-type Setting = { place: string; network: LatchkeyNetwork; wall?: number };
+/** Where a machine is. `wall`: what its wall clock shows at first (epoch ms). `mark`: the time that its store has seen. */
+type Setting = { place: string; network: LatchkeyNetwork; wall?: number; mark?: TimeMark | null };
 
 const forEver = new AbortController().signal;
 
@@ -87,12 +88,16 @@ export class Site implements Answering, Disposable {
   #served: Served | null = null;
   #backup: { bytes: Uint8Array; answered: Map<string, number>; told: ToldCoupons } | null = null;
 
-  constructor(world: Surroundings, { place, network, wall }: Setting, copied: Uint8Array | null = null) {
+  constructor(
+    world: Surroundings,
+    { place, network, wall, mark = null }: Setting,
+    copied: Uint8Array | null = null,
+  ) {
     this.#world = world;
     this.place = place;
     this.network = network;
     if (copied !== null) this.#replaceStore(copied);
-    this.#clock = world.time.clock(wall === undefined ? {} : { wall });
+    this.#clock = world.time.clock({ ...(wall !== undefined && { wall }), mark });
     this.agent = this.#process();
   }
 
@@ -142,9 +147,11 @@ export class Site implements Answering, Disposable {
   }
 
   /** A machine with the state directory of this one. `isKnown`: the agent can see that it was copied. */
-  copy(isKnown: boolean): Site {
+  async copy(isKnown: boolean): Promise<Site> {
     const place = isKnown ? `${this.place}, copied` : this.place;
-    return new Site(this.#world, { place, network: this.network }, this.machine.backup());
+    const { wall } = this.#clock.reading();
+    const mark = await this.machine.storedTime();
+    return new Site(this.#world, { place, network: this.network, wall, mark }, this.machine.backup());
   }
 
   /** No crash strikes meanwhile. */

@@ -100,7 +100,7 @@ const rollback: Trouble = {
 const copy: Trouble = {
   async make({ random, sites }, site) {
     if (sites.length > 3 || !random.chance(0.3)) return;
-    const copied = site.copy(random.chance(0.5));
+    const copied = await site.copy(random.chance(0.5));
     sites.push(copied);
     await copied.start();
   },
