@@ -47,6 +47,9 @@ export class SimulatedAuthority implements Answering, Disposable {
   /** The API key of the account. */
   apiKey = 'the key of the account, number 1';
   restores = 0;
+  /** When another history of the store began, and when another store took its place (ms of virtual time). */
+  historySince = 0;
+  storeSince = 0;
   machine: Machine = new Machine();
   books: Books;
   readonly #clock: VirtualClock;
@@ -129,6 +132,7 @@ export class SimulatedAuthority implements Answering, Disposable {
     this.secret = this.#backup.secret;
     this.apiKey = this.#backup.apiKey;
     this.restores += 1;
+    this.historySince = this.#clock.reading().monotonic;
     await this.write('restore', {});
     await this.#start(null);
   }
@@ -142,6 +146,8 @@ export class SimulatedAuthority implements Answering, Disposable {
     database
       .prepare("UPDATE setting SET value = ? WHERE name = 'sync_epoch'")
       .run(digest(String(this.#random.fraction())).slice(0, 32));
+    this.historySince = this.#clock.reading().monotonic;
+    this.storeSince = this.historySince;
     await this.write('restore', {});
     await this.#start(null);
   }

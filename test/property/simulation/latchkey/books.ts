@@ -75,11 +75,15 @@ export class Books {
     if (isNew) database.exec(schema);
   }
 
-  /** Says what no request may do; null: nothing. `decided`: operations that a person has retried. */
-  fault(decided: ReadonlySet<string>): string | null {
+  /**
+   * Says what no request may do; null: nothing. `decided`: operations that a person has retried. `since` (ms of virtual time):
+   * nothing is counted twice since then.
+   */
+  fault(decided: ReadonlySet<string>, since: number): string | null {
     const twice = this.#all(
-      `SELECT * FROM booked WHERE operation IS NOT NULL AND event IN ('count', 'coupon', 'redemption')
+      `SELECT * FROM booked WHERE operation IS NOT NULL AND event IN ('count', 'coupon', 'redemption') AND at >= ?
        GROUP BY operation, subject HAVING count(*) > 1`,
+      since,
     ).find(({ operation }) => operation !== null && !decided.has(operation));
     if (twice !== undefined)
       return `count: ${twice.operation} of ${twice.subject} was carried out more than once`;
@@ -103,7 +107,7 @@ export class Books {
     return this.#all('SELECT * FROM booked WHERE event = ? AND subject = ? ORDER BY number', event, subject);
   }
 
-  #all(sql: string, ...parameters: string[]): Line[] {
+  #all(sql: string, ...parameters: (string | number)[]): Line[] {
     return this.#database.prepare(sql).all(...parameters) as Line[];
   }
 }
