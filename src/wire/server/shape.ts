@@ -37,7 +37,10 @@ export function serializerOf<Shape extends z.ZodType>(
   shape: Shape,
 ): (value: Inside<Shape>) => z.output<Shape> {
   // The types of the members are those of `Inside`; the compiler cannot follow this through the recursion.
-  return serializer(shape) as (value: Inside<Shape>) => z.output<Shape>;
+  type Write = (value: Inside<Shape>) => z.output<Shape>;
+  let write: Write | null = null;
+  // Made at the first value: a process writes few of all shapes.
+  return (value) => (write ??= serializer(shape) as Write)(value);
 }
 
 function serializer(shape: z.core.$ZodType): (value: never) => unknown {
