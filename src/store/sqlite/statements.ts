@@ -71,16 +71,14 @@ type Row = readonly SQLOutputValue[];
 /** Prepares itself at its first use: to prepare all at the start would take time and memory. */
 class Statement {
   readonly #database: DatabaseSync;
-  readonly #sql: string;
-  readonly #order: readonly number[];
+  readonly #text: string;
+  #order: readonly number[] = [];
   #prepared: StatementSync | null = null;
   #names: readonly string[] = [];
 
   constructor(database: DatabaseSync, text: string) {
     this.#database = database;
-    const { sql, order } = sqliteText(text);
-    this.#sql = sql;
-    this.#order = order;
+    this.#text = text;
   }
 
   first(values: readonly SqlValue[]): Row | undefined {
@@ -104,7 +102,9 @@ class Statement {
 
   #prepare(): StatementSync {
     if (this.#prepared !== null) return this.#prepared;
-    const prepared = this.#database.prepare(this.#sql);
+    const { sql, order } = sqliteText(this.#text);
+    const prepared = this.#database.prepare(sql);
+    this.#order = order;
     prepared.setReturnArrays(true);
     this.#names = prepared.columns().map(({ name }) => name);
     this.#prepared = prepared;
@@ -114,7 +114,7 @@ class Statement {
   #bind(values: readonly SqlValue[]): SQLInputValue[] {
     return this.#order.map((index) => {
       const value = values[index];
-      if (value === undefined) throw new Error(`the value $${index + 1} is missing: ${this.#sql}`);
+      if (value === undefined) throw new Error(`the value $${index + 1} is missing: ${this.#text}`);
       if (typeof value === 'boolean') return Number(value);
       return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
     });
