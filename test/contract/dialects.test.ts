@@ -51,6 +51,9 @@ describe.each(roles)('an %s', (role) => {
   test('the routes for people and probes answer the same in every dialect', async () => {
     const playLocal = async (dialect: string): Promise<string> => {
       await using harness = await startDialectHarness(role, 'tcp', { dialect });
+      // An agent that has just started may not know yet whether its upstream is up.
+      const isReady = { method: 'GET', path: '/readyz?require=fresh' };
+      await expect.poll(async () => (await harness.send(isReady))[0]).toBe('200');
       const answers = await play(harness, localCalls(harness.credentials));
       // Every route takes the API key under the name of the dialect, too.
       return answers.replaceAll('payhip-api-key, ', '');

@@ -200,7 +200,7 @@ test('the command to start a daemon is that of the system service for its state 
 });
 
 test('service install refuses a system service that could not read its program or write its state', async () => {
-  await using home = temporaryDirectory();
+  await using home = temporaryDirectory('/tmp');
   const program = join(home.path, 'latchkey');
   writeFileSync(program, '', { mode: 0o755 });
   const install = (...argv: string[]): Promise<Outcome> =>
