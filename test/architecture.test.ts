@@ -70,7 +70,7 @@ const floors: Readonly<Record<string, Allowance>> = {
   wire: { folders: ['domain', 'service'], modules: true },
   http: { folders: ['domain', 'service', 'wire'], files: ['features.ts'], modules: true },
   config: { folders: ['domain'], modules: true },
-  daemon: { folders: belowDaemon, modules: true },
+  daemon: { folders: belowDaemon, files: ['features.ts'], modules: true },
   // It runs in a browser, and takes only types from elsewhere.
   'features/console': { folders: ['wire'], modules: true },
   // It runs in other people's programs, on older Nodes.

@@ -190,9 +190,6 @@ function isExcused(
   // Callers of two agents have sent different carts for an order.
   if (state === 'dead' && lastError?.includes('order_reused') === true) return true;
   if (isJudgedAgain(world, operation)) return true;
-  // A person decides about a void that the agent in the middle holds.
-  const voids = operations.filter((each) => isVoidOf(each, subject));
-  if (voids.some((each) => operationAbove(world.sites, each.id)?.held === 1)) return true;
   // A copy may have got another answer to the same operation.
   const isUndone = state === 'cancelled' && (attempts === 0 || kind === 'void' || troubles.has('copy'));
   return (isUndone || state === 'inferred' || held === 1) && doubling.some((name) => troubles.has(name));
