@@ -140,17 +140,19 @@ export class CouponSync implements CouponFetch {
     const about = { order, requestId, ...keyedAs(reader, operation) };
     if (operation.kind === 'void') {
       const outcome = await this.#observed(order, () => upstream.voidRedemption(about, lifetime));
-      await this.#recordRedemption(operation, { outcome, wasAnswered: false });
+      await this.#recordRedemption(operation, { outcome, wasAnswered: false, mayPrecedeCoupon: false });
       return;
     }
     const redemption = { ...about, ...sentRedemption(operation) };
+    const wasAnswered = redemption.answeredAt !== null;
+    const mayPrecedeCoupon = reader.operations.tail(foldCouponCode(redemption.cart.code), 'coupon') !== null;
     const outcome = await this.#observed(order, () => upstream.redeem(redemption, lifetime));
-    await this.#recordRedemption(operation, { outcome, wasAnswered: redemption.answeredAt !== null });
+    await this.#recordRedemption(operation, { outcome, wasAnswered, mayPrecedeCoupon });
   }
 
   async #recordRedemption(
     { id: operationId }: Operation,
-    answer: Pick<CommandOf<'recordRedemptionResponse'>, 'outcome' | 'wasAnswered'>,
+    answer: Pick<CommandOf<'recordRedemptionResponse'>, 'outcome' | 'wasAnswered' | 'mayPrecedeCoupon'>,
   ): Promise<void> {
     const { writer, clock, log, policy, lifetime } = this.#parts;
     const recorded = await persist(clock, lifetime, () =>

@@ -374,6 +374,36 @@ describe('a new coupon at an agent whose upstream is Latchkey', () => {
     expect(depthOf(harness)).toMatchObject({ delivered: 2, dead: 0, pending: 0 });
   });
 
+  it('is waited for by an order that arrives before it, also if it is created before the order is refused', async () => {
+    using harness = await start();
+    cutOff(harness);
+    await harness.createCoupon({ code: 'NEW' });
+    await harness.redeem('A-1', { ...buildCart({}), code: 'NEW' });
+    reconnect(harness);
+    const { coupons } = harness.vendor;
+    const createKeyed = coupons.createKeyed.bind(coupons);
+    const redeemKeyed = coupons.redeemKeyed.bind(coupons);
+    const clock = harness.time.clock();
+    const { promise: arrival, resolve: arrive } = Promise.withResolvers<void>();
+    coupons.createKeyed = async (...request) => {
+      await arrival;
+      return await createKeyed(...request);
+    };
+    const answers: string[] = [];
+    coupons.redeemKeyed = async (...request) => {
+      const answer = await redeemKeyed(...request);
+      arrive();
+      await clock.sleep(second, new AbortController().signal);
+      const isCreated = harness.store.operations.tail('new', 'coupon') === null;
+      answers.push(`${answer.outcome}, created: ${isCreated}`);
+      return answer;
+    };
+    await harness.time.advance(10 * minute);
+    expect(answers).toEqual(['not_applied, created: true', 'applied, created: true']);
+    expect(coupons.redemption('A-1')?.cart.code).toBe('NEW');
+    expect(depthOf(harness)).toMatchObject({ delivered: 2, dead: 0, pending: 0 });
+  });
+
   it('is not refused as taken by itself if the upstream has forgotten the operation', async () => {
     using harness = await start();
     loseAnswers(harness);

@@ -221,13 +221,15 @@ type RecordRedemptionResponse = {
   outcome: Outcome<StoredRedemption | null>;
   /** The request said that the caller had been answered. */
   wasAnswered: boolean;
+  /** When the request was sent, the creation of its coupon was in the outbox: it may have arrived before. */
+  mayPrecedeCoupon: boolean;
   policy: SyncPolicy;
 };
 
 /** Records the answer to a redemption or a void that was sent under the id of its operation. */
 export function recordRedemptionResponse(
   transaction: Transaction,
-  { operationId, outcome, wasAnswered, policy }: RecordRedemptionResponse,
+  { operationId, outcome, policy, ...sent }: RecordRedemptionResponse,
   context: Context,
 ): Result<Operation> {
   const lookup = operationInFlight(transaction, operationId);
@@ -247,7 +249,7 @@ export function recordRedemptionResponse(
           scheduleHead(transaction, operation.subject, 'order', { at: context.monotonic });
         },
         notApplied: (answer) =>
-          recordNotRedeemed(transaction, operation, { outcome: answer, wasAnswered, policy }, context),
+          recordNotRedeemed(transaction, operation, { outcome: answer, policy, ...sent }, context),
       },
       context,
     ),
@@ -314,16 +316,18 @@ function isCurrent({ operations }: Transaction, { subject, seq }: Operation): bo
   return operations.queue(subject, 'order').every((each) => each.seq <= seq);
 }
 
-type NotRedeemed = { outcome: NotApplied; wasAnswered: boolean; policy: SyncPolicy };
+type NotRedeemed = Omit<RecordRedemptionResponse, 'operationId' | 'outcome'> & { outcome: NotApplied };
 
 function recordNotRedeemed(
   transaction: Transaction,
   operation: Operation,
-  { outcome, wasAnswered, policy }: NotRedeemed,
+  { outcome, wasAnswered, mayPrecedeCoupon, policy }: NotRedeemed,
   context: Context,
 ): void {
   const refusal = refusalIn(outcome);
-  if (refusal === null || waitsForCoupon(transaction, operation, refusal)) {
+  const isUnknown = refusal?.reasons?.includes('unknown_code') === true;
+  const waitsForCoupon = isUnknown && (mayPrecedeCoupon || hasUncreatedCoupon(transaction, operation));
+  if (refusal === null || waitsForCoupon) {
     recordUndecided(transaction, operation, { outcome, policy }, context);
     return;
   }
@@ -342,9 +346,9 @@ function recordNotRedeemed(
   scheduleHead(transaction, operation.subject, 'order', { at: context.monotonic });
 }
 
-/** The upstream does not know the coupon, because its creation is still in the outbox. */
-function waitsForCoupon({ operations }: Transaction, operation: Operation, { reasons }: Refusal): boolean {
-  if (operation.kind !== 'redeem' || reasons?.includes('unknown_code') !== true) return false;
+/** Whether the creation of the coupon that an operation redeems is in the outbox. */
+function hasUncreatedCoupon({ operations }: Transaction, operation: Operation): boolean {
+  if (operation.kind !== 'redeem') return false;
   const { code } = sentRedemption(operation).cart;
   return operations.tail(foldCouponCode(code), 'coupon') !== null;
 }
