@@ -87,7 +87,8 @@ function checkCouponOperation(
 ): void {
   const { id, kind, subject, state, attempts, lastError } = operation;
   const fault = faultOf(operation, isBooked(world, site, operation, operations));
-  if (fault === null || isExcused(world, operation, operations)) return;
+  if (fault === null || isExcused(world, operation, operations) || isFoundInList(world, site, operation))
+    return;
   const what = `${kind} ${id} of ${subject} is ${state} after ${attempts} attempts`;
   throw new Error(`coupons: ${what}: ${fault}${lastError === null ? '' : ` (${lastError})`}`);
 }
@@ -175,6 +176,14 @@ const doubling = ['agent_restore', 'rollback', 'copy', 'authority_restore'] as c
 
 /** Troubles after which an agent does not know what it has taken from below. */
 const losing = ['agent_restore', 'lost_state', 'rollback'] as const;
+
+/**
+ * The agent in the middle has lost the creation, and calls its code taken: the list shows the coupon, and not who has created it
+ * (src/sync/README.md, Coupons).
+ */
+function isFoundInList(world: LatchkeyWorld, site: Site, { id, kind, state }: OperationRow): boolean {
+  return kind === 'create_coupon' && state === 'inferred' && isLostAbove(world, site, id);
+}
 
 function isExcused(
   world: LatchkeyWorld,
