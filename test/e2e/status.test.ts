@@ -78,7 +78,8 @@ test('status names the credentials that the upstream refuses and the remedy, unt
   });
   expect((await agent.status()).upstream).toMatchObject({ state: 'up', paused_products: ['product'] });
   const told = await operate(harness.directory, 'status');
-  expect(told.out).toMatch(/^refused +the secret of product, the API key: .*latchkey .*sync resume$/m);
+  expect(told.out).toMatch(/^fail  the upstream refuses the secret of the product product: .*sync resume$/m);
+  expect(told.out).toMatch(/^fail  the upstream refuses the API key: .*sync resume$/m);
   expect(told.out).not.toContain(secret);
 
   // Both remedies that status names: change the configuration, or accept the old credentials again.

@@ -27,7 +27,7 @@ test('a pause survives a restart and a reload, and the agent sends nothing meanw
   expect(harness.upstream.ledger.slice(asked)).toEqual([]);
   expect((await agent.status()).upstream.state).toBe('paused');
   expect((await latchkey('status')).out).toMatch(
-    /^paused +nothing is sent to the store until: latchkey .* sync resume$/m,
+    /^warn  sync has been paused since .*: no change is sent  →  resume it: latchkey .* sync resume$/m,
   );
 
   const resumed = await latchkey('sync', 'resume');
