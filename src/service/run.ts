@@ -41,7 +41,8 @@ export async function runUseCase<Name extends UseCaseName>(
     actor: writeOptions.actor ?? processActor,
     requestId: writeOptions.requestId ?? null,
   };
-  await loadUseCases([name]);
+  // No wait in the way of every write.
+  if (byName[name] === undefined) await loadUseCases([name]);
   // The compiler cannot see that a name and its command belong together.
   const useCase = byName[name] as (
     transaction: TransactionOf<Name>,

@@ -12,7 +12,7 @@ import { features } from '../../src/features.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** What is not about the core: it runs or describes the whole program. A file of it goes with a feature that it imports. */
+/** Files that run or describe the whole program. They are deleted with a feature that they import. */
 const ofWhole =
   /^(?:src\/(?:testing|index)\.ts|test\/[^/]+$|test\/(?:features|client|e2e|fault|bench|windows|packaging)\/)/;
 

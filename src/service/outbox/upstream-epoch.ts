@@ -45,7 +45,7 @@ export function knownRevision(reader: Reader, snapshot: LicenseSnapshot | null):
   return snapshot.license.revision ?? null;
 }
 
-/** The revision that the caller of an enable has seen: none of a history that began after the agent was last told of the license. */
+/** The revision that the caller of an enable has seen; 0: the agent has read the license in a former history only. */
 export function revisionSeen(reader: Reader, snapshot: LicenseSnapshot): number | null {
   const { epoch = 0 } = snapshot;
   const isFormer = epoch > 0 && epoch !== epochNumber(reader);
