@@ -178,10 +178,8 @@ function storedForm(trimmed: string): string | null {
 
 /** Whether a license key is too long to be issued. */
 export function isTooLongKey(licenseKey: string): boolean {
-  return isLongerThan(licenseKey, maxLicenseKeyLength) || utf8.encode(licenseKey).length > maxLicenseKeyBytes;
+  return isLongerThan(licenseKey, maxLicenseKeyLength) || Buffer.byteLength(licenseKey) > maxLicenseKeyBytes;
 }
-
-const utf8 = new TextEncoder();
 
 /** Why a license key is not issued, or not asked for at an issuer of leases. */
 export const tooLongKey: ParameterFault = {

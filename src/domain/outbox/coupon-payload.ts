@@ -67,6 +67,6 @@ export function redeemPayloadFor(cart: Cart, about: Omit<RedeemPayload, 'cart'>)
   const lines = cart.lines.map(packLine);
   const payload = JSON.stringify({ ...about, cart: { ...cart, lines } } satisfies RedeemPayload);
   // The names of two members of a line are a character longer on the wire.
-  const bytes = new TextEncoder().encode(payload).length + 2 * lines.length;
+  const bytes = Buffer.byteLength(payload) + 2 * lines.length;
   return bytes > maxCartBytes ? null : payload;
 }
