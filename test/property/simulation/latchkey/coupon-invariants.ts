@@ -142,9 +142,11 @@ function isLostAbove(world: LatchkeyWorld, { network }: Site, id: string): boole
   return isBelow && losing.some((name) => troubles.has(name)) && operationAbove(sites, id) === undefined;
 }
 
-/** A late copy of a refused request is judged again (src/sync/README.md, Known gaps). */
-function isJudgedAgain({ networks }: LatchkeyWorld, { id, kind, state }: OperationRow): boolean {
-  return state === 'cancelled' && kind === 'redeem' && networks.some(({ takenLate }) => takenLate.has(id));
+/** A late copy of a refused request is judged again, and so is that of a copied agent (src/sync/README.md, Known gaps). */
+function isJudgedAgain({ networks, troubles }: LatchkeyWorld, { id, kind, state }: OperationRow): boolean {
+  if (kind !== 'redeem') return false;
+  const isLate = state === 'cancelled' && networks.some(({ takenLate }) => takenLate.has(id));
+  return isLate || (troubles.has('copy') && networks.some(({ judgedAgain }) => judgedAgain.has(id)));
 }
 
 function isVoidOf({ kind, subject }: OperationRow, order: string): boolean {

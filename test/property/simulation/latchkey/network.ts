@@ -56,6 +56,9 @@ export class LatchkeyNetwork {
   readonly keyed: Request[] = [];
   /** The operations of late copies by which something was created. */
   readonly takenLate: Set<string> = new Set();
+  /** The operations that were refused at first, and then carried out. */
+  readonly judgedAgain: Set<string> = new Set();
+  readonly #refused = new Set<string>();
   readonly #upstream: Answering;
   readonly #clock: VirtualClock;
   readonly #random: SeededRandom;
@@ -178,8 +181,15 @@ export class LatchkeyNetwork {
   async #arrive(request: Request, signal: AbortSignal): Promise<Exchange> {
     const response = await this.#upstream.handle(request, signal);
     if (response === null) return reset;
+    this.#noteVerdict(request, response);
     await this.#pass(this.#random.between(1, 100));
     return answer(response.status, response.text, response.headers);
+  }
+
+  #noteVerdict(request: Request, { status }: { status: number }): void {
+    const operation = headerOf(request, idempotencyKeyHeader) ?? '';
+    if (status === 409) this.#refused.add(operation);
+    if (status === 201 && this.#refused.has(operation)) this.judgedAgain.add(operation);
   }
 
   /** It arrives when its sender no longer waits. */
