@@ -4,7 +4,7 @@ import type { Tree } from '../config/file/tree.ts';
 import type { ConfigurationSource } from '../config/load.ts';
 import { keysOf, metaOf } from '../config/schema.ts';
 import type { SettingMeta } from '../config/types.ts';
-import { defaultLeaseTerms, type LeaseTerms } from '../features/leases/domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../domain/catalogue.ts';
 import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import type { UpstreamCredentials } from '../service/access/credential.ts';
 import { AgentProducts } from '../service/agent/products.ts';

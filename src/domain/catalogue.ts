@@ -1,5 +1,5 @@
-import type { LeaseTerms } from '../features/leases/domain/lease.ts';
 import type { License } from './license.ts';
+import { dayMs } from './time.ts';
 
 /** A seller's account. Times are epoch ms. */
 export type Account = { accountId: string; name: string; createdAt: number };
@@ -16,6 +16,37 @@ export type Product = {
   archivedAt: number | null;
   leaseTerms: LeaseTerms;
 };
+
+/** The lease settings of a product. */
+export type LeaseTerms = {
+  /** How many devices may use one license at the same time; null: any number. */
+  seats: number | null;
+  /** How long a seat stays taken after the last lease of its device has expired. */
+  holdMs: number;
+  /** How long a lease is valid. */
+  termMs: number;
+  /** After which time a holder renews a lease. */
+  refreshMs: number;
+  /** Whether leases contain the e-mail address of the buyer. */
+  showsEmail: boolean;
+};
+
+export const defaultLeaseTerms: Readonly<LeaseTerms> = {
+  seats: null,
+  holdMs: 90 * dayMs,
+  termMs: 30 * dayMs,
+  refreshMs: dayMs,
+  showsEmail: false,
+};
+
+/** The limits of these settings. `refreshMs` is also less than `termMs`. */
+export const leaseTermLimits = {
+  maxSeats: 1_000_000,
+  maxHoldMs: 1_000 * dayMs,
+  minTermMs: 60_000,
+  maxTermMs: 400 * dayMs,
+  minRefreshMs: 10_000,
+} as const;
 
 /** A named set of an account's products. */
 export type Collection = {

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
-import type { Product } from '../domain/catalogue.ts';
+import { type Product, leaseTermLimits, type LeaseTerms } from '../domain/catalogue.ts';
 import type { ProductWithSecret } from '../service/authority/catalogue.ts';
-import { leaseTermLimits, type LeaseTerms } from '../features/leases/domain/lease.ts';
 import {
   boolean,
   identifier,

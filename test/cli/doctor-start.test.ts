@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms } from '../../src/domain/catalogue.ts';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { spawnSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms } from '../../src/domain/catalogue.ts';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

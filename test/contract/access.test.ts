@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms } from '../../src/domain/catalogue.ts';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiKeyScopes, type Principal, scopes, type Scope } from '../../src/domain/access/principal.ts';

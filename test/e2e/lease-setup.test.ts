@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { verifyLease } from '../../src/client/index.ts';
-import { defaultLeaseTerms } from '../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms } from '../../src/domain/catalogue.ts';
 import { signDocument, type KeyPair } from '../../src/features/leases/documents.ts';
 import { serializeRequest, type PublicJwk } from '../../src/features/leases/wire/lease.ts';
 import { operate } from '../support/app/people.ts';

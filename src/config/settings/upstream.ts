@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { leaseTermLimits } from '../../features/leases/domain/lease.ts';
+import { leaseTermLimits } from '../../domain/catalogue.ts';
 import { dialectNames, apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
 import { isDistinct } from '../file/tree.ts';
 import { rule, section } from '../schema.ts';
@@ -19,7 +19,7 @@ import {
 } from '../types.ts';
 import { mask, type Secret } from '../value/secret.ts';
 import { formatDuration } from '../value/unit.ts';
-import { leaseTerms } from '../../features/leases/config/lease-terms.ts';
+import { leaseTerms } from './lease-terms.ts';
 
 const headers = section(
   z

@@ -12,7 +12,7 @@ import { credentialHeaders } from '../../domain/header-names.ts';
 import type { App, RateLimiter, RateLimiters, ServerSettings } from '../app.ts';
 import { admitSession, checkConsole } from '../../features/console/http/access.ts';
 import { closeBehind } from './connections.ts';
-import { unnamed } from '../../features/leases/http/license-credential.ts';
+import { unnamed } from './license-credential.ts';
 import { type Head, stateOf } from './request-state.ts';
 import { isOffered, refusalIn } from './roles.ts';
 import { ProblemError } from '../problem-error.ts';

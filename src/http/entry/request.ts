@@ -8,7 +8,7 @@ import { connectionName } from './connection-name.ts';
 import { type Connections, requesterOf } from './connections.ts';
 import { checkOwner } from './admission.ts';
 import { idempotencyOf } from './idempotency.ts';
-import { nameByLicense } from '../../features/leases/http/license-credential.ts';
+import { nameByLicense } from './license-credential.ts';
 import { readWait, stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route, RouteRequest } from '../route.ts';

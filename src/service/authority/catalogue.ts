@@ -1,5 +1,4 @@
-import type { Account, Product, Collection } from '../../domain/catalogue.ts';
-import { defaultLeaseTerms, type LeaseTerms } from '../../features/leases/domain/lease.ts';
+import { type Account, type Product, type Collection, defaultLeaseTerms, type LeaseTerms } from '../../domain/catalogue.ts';
 import {
   notFound,
   done,

@@ -1,5 +1,4 @@
-import type { Account, Collection, Product } from '../../domain/catalogue.ts';
-import type { LeaseTerms } from '../../features/leases/domain/lease.ts';
+import type { Account, Collection, Product, LeaseTerms } from '../../domain/catalogue.ts';
 import type {
   AccountReads,
   AccountTable,

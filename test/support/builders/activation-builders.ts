@@ -1,9 +1,5 @@
-import {
-  defaultLeaseTerms,
-  type Activation,
-  type LeaseRequest,
-  type LeaseTerms,
-} from '../../../src/features/leases/domain/lease.ts';
+import type { Activation, LeaseRequest } from '../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../../../src/domain/catalogue.ts';
 import { at, buildLicense } from './store-builders.ts';
 
 /** The thumbprint of a device's key. */

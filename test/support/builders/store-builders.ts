@@ -1,14 +1,9 @@
 import { reachOf } from '../../../src/features/following/domain/follow.ts';
 import type { NewSyncAgent } from '../../../src/features/following/service/tables.ts';
 import type { WebhookEndpoint } from '../../../src/features/webhooks/domain/webhook.ts';
-import {
-  defaultLeaseTerms,
-  noUses,
-  type Activation,
-  type HeldLease,
-} from '../../../src/features/leases/domain/lease.ts';
+import { noUses, type Activation, type HeldLease } from '../../../src/features/leases/domain/lease.ts';
 import { join } from 'node:path';
-import type { Account, Product } from '../../../src/domain/catalogue.ts';
+import { type Account, type Product, defaultLeaseTerms } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
 import type { LicenseSnapshot } from '../../../src/domain/agent/license-snapshot.ts';
 import {

@@ -1,13 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type {
-  Activation,
-  HeldLease,
-  KnownSequence,
-  Lease,
-  LeaseAnswer,
-  LeaseTerms,
-  SignedRequest,
-} from '../../../src/features/leases/domain/lease.ts';
+import type { Activation, HeldLease, KnownSequence, Lease, LeaseAnswer, SignedRequest } from '../../../src/features/leases/domain/lease.ts';
+import type { LeaseTerms } from '../../../src/domain/catalogue.ts';
 import { failWith, type Result } from '../../../src/domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../../src/domain/problem/problem-table.ts';
 import { readRequest, signDocument, type KeyPair } from '../../../src/features/leases/documents.ts';

@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto';
-import {
-  defaultLeaseTerms,
-  type Activation,
-  type Lease,
-  type LeaseRequest,
-  type LeaseTerms,
-  type SignedRequest,
-  type UseTotals,
-} from '../../../src/features/leases/domain/lease.ts';
+import type { Activation, Lease, LeaseRequest, SignedRequest, UseTotals } from '../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest, LeaseCommand } from '../../../src/features/leases/service/answer.ts';

@@ -1,4 +1,5 @@
-import { maxGrowth, type Activation, type LeaseTerms, type SignedRequest, type UseTotals } from './lease.ts';
+import { maxGrowth, type Activation, type SignedRequest, type UseTotals } from './lease.ts';
+import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { hasSeat } from './seat.ts';
 import { decideSequence } from '../../../domain/sequence.ts';
 

@@ -8,37 +8,6 @@ import type { Problem } from '../../../domain/problem/problem.ts';
  * documents have whole seconds.
  */
 
-/** The lease settings of a product. */
-export type LeaseTerms = {
-  /** How many devices may use one license at the same time; null: any number. */
-  seats: number | null;
-  /** How long a seat stays taken after the last lease of its device has expired. */
-  holdMs: number;
-  /** How long a lease is valid. */
-  termMs: number;
-  /** After which time a holder renews a lease. */
-  refreshMs: number;
-  /** Whether leases contain the e-mail address of the buyer. */
-  showsEmail: boolean;
-};
-
-export const defaultLeaseTerms: Readonly<LeaseTerms> = {
-  seats: null,
-  holdMs: 90 * dayMs,
-  termMs: 30 * dayMs,
-  refreshMs: dayMs,
-  showsEmail: false,
-};
-
-/** The limits of these settings. `refreshMs` is also less than `termMs`. */
-export const leaseTermLimits = {
-  maxSeats: 1_000_000,
-  maxHoldMs: 1_000 * dayMs,
-  minTermMs: 60_000,
-  maxTermMs: 400 * dayMs,
-  minRefreshMs: 10_000,
-} as const;
-
 /** People are warned when the last signing key ends within this time. */
 export const keyEndsSoonMs: number = 60 * dayMs;
 

@@ -4,7 +4,8 @@ import {
   type FreshnessPolicy,
   type LicenseSnapshot,
 } from '../../../domain/agent/license-snapshot.ts';
-import type { LeaseTerms, UseTotals } from '../domain/lease.ts';
+import type { UseTotals } from '../domain/lease.ts';
+import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { licenseKeysIn } from '../../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
 import { queueUses } from '../../../service/outbox/license-change.ts';

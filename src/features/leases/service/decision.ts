@@ -1,11 +1,5 @@
-import {
-  movesWithinMs,
-  type Activation,
-  type LeaseRequest,
-  type LeaseTerms,
-  type NoticeState,
-  type Seats,
-} from '../domain/lease.ts';
+import { movesWithinMs, type Activation, type LeaseRequest, type NoticeState, type Seats } from '../domain/lease.ts';
+import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import type { ProblemCode } from '../../../domain/problem/problem-table.ts';
 import type { Problem, SeatHolder } from '../../../domain/problem/problem.ts';
 import { endAs, freeSeat, hasSeat, inUseUntil, isInUse } from '../domain/seat.ts';

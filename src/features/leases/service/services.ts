@@ -1,6 +1,7 @@
 import { defaultAccountId } from '../../../domain/access/principal.ts';
 import type { FreshnessPolicy } from '../../../domain/agent/license-snapshot.ts';
-import type { LeaseTerms, SignedRequest } from '../domain/lease.ts';
+import type { SignedRequest } from '../domain/lease.ts';
+import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { parseLicenseKey } from '../../../domain/license.ts';
 import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
 import type { Clock, LicenseFetch, WriteOptions } from '../../../service/ports.ts';

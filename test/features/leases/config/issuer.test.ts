@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LiveConfiguration } from '../../../../src/daemon/live-configuration.ts';
-import { defaultLeaseTerms } from '../../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { configurationOf, errorsOf } from '../../../support/builders/config-builders.ts';
 
 const agent = (terms: string): string => `upstream: { base_url: "http://localhost" }

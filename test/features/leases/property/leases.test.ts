@@ -14,7 +14,7 @@ import {
   type Arbitrary,
 } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { LeaseTerms } from '../../../../src/features/leases/domain/lease.ts';
+import type { LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { at, type TestStore } from '../../../support/builders/store-builders.ts';
 import { agentRole, authorityRole } from './roles.ts';
 import { LeaseWorld, openLeaseStore, type Action, type Fate } from './world.ts';

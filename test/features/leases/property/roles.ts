@@ -1,5 +1,5 @@
 import { defaultFreshnessPolicy, localLicense } from '../../../../src/domain/agent/license-snapshot.ts';
-import type { LeaseTerms } from '../../../../src/features/leases/domain/lease.ts';
+import type { LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { License } from '../../../../src/domain/license.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest, LeaseCommand } from '../../../../src/features/leases/service/answer.ts';

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  defaultLeaseTerms,
-  type LeaseTerms,
-  type SignedRequest,
-} from '../../../../src/features/leases/domain/lease.ts';
+import type { SignedRequest } from '../../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { Applied } from '../../../../src/domain/outbox/outcome.ts';
 import type { License } from '../../../../src/domain/license.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cachedCounts } from '../../../../src/daemon/store/opened-store.ts';
 import { sellOne, startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';

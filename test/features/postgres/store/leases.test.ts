@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  defaultLeaseTerms,
-  type LeaseTerms,
-  type SignedRequest,
-} from '../../../../src/features/leases/domain/lease.ts';
+import type { SignedRequest } from '../../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { Database } from '../../../../src/features/postgres/store/database.ts';
 import type { PostgresWriter } from '../../../../src/features/postgres/store/writer.ts';
 import { buildRequest, thumbprint } from '../../../support/builders/activation-builders.ts';

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';

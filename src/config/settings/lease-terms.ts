@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defaultLeaseTerms } from '../domain/lease.ts';
-import { count, duration, optional } from '../../../config/types.ts';
-import { formatDuration } from '../../../config/value/unit.ts';
+import { defaultLeaseTerms } from '../../domain/catalogue.ts';
+import { count, duration, optional } from '../types.ts';
+import { formatDuration } from '../value/unit.ts';
 
 const { holdMs, termMs, refreshMs } = defaultLeaseTerms;
 

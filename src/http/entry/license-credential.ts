@@ -1,8 +1,8 @@
-import type { Principal } from '../../../domain/access/principal.ts';
-import { lasting, licensePrincipal } from '../../../service/access/credential.ts';
-import type { App } from '../../../http/app.ts';
-import { ProblemError } from '../../../http/problem-error.ts';
-import type { stateOf } from '../../../http/entry/request-state.ts';
+import type { Principal } from '../../domain/access/principal.ts';
+import { lasting, licensePrincipal } from '../../service/access/credential.ts';
+import type { App } from '../app.ts';
+import { ProblemError } from '../problem-error.ts';
+import type { stateOf } from './request-state.ts';
 
 /* On a holder, the license key of a request is its credential (src/http/README.md, Leases). */
 
