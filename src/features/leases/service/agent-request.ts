@@ -8,11 +8,11 @@ import type { UseTotals } from '../domain/lease.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { licenseKeysIn } from '../../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { queueUses } from '../../../service/outbox/license-change.ts';
 import { isOfLostHistory } from '../../../service/lifecycle/lost-history.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { Reader, Transaction } from '../../../service/tables.ts';
 import { answerRequest, type AnsweredRequest, type LeaseCommand, type ReportingDevice } from './answer.ts';
+import { queueUses } from './queued-uses.ts';
 
 type AnswerAgentLeaseRequest = LeaseCommand & {
   /** The id of the configured product whose key the request names, and its terms. */
