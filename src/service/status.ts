@@ -1,4 +1,3 @@
-import type { IssuerStatus } from '../features/leases/service/ports.ts';
 import type { StoreEventStatus } from '../features/webhooks/service/store-event.ts';
 import type { OperationState } from '../domain/outbox/operation.ts';
 import type { PreloadProgress } from '../domain/agent/preload.ts';
@@ -93,6 +92,18 @@ export type HolderStatus = {
 
 /** The agents of an authority, and how many of their requests wait for a change at this process. */
 export type AgentsStatus = { known: number; waiting: number };
+
+/** The signing key and the key statement of an issuer of leases. Times are epoch ms. */
+export type IssuerStatus = {
+  issuer: string;
+  /** The version of the key statement. */
+  version: number;
+  /** The thumbprint of the key that signs, and when it ends. */
+  kid: string;
+  notAfter: number;
+  /** How many requests wait for a change of their license. */
+  waiting: number;
+};
 
 /** The issuer of leases, and the devices that have asked for seats; null: not read from the database. */
 export type LeaseIssuerStatus = IssuerStatus & { activations: number | null; seatsTaken: number | null };

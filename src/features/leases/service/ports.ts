@@ -1,6 +1,7 @@
 import type { Activation, HeldLease, LeaseAct } from '../domain/lease.ts';
 import type { Result } from '../../../domain/problem/problem.ts';
 import type { WriteOptions } from '../../../service/ports.ts';
+import type { IssuerStatus } from '../../../service/status.ts';
 
 /** Signed documents (features/leases/wire/lease.ts): a lease or a notice, and the key statement that verifies it. */
 export type SignedAnswer = { lease: string; keys: string } | { notice: string; keys: string };
@@ -10,18 +11,6 @@ export type SignedSequence = { sequence: string; keys: string };
 
 /** What comes back from the issuer as a file. */
 export type FileAnswer = SignedAnswer | SignedSequence;
-
-/** The signing key and the key statement of an issuer, for status, metrics and the doctor. Times are epoch ms. */
-export type IssuerStatus = {
-  issuer: string;
-  /** The version of the key statement. */
-  version: number;
-  /** The thumbprint of the key that signs, and when it ends. */
-  kid: string;
-  notAfter: number;
-  /** How many requests wait for a change of their license. */
-  waiting: number;
-};
 
 /** Answers signed requests of devices, at an authority or an agent. */
 export interface LeaseIssuer {
