@@ -97,7 +97,7 @@ type RouteFacts = {
   readCsv?(body: Buffer): Promise<RawParameters>;
   /** The route changes nothing, whatever its method: a success is not logged. */
   readsOnly?: boolean;
-  /** The limit for the body if it is above `limits.body_bytes`. */
+  /** The limit for the body if it is above `limits.body_bytes`; for a document or an event, always. */
   bodyBytes?: number;
   /** The parameters of the body may also be in the query. */
   isBodyInQuery?: boolean;

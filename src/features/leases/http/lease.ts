@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Result } from '../../../domain/problem/problem.ts';
-import { keysObject, signedAnswerObject } from '../wire/lease.ts';
+import { keysObject, maxDocumentBytes, signedAnswerObject } from '../wire/lease.ts';
 import { parameters } from '../../../wire/parameters.ts';
 import { enveloped } from '../../../wire/response.ts';
 import type { SignedAnswer } from '../service/ports.ts';
@@ -39,6 +39,7 @@ const ask = route({
   access: 'anyone',
   isPublic: true,
   takesDocument: true,
+  bodyBytes: maxDocumentBytes,
   // Devices repeat renewals so often that a log line for each would hide all others.
   readsOnly: true,
   refusals: [...leaseRefusals, 'rate_limited'],

@@ -5,7 +5,7 @@ import { parameters } from '../../../wire/parameters.ts';
 import { route, type Route } from '../../../http/route.ts';
 
 /** The maximum size of an event. */
-export const maxEventBytes = 64 * 1024;
+const maxEventBytes = 64 * 1024;
 
 /** The body and the headers as they were sent: a signature covers every byte. */
 export type SentEvent = Pick<ReceivedEvent, 'body' | 'headers'>;
@@ -22,6 +22,7 @@ const receive = route({
   access: 'anyone',
   isPublic: true,
   takesEvent: true,
+  bodyBytes: maxEventBytes,
   // Anybody can send events: their results are logged once a minute.
   readsOnly: true,
   roles: ['agent'],
