@@ -1,4 +1,5 @@
 import type { CommandArea, CommandLine, Entry, Group } from './cli/command.ts';
+import type { ReadLicensePart } from './cli/commands/license.ts';
 import type { Route } from './http/route.ts';
 import type { Locks } from './service/locks.ts';
 import type { LoadLongReads } from './service/long-read.ts';
@@ -21,12 +22,18 @@ export type Feature = {
   readonly useCases?: {
     readonly load: () => Promise<FeatureUseCases>;
     readonly locks: { readonly [Name in UseCaseName]?: (command: CommandOf<Name>) => Locks };
+    /** Those that run on a local store only, and lock nothing. */
+    readonly local?: readonly UseCaseName[];
+    /** Those that run even if the disk is full. */
+    readonly essential?: readonly UseCaseName[];
   };
   readonly longReads?: LoadLongReads;
   /** Words after `latchkey`. */
   readonly commands?: readonly Entry[];
   /** Commands that it adds to groups of the core, by the name of the group. */
   readonly subcommands?: Readonly<Record<string, () => Promise<Pick<Group, 'commands'>>>>;
+  /** What it adds to `latchkey license show`. */
+  readonly licensePart?: () => Promise<ReadLicensePart>;
   /** Its lines in `latchkey --help`. */
   readonly help?: Partial<Readonly<Record<CommandArea, readonly CommandLine[]>>>;
   /** The command that starts the daemon of a state directory; null if `latchkey serve` does. */

@@ -1,7 +1,8 @@
 import type { Feature } from './feature.ts';
 import { bulk } from './features/bulk/feature.ts';
 import { install } from './features/install/feature.ts';
+import { leases } from './features/leases/feature.ts';
 import { sandbox } from './features/sandbox/feature.ts';
 
 /** The features of this build. Only this file of the core names them. */
-export const features: readonly Feature[] = [sandbox, install, bulk];
+export const features: readonly Feature[] = [sandbox, install, bulk, leases];

@@ -17,8 +17,6 @@ const coreCommands: readonly Entry[] = [
   { name: 'verify', load: async () => (await import('./commands/use.ts')).verify },
   { name: 'use', load: async () => (await import('./commands/use.ts')).use },
   { name: 'unuse', load: async () => (await import('./commands/use.ts')).unuse },
-  { name: 'activate', load: async () => (await import('../features/leases/cli/lease.ts')).activate },
-  { name: 'deactivate', load: async () => (await import('../features/leases/cli/lease.ts')).deactivate },
   { name: 'enable', load: async () => (await import('./commands/use.ts')).enable },
   { name: 'disable', load: async () => (await import('./commands/use.ts')).disable },
   group('coupon', 'Create, change, list, quote and redeem coupons', () => import('./commands/coupon.ts')),
@@ -45,16 +43,6 @@ const coreCommands: readonly Entry[] = [
   group('audit', 'See who did what', () => import('./commands/audit.ts')),
   group('outbox', 'Inspect and resolve changes waiting for the store', () => import('./commands/outbox.ts')),
   group('sync', 'Send now, pause or resume sending to the store', () => import('./commands/sync.ts')),
-  group(
-    'lease',
-    'Set up leases, sign and install them, rotate the keys that sign them',
-    () => import('../features/leases/cli/lease.ts'),
-  ),
-  group(
-    'activation',
-    'List, end and block devices that have asked for seats',
-    () => import('../features/leases/cli/activation.ts'),
-  ),
   { name: 'preload', load: async () => (await import('./commands/preload.ts')).command },
   { name: 'backup', load: async () => (await import('./commands/backup.ts')).backup },
   { name: 'restore', load: async () => (await import('./commands/backup.ts')).restore },
@@ -97,9 +85,8 @@ export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>>
   'Use license keys': [
     line('verify use unuse', 'Check a license key; record or undo a use'),
     line('enable disable', 'Enable or disable a license key'),
-    line('activate deactivate', 'Take a seat for this device, or give it back'),
-    line('preload', 'Fetch license keys in advance, to answer offline'),
     ...linesOfFeatures('Use license keys'),
+    line('preload', 'Fetch license keys in advance, to answer offline'),
   ],
   Sell: [
     line('product collection', 'Add and change products and collections'),
@@ -108,11 +95,7 @@ export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>>
     line('account token webhook', 'Let programs in; send events to other systems'),
     ...linesOfFeatures('Sell'),
   ],
-  Lease: [
-    line('lease', 'Set up and sign leases; rotate the signing keys'),
-    line('activation', 'List, end and block the devices that have seats'),
-    ...linesOfFeatures('Lease'),
-  ],
+  Lease: linesOfFeatures('Lease'),
   'Look after': [
     line('status console doctor', 'Show the state, also in a browser; find problems'),
     line('outbox sync', 'Resolve changes waiting for the store; pause, resume'),

@@ -18,8 +18,6 @@ import { storeEvents } from '../features/webhooks/service/events.ts';
 import { counted } from '../domain/text.ts';
 import { features } from '../features.ts';
 import type { Audited, AuditEntries } from './audited.ts';
-import type { Activation } from '../features/leases/domain/lease.ts';
-import type { AnsweredRequest, LeaseCommand } from '../features/leases/service/answer.ts';
 
 /** The use cases of features are added when the first of them runs. */
 const byName: Partial<UseCases> = { ...useCases };
@@ -78,7 +76,9 @@ export async function runUseCase<Name extends UseCaseName>(
 export async function loadUseCases(names: readonly UseCaseName[]): Promise<void> {
   for (const name of names) {
     if (byName[name] !== undefined) continue;
-    const feature = features.find(({ useCases: own }) => own !== undefined && name in own.locks);
+    const feature = features.find(
+      ({ useCases: own }) => own !== undefined && (name in own.locks || own.local?.includes(name) === true),
+    );
     const loaded = await feature?.useCases?.load();
     Object.assign(byName, loaded?.useCases);
     Object.assign(audited, loaded?.audited);
@@ -160,10 +160,6 @@ const audited: AuditEntries = {
   retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
   forgetAgent: ({ number, reach }) => ({ act: 'agent.forget', subject: String(number), detail: reach }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
-  endActivation: (activation) => ({ act: 'activation.end', ...activationOf(activation) }),
-  blockActivation: (activation) => ({ act: 'activation.block', ...activationOf(activation) }),
-  answerLeaseRequest: signedFile,
-  answerAgentLeaseRequest: signedFile,
   addWebhook: ({ endpointId, url }) => ({ act: 'webhook.add', subject: endpointId, detail: hostOf(url) }),
   removeWebhook: ({ endpointId, url }) => ({
     act: 'webhook.remove',
@@ -198,21 +194,6 @@ const audited: AuditEntries = {
     detail: `${counted(unfinished, 'unfinished operation')} to read back`,
   }),
 };
-
-function activationOf({ activationId, productKey, deviceName }: Activation): Omit<Audited, 'act'> {
-  const device = deviceName === null ? '' : `, device ${deviceName}`;
-  return { subject: activationId, detail: `product ${productKey}${device}` };
-}
-
-/** A lease for a machine without a network. */
-function signedFile({ answer, activationId }: AnsweredRequest, { isFile }: LeaseCommand): Audited | null {
-  if (!isFile || answer.kind === 'refused') return null;
-  const detail =
-    answer.kind === 'lease'
-      ? `a lease until ${formatDatetime(answer.lease.expiresAt)}`
-      : `a notice: ${answer.notice.state}`;
-  return { act: 'lease.sign', subject: activationId, detail };
-}
 
 /** The path of a URL may be a secret of the receiver. */
 function hostOf(url: string): string {

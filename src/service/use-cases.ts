@@ -23,19 +23,6 @@ export {
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
-export {
-  bindIssuer,
-  correctHeldLease,
-  countHeldUse,
-  endHeldLease,
-  holdLease,
-  recordLeaseAnswer,
-  recordLeaseRefusal,
-  storeLeaseRequest,
-} from '../features/leases/service/held-lease.ts';
-export { blockActivation, endActivation } from '../features/leases/service/activation.ts';
-export { answerAgentLeaseRequest } from '../features/leases/service/agent-request.ts';
-export { answerLeaseRequest } from '../features/leases/service/request.ts';
 export { markTime } from './lifecycle/current-run.ts';
 export { correctDates } from './lifecycle/corrected-dates.ts';
 export { pruneSeries, recordSeries } from '../features/console/service/series.ts';

@@ -1,4 +1,5 @@
 import type * as useCases from './use-cases.ts';
+import { features } from '../features.ts';
 import type { WriteOptions, Log } from './ports.ts';
 import type { AuthorityTransaction, Transaction, Change, Awaitable } from './tables.ts';
 
@@ -109,12 +110,8 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'recordRedemptionResponse',
   'recordCouponListing',
   'bindUpstream',
-  'bindIssuer',
-  'correctHeldLease',
-  'storeLeaseRequest',
-  'recordLeaseAnswer',
-  'recordLeaseRefusal',
   'storeFinalResponse',
+  ...features.flatMap(({ useCases: own }) => own?.essential ?? []),
 ]);
 
 /** Whether a write is accepted while the disk is full (src/sync/README.md, The store). */

@@ -37,7 +37,8 @@ export async function printHelp(called: Called, output: Output): Promise<number>
 
 /** The help of the program, which fits on a screen. */
 function formatProgram({ usage, summary, options, general, epilogue }: Page, columns: number): string {
-  const areas = Object.entries(commandAreas).flatMap(([title, lines]) => [
+  const filled = Object.entries(commandAreas).filter(([, lines]) => lines.length > 0);
+  const areas = filled.flatMap(([title, lines]) => [
     `${title}:`,
     ...lines.flatMap(({ names, describe }) => twoColumns(names.join(', '), describe, columns)),
   ]);

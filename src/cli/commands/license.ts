@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { provenanceHeaderNames } from '../../domain/header-names.ts';
-import { activationList, type ActivationObject } from '../../features/leases/wire/activation.ts';
+import { features } from '../../features.ts';
 import {
   changeList,
   type ChangeObject,
@@ -23,10 +23,9 @@ import {
   type Result,
 } from '../client/request.ts';
 import { CommandError, defineCommand, type GlobalOptions, textOption } from '../command.ts';
-import { type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
+import { type Block, type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 import { licenseKeyPositional, readInstant, readLicenseKey } from '../values.ts';
-import { activationRow, activationsPath } from '../../features/leases/cli/activation.ts';
 import { licenseFields, licensesPath, licenseView } from './license/license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 
@@ -36,9 +35,19 @@ type Sold = z.infer<typeof soldProduct>;
 
 const shownChanges = 5;
 
-const shownActivations = 20;
+/** What a feature shows of a license: members of the JSON, fields, and what follows the fields. */
+export type LicensePart = {
+  readonly json: object;
+  readonly fields: Readonly<Record<string, Cell>>;
+  readonly blocks: readonly Block[];
+};
 
-type Seats = { taken: number; activations: readonly ActivationObject[] };
+/** Reads it from the daemon. `seats`: of the product, if it is known. */
+export type ReadLicensePart = (
+  options: GlobalOptions,
+  licenseKey: string,
+  seats: number | null,
+) => Promise<LicensePart>;
 
 export const commands = [
   defineRequest({
@@ -127,17 +136,12 @@ export const commands = [
       }
       const sold = await productOf(args, license.product_link);
       const history = await lastChanges(args, license.license_key);
-      const seats = await seatsOf(args, license.license_key);
+      const seats = sold?.seats ?? null;
+      const parts = await partsOfFeatures(args, license.license_key, seats);
+      const ofFeatures = Object.assign({}, ...parts.map(({ json }) => json)) as object;
       return await output.result(
-        {
-          license,
-          product_name: sold?.name ?? null,
-          seats: sold?.seats ?? null,
-          seats_taken: seats.taken,
-          activations: seats.activations,
-          changes: history,
-        },
-        formatLicense(license, sold, { history, ...seats }),
+        { license, product_name: sold?.name ?? null, seats, ...ofFeatures, changes: history },
+        formatLicense(license, sold, { history, parts }),
         answeredAt(found.answer),
       );
     },
@@ -196,16 +200,9 @@ async function productOf(options: GlobalOptions, key: string): Promise<Sold | nu
   return await dataOrNull(options, { path: pathOf('/admin/v1/products', key) }, soldProduct);
 }
 
-/** The devices that have a seat. None if they cannot be listed. */
-async function seatsOf(options: GlobalOptions, key: string): Promise<Seats> {
-  const query = { license_key: key, has_seat: 'true', limit: shownActivations };
-  try {
-    const { data, answer } = await request(options, { path: activationsPath, query }, activationList);
-    return { taken: Number(answer.headers['x-total-count']), activations: data.activations };
-  } catch (error) {
-    if (error instanceof CommandError) return { taken: 0, activations: [] };
-    throw error;
-  }
+async function partsOfFeatures(...asked: Parameters<ReadLicensePart>): Promise<readonly LicensePart[]> {
+  const loads = features.flatMap(({ licensePart }) => licensePart ?? []);
+  return await Promise.all(loads.map(async (load) => await (await load())(...asked)));
 }
 
 async function lastChanges(options: GlobalOptions, key: string): Promise<readonly ChangeObject[]> {
@@ -217,18 +214,18 @@ async function lastChanges(options: GlobalOptions, key: string): Promise<readonl
 function formatLicense(
   license: SoldLicenseObject,
   sold: Sold | null,
-  { history, taken, activations }: Seats & { history: readonly ChangeObject[] },
+  { history, parts }: { history: readonly ChangeObject[]; parts: readonly LicensePart[] },
 ): Shown {
   const fields = formatFields({
     ...licenseFields(license),
     'product name': sold?.name ?? null,
-    seats: taken === 0 ? null : `${taken} of ${sold?.seats ?? 'any number'} taken`,
+    ...(Object.assign({}, ...parts.map((part) => part.fields)) as LicensePart['fields']),
     purchase: license.purchase_id ?? 'none: not sold here',
     refunded: instant(license.refunded_at),
   });
   return [
     fields,
-    ...(activations.length === 0 ? [] : [formatTable(activations.map(activationRow))]),
+    ...parts.flatMap(({ blocks }) => blocks),
     ...(history.length === 0 ? [] : [formatTable(history.map(changeRow))]),
   ];
 }

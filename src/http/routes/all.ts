@@ -2,7 +2,6 @@ import { features } from '../../features.ts';
 import type { Dialect } from '../dialects.ts';
 import type { Route } from '../route.ts';
 import { accountRoutes } from './admin/account.ts';
-import { activationRoutes } from '../../features/leases/http/activation.ts';
 import { agentRoutes } from '../../features/following/http/agent.ts';
 import { auditRoutes, historyRoutes } from './admin/audit.ts';
 import { processRoutes } from './process.ts';
@@ -11,8 +10,6 @@ import { couponChangeRoutes } from './admin/coupon-change.ts';
 import { consoleRoutes } from '../../features/console/http/routes.ts';
 import { couponRoutes } from './api/coupon.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
-import { agentLeaseRoutes } from '../../features/leases/http/agent-lease.ts';
-import { leaseRoutes } from '../../features/leases/http/lease.ts';
 import { licenseAdminRoutes } from './admin/license.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
@@ -47,9 +44,6 @@ const sameEverywhere: readonly Route[] = [
   ...syncRoutes,
   ...syncV1Routes,
   ...agentRoutes,
-  ...leaseRoutes,
-  ...agentLeaseRoutes,
-  ...activationRoutes,
   ...storeEventRoutes,
   ...webhookRoutes,
   ...tokenRoutes,

@@ -66,10 +66,6 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   }),
   forgetAgent: nothing,
   pruneSync: nothing,
-  // These lock the license themselves: its spelling, or the license of an activation, is read first.
-  answerLeaseRequest: nothing,
-  endActivation: nothing,
-  blockActivation: nothing,
   // Its position may be above the number of an event that is not committed yet.
   addWebhook: () => ({ webhooks: [], events: [] }),
   // These lock the endpoint themselves.

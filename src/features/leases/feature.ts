@@ -1,0 +1,63 @@
+import { commandGroup, commandLine } from '../../cli/command.ts';
+import type { Feature } from '../../feature.ts';
+import type { Locks } from '../../service/locks.ts';
+
+/** They lock the license themselves: its spelling, or the license of an activation, is read first. */
+const nothing = (): Locks => ({});
+
+/** Signed statements that a license is valid on a device: their issuer and their holder. */
+export const leases: Feature = {
+  name: 'leases',
+  routes: async () => {
+    const [{ leaseRoutes }, { agentLeaseRoutes }, { activationRoutes }] = await Promise.all([
+      import('./http/lease.ts'),
+      import('./http/agent-lease.ts'),
+      import('./http/activation.ts'),
+    ]);
+    return [...leaseRoutes, ...agentLeaseRoutes, ...activationRoutes];
+  },
+  useCases: {
+    load: () => import('./service/use-cases.ts'),
+    locks: { answerLeaseRequest: nothing, endActivation: nothing, blockActivation: nothing },
+    local: [
+      'answerAgentLeaseRequest',
+      'bindIssuer',
+      'correctHeldLease',
+      'countHeldUse',
+      'endHeldLease',
+      'holdLease',
+      'recordLeaseAnswer',
+      'recordLeaseRefusal',
+      'storeLeaseRequest',
+    ],
+    essential: [
+      'bindIssuer',
+      'correctHeldLease',
+      'storeLeaseRequest',
+      'recordLeaseAnswer',
+      'recordLeaseRefusal',
+    ],
+  },
+  commands: [
+    { name: 'activate', load: async () => (await import('./cli/lease.ts')).activate },
+    { name: 'deactivate', load: async () => (await import('./cli/lease.ts')).deactivate },
+    commandGroup(
+      'lease',
+      'Set up leases, sign and install them, rotate the keys that sign them',
+      () => import('./cli/lease.ts'),
+    ),
+    commandGroup(
+      'activation',
+      'List, end and block devices that have asked for seats',
+      () => import('./cli/activation.ts'),
+    ),
+  ],
+  licensePart: async () => (await import('./cli/license-part.ts')).licensePart,
+  help: {
+    'Use license keys': [commandLine('activate deactivate', 'Take a seat for this device, or give it back')],
+    Lease: [
+      commandLine('lease', 'Set up and sign leases; rotate the signing keys'),
+      commandLine('activation', 'List, end and block the devices that have seats'),
+    ],
+  },
+};
