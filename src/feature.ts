@@ -1,5 +1,7 @@
 import type { CommandArea, CommandLine, Entry, Group } from './cli/command.ts';
 import type { ReadLicensePart } from './cli/commands/license.ts';
+import type { Configuration } from './config/configuration.ts';
+import type { Finding } from './config/finding.ts';
 import type { Route } from './http/route.ts';
 import type { Locks } from './service/locks.ts';
 import type { LoadLongReads } from './service/long-read.ts';
@@ -36,6 +38,11 @@ export type Feature = {
   readonly licensePart?: () => Promise<ReadLicensePart>;
   /** Its lines in `latchkey --help`. */
   readonly help?: Partial<Readonly<Record<CommandArea, readonly CommandLine[]>>>;
+  /** What it finds for `latchkey doctor`. `hint` returns the command line of a command. */
+  readonly examine?: (
+    configuration: Configuration,
+    hint: (words: string) => string,
+  ) => Promise<readonly Finding[]>;
   /** The command that starts the daemon of a state directory; null if `latchkey serve` does. */
   readonly startCommand?: (stateDir: string) => Promise<string | null>;
 };

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
-import { existsSync } from 'node:fs';
-import { type Configuration, signingDirectoryOf } from '../../config/configuration.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import { type Finding, fail, ok, warn } from '../../config/finding.ts';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import { certificateEndsSoonMs, formatDatetime } from '../../domain/time.ts';
+import { features } from '../../features.ts';
 import { asItsUser, examineFiles, isWindows } from './files.ts';
 import { examineContents } from '../store/contents.ts';
 import { ListenError } from '../../http/listen.ts';
@@ -56,20 +56,18 @@ export async function examine({
     ...(configuration.store.postgres === null
       ? examineLocalStore(configuration, { presence, hint, start })
       : await examineSharedStore(configuration)),
-    ...(configuration.role === 'holder' ? [] : await examineSigningDirectory(configuration, hint)),
+    ...(await examineFeatures(configuration, hint)),
     ...(configuration.role === 'agent' ? await examineUpstreamOf(configuration, instance) : []),
-    ...(configuration.role === 'holder' ? await examineIssuerOf(configuration) : []),
   ];
 }
 
-/** Loads the library for signatures only if leases are used. */
-async function examineSigningDirectory(
+/** What features find. */
+export async function examineFeatures(
   configuration: Configuration,
   hint: DoctorInput['hint'],
 ): Promise<readonly Finding[]> {
-  if (!existsSync(signingDirectoryOf(configuration))) return [];
-  const { examineSigningKeys } = await import('../../features/leases/daemon/examine-signing-keys.ts');
-  return await examineSigningKeys(configuration, hint);
+  const found = await Promise.all(features.map(({ examine: own }) => own?.(configuration, hint) ?? []));
+  return found.flat();
 }
 
 function examineLocalStore(
@@ -92,11 +90,6 @@ async function examineUpstreamOf(
 ): Promise<readonly Finding[]> {
   const { examineUpstream } = await import('./upstream.ts');
   return (await examineUpstream(configuration, instance)).findings;
-}
-
-async function examineIssuerOf(configuration: Configuration): Promise<readonly Finding[]> {
-  const { examineIssuer } = await import('../../features/leases/daemon/examine-issuer.ts');
-  return await examineIssuer(configuration);
 }
 
 /** Examines whether a start could listen: opens the port for a moment, and looks up the groups of sockets. */

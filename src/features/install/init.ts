@@ -151,8 +151,8 @@ async function examine({
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
   const { examineSecret } = await import('../../daemon/doctor/files.ts');
   if (configuration.role === 'holder') {
-    const { examineIssuer } = await import('../leases/daemon/examine-issuer.ts');
-    return { findings: await examineIssuer(configuration), dialect: null };
+    const { examineFeatures } = await import('../../daemon/doctor/examination.ts');
+    return { findings: await examineFeatures(configuration, hintFor({})), dialect: null };
   }
   const { findings, dialect } = await examineUpstream(configuration, null);
   return { findings: [...secretFiles.map((path) => examineSecret(path, null)), ...findings], dialect };

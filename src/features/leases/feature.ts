@@ -53,6 +53,7 @@ export const leases: Feature = {
     ),
   ],
   licensePart: async () => (await import('./cli/license-part.ts')).licensePart,
+  examine: async (...asked) => (await import('./daemon/examine.ts')).examine(...asked),
   help: {
     'Use license keys': [commandLine('activate deactivate', 'Take a seat for this device, or give it back')],
     Lease: [
