@@ -2,6 +2,8 @@ import type { CommandArea, CommandLine, Entry, Group } from './cli/command.ts';
 import type { ReadLicensePart } from './cli/commands/license.ts';
 import type { Configuration } from './config/configuration.ts';
 import type { Finding } from './config/finding.ts';
+import type { BuildRole } from './daemon/role/role.ts';
+import type { RoleName } from './domain/role.ts';
 import type { Route } from './http/route.ts';
 import type { Locks } from './service/locks.ts';
 import type { LoadLongReads } from './service/long-read.ts';
@@ -20,6 +22,8 @@ export type Feature = {
   readonly needs?: readonly string[];
   /** Its routes, which follow those of the core. */
   readonly routes?: () => Promise<readonly Route[]>;
+  /** Roles of a process that it adds, and how to build one. */
+  readonly roles?: { readonly [Name in RoleName]?: () => Promise<BuildRole> };
   /** Its use cases that write, and what each locks on a database that several processes write to. */
   readonly useCases?: {
     readonly load: () => Promise<FeatureUseCases>;

@@ -1,18 +1,17 @@
 import { promises as files } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import { signingDirectoryOf } from '../config/configuration.ts';
 import type { ConfigurationSource } from '../config/load.ts';
 import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
 import { recordMinutes, type RecorderParts } from '../features/console/daemon/series-recorder.ts';
 import { Daemon } from './daemon.ts';
-import { lazyLeaseIssuer } from '../features/leases/daemon/lease-issuer.ts';
+import { leaseIssuerOf } from '../features/leases/daemon/lease-issuer.ts';
 import { isConsoleServed, openListeners } from './listeners.ts';
 import { epochOf } from './store/epoch.ts';
 import { lazySyncServer } from '../features/following/daemon/sync-server.ts';
 import { logOf } from './log.ts';
 import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
-import { nodeRole, authorityRole, type Role, type RoleParts } from './role/role.ts';
+import { nodeRole, loadRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
 import type { OpenedStore } from './store/opened-store.ts';
@@ -60,8 +59,8 @@ export async function compose(
     tokenUses,
     lifetime: lifetime.signal,
   });
-  const leaseIssuer = issuerOf(store, role);
-  const webhooks = role.holder === null ? lazyWebhooks(store, role.leaseDesk !== null) : null;
+  const leaseIssuer = leaseIssuerOf(store, role);
+  const webhooks = leaseIssuer === null ? null : lazyWebhooks(store, true);
   const syncServer = syncServerOf(store, role);
   const daemon = new Daemon({ ...store, role, leaseIssuer, syncServer, lifetime });
   const damageWatch =
@@ -146,32 +145,13 @@ function recorderParts({ writer, clock, metrics, local }: OpenedStore, { upstrea
   };
 }
 
-/** Each role loads its own modules only. */
 async function buildRole(
   { current, reader, local, node, adminToken }: OpenedStore,
   parts: RoleParts,
 ): Promise<Role> {
   if (node !== null) return nodeRole({ ...parts, reader, adminToken, ...node });
-  if (current.configuration.role === 'authority') return authorityRole({ ...parts, ...local });
-  if (current.configuration.role === 'holder') {
-    const { holderRole } = await import('../features/leases/daemon/holder.ts');
-    return await holderRole({ ...parts, ...local });
-  }
-  const { agentRole } = await import('./role/agent.ts');
-  return agentRole({ ...parts, ...local });
-}
-
-/** The issuer of leases; null on a holder. */
-function issuerOf(store: OpenedStore, { leaseDesk: desk }: Role): App['leaseIssuer'] {
-  if (desk === null) return null;
-  const { current, metrics, log } = store;
-  return lazyLeaseIssuer({
-    ...store,
-    directory: signingDirectoryOf(current.configuration),
-    desk,
-    log: logOf(log, 'lease'),
-    count: (result) => metrics.countLeaseRequest(result),
-  });
+  const build = await loadRole(current.configuration.role);
+  return await build({ ...parts, ...local });
 }
 
 /** The sign-ins and sessions of the console; null if the page is not served. */

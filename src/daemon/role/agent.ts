@@ -7,11 +7,8 @@ import { agentCouponService } from '../../service/agent/coupon.ts';
 import { agentLicenseService } from '../../service/agent/license.ts';
 import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
-import { queueOf } from '../../domain/outbox/operation.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/queue.ts';
 import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/ports.ts';
-import type { LeaseDesk } from '../../features/leases/service/services.ts';
-import type { LicenseService } from '../../service/services.ts';
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
@@ -31,15 +28,14 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const sync = openSync(parts, connected);
   const storeEvents = new LazyStoreEvents({ ...parts, sync });
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
-  const licenseService = agentLicenseService({
-    ...parts,
-    fetcher: sync.fetcher,
-    deliveries: sync.delivery,
-    productIds: current.productIds,
-    settings: current.agentSettings,
-  });
   return {
-    licenseService,
+    licenseService: agentLicenseService({
+      ...parts,
+      fetcher: sync.fetcher,
+      deliveries: sync.delivery,
+      productIds: current.productIds,
+      settings: current.agentSettings,
+    }),
     couponService: agentCouponService({
       ...parts,
       fetcher: sync.coupons,
@@ -63,7 +59,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     sync: syncControl(parts, sync),
     chain: chainOf(parts, sync),
     storeEvents,
-    leaseDesk: () => leaseDesk(parts, sync, licenseService),
+    agent: { fetcher: sync.fetcher, deliveries: sync.delivery },
     holder: null,
     async bind() {
       await bind(parts);
@@ -106,24 +102,6 @@ function openSync(parts: RoleParts & { reader: Reader }, connected: Connected): 
  */
 function recordState({ writer }: RoleParts, state: 'up' | 'down'): void {
   writer.write('recordUpstreamState', { state }).catch(() => undefined);
-}
-
-async function leaseDesk(
-  parts: RoleParts & { reader: Reader },
-  sync: Sync,
-  licenseService: LicenseService,
-): Promise<LeaseDesk> {
-  const { agentLeaseDesk } = await import('../../features/leases/service/services.ts');
-  const { current } = parts;
-  return agentLeaseDesk({
-    ...parts,
-    licenseService,
-    fetcher: sync.fetcher,
-    productIdOf: (productKey) => current.products.idOf(productKey),
-    termsOf: (productId) => current.leaseTermsOf(productId),
-    settings: current.agentSettings,
-    wake: (licenseKey) => sync.delivery.wake({ subject: licenseKey, queue: queueOf.usage }),
-  });
 }
 
 /** Records the configured upstream and products in the store, and logs the consequences for stored changes. */

@@ -17,10 +17,18 @@ import {
   authorityCheckoutService,
 } from '../../service/authority/services.ts';
 import type { ChainParts } from '../../features/following/service/chain-store.ts';
-import type { Lists, AuthorityReader, Awaitable, Reader } from '../../service/tables.ts';
+import type { Lists, LocalLists, AuthorityReader, Awaitable, Reader } from '../../service/tables.ts';
 import type { Product } from '../../domain/catalogue.ts';
-import { type Log, type SyncControl, type Clock, StorageError } from '../../service/ports.ts';
-import type { LeaseDesk } from '../../features/leases/service/services.ts';
+import type { RoleName } from '../../domain/role.ts';
+import { features } from '../../features.ts';
+import {
+  type Clock,
+  type Deliveries,
+  type LicenseFetch,
+  type Log,
+  StorageError,
+  type SyncControl,
+} from '../../service/ports.ts';
 import type { LeaseHolder } from '../../features/leases/service/ports.ts';
 import type { HolderStatus, LimiterStatus, RecordCounts, UpstreamMeter } from '../../service/status.ts';
 import type { EventResult, StoreEvents } from '../../features/webhooks/service/store-event.ts';
@@ -51,8 +59,8 @@ export type Role = {
   chain: (ChainParts & { reader: Reader }) | null;
   /** Receives events of stores; null unless this is an agent. */
   storeEvents: StoreEvents | null;
-  /** Loads what decides about requests for leases; null on a holder. */
-  leaseDesk: (() => Promise<LeaseDesk>) | null;
+  /** Reads from the upstream and delivers to it; null unless this is an agent. */
+  agent: { fetcher: LicenseFetch; deliveries: Deliveries } | null;
   /** Null unless this is a holder. */
   holder: {
     leases: LeaseHolder;
@@ -81,6 +89,18 @@ export type RoleParts = {
   lifetime: AbortSignal;
 };
 
+/** Builds a role on a local store. */
+export type BuildRole = (parts: RoleParts & { reader: Reader; lists: LocalLists }) => Role | Promise<Role>;
+
+/** Each role loads its own modules only. */
+export async function loadRole(role: RoleName): Promise<BuildRole> {
+  if (role === 'authority') return authorityRole;
+  if (role === 'agent') return (await import('./agent.ts')).agentRole;
+  const build = await features.map(({ roles }) => roles?.[role]?.()).find((loading) => loading !== undefined);
+  if (build === undefined) throw new Error(`no feature has the role ${role}`);
+  return build;
+}
+
 /** Builds an authority, which answers from its own store and has no upstream. */
 export function authorityRole({
   reader,
@@ -103,10 +123,7 @@ export function authorityRole({
     sync: null,
     chain: null,
     storeEvents: null,
-    leaseDesk: async () => {
-      const { authorityLeaseDesk } = await import('../../features/leases/service/services.ts');
-      return authorityLeaseDesk(reader, writer, clock);
-    },
+    agent: null,
     holder: null,
     bind: () => Promise.resolve(),
     async run(signal) {

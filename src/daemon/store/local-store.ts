@@ -79,8 +79,7 @@ async function loadModules(role: Configuration['role']): Promise<typeof MetricsO
   const [{ metricsOf }] = await Promise.all([
     import('../metrics.ts'),
     import('../compose.ts'),
-    role === 'agent' ? import('../role/agent.ts') : null,
-    role === 'holder' ? import('../../features/leases/daemon/holder.ts') : null,
+    import('../role/role.ts').then(({ loadRole }) => loadRole(role)),
   ]);
   return metricsOf;
 }

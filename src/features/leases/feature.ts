@@ -16,6 +16,7 @@ export const leases: Feature = {
     ]);
     return [...leaseRoutes, ...agentLeaseRoutes, ...activationRoutes];
   },
+  roles: { holder: async () => (await import('./daemon/holder.ts')).holderRole },
   useCases: {
     load: () => import('./service/use-cases.ts'),
     locks: { answerLeaseRequest: nothing, endActivation: nothing, blockActivation: nothing },

@@ -63,7 +63,7 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
     sync: null,
     chain: null,
     storeEvents: null,
-    leaseDesk: null,
+    agent: null,
     holder: {
       leases: holder,
       credentialOf: (licenseKey) => licenseCredential(sha256(`${secret} ${licenseKey}`).slice(0, 16)),

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { signingDirectoryOf } from '../../../config/configuration.ts';
 import { hostOf } from '../../../config/value/address.ts';
+import { logOf } from '../../../daemon/log.ts';
+import type { Role } from '../../../daemon/role/role.ts';
+import type { OpenedStore } from '../../../daemon/store/opened-store.ts';
+import { queueOf } from '../../../domain/outbox/operation.ts';
 import { NamedRateLimiter } from '../../../http/entry/admission.ts';
 import { networkOf } from '../../../http/entry/client-address.ts';
 import type { Issuer } from '../issuer.ts';
@@ -11,6 +16,39 @@ import type { LeaseDesk } from '../service/services.ts';
 import type { Log } from '../../../service/ports.ts';
 import type { ChangeFeed } from '../../../service/writer.ts';
 import type { PersistentClock } from '../../../daemon/system/machine.ts';
+
+/** The issuer of this process; null on a holder. */
+export function leaseIssuerOf(store: OpenedStore, role: Role): LeaseIssuer | null {
+  const { current, metrics, log } = store;
+  const { configuration } = current;
+  if (configuration.role === 'holder') return null;
+  return lazyLeaseIssuer({
+    ...store,
+    directory: signingDirectoryOf(configuration),
+    desk: () => deskOf(store, role),
+    log: logOf(log, 'lease'),
+    count: (result) => metrics.countLeaseRequest(result),
+  });
+}
+
+async function deskOf(
+  { current, reader, writer, clock, local }: OpenedStore,
+  { agent, licenseService }: Role,
+): Promise<LeaseDesk> {
+  const { agentLeaseDesk, authorityLeaseDesk } = await import('../service/services.ts');
+  if (agent === null || local === null) return authorityLeaseDesk(reader, writer, clock);
+  return agentLeaseDesk({
+    reader: local.reader,
+    writer,
+    clock,
+    licenseService,
+    fetcher: agent.fetcher,
+    productIdOf: (productKey) => current.products.idOf(productKey),
+    termsOf: (productId) => current.leaseTermsOf(productId),
+    settings: current.agentSettings,
+    wake: (licenseKey) => agent.deliveries.wake({ subject: licenseKey, queue: queueOf.usage }),
+  });
+}
 
 type Parts = {
   /** The signing directory. */
@@ -28,7 +66,7 @@ const perAddress = { perSecond: 2, burst: 200 };
 const perLicense = { perSecond: 1, burst: 60 };
 
 /** An issuer that loads its modules at the first request after `lease setup`: most processes have no leases. */
-export function lazyLeaseIssuer(parts: Parts): LeaseIssuer {
+function lazyLeaseIssuer(parts: Parts): LeaseIssuer {
   const statement = new StatementHost(join(parts.directory, statementFile));
   let issuer: Issuer | null = null;
   let loading: Promise<Issuer> | null = null;
