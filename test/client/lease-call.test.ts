@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ConfigurationError, connect, type LeaseTrust, type LeaseVerdict } from '../../src/client/index.ts';
-import { problem, startFakeHolder, startHolderWith, type FakeHolder } from '../support/lease/fake-holder.ts';
-import { makeLeaseVectors, type LeaseVector } from '../support/lease/vectors.ts';
+import { problem, startFakeHolder, startHolderWith, type FakeHolder } from '../features/leases/support/fake-holder.ts';
+import { makeLeaseVectors, type LeaseVector } from '../features/leases/support/vectors.ts';
 
 const made = makeLeaseVectors();
 const { vectors, issuer, product, roots, minKeysVersion } = made;

@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { ConfigurationError, LeaseError, verifyLease, type LeaseCheck } from '../../src/client/index.ts';
-import { makeLeaseVectors, type LeaseVector } from '../support/lease/vectors.ts';
+import { makeLeaseVectors, type LeaseVector } from '../features/leases/support/vectors.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 const made = makeLeaseVectors();

@@ -5,7 +5,7 @@ import { dialects, specification } from '../../src/http/dialects.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
-import { buildActivation } from '../support/builders/activation-builders.ts';
+import { buildActivation } from '../features/leases/support/activation-builders.ts';
 
 const routes = await routesOf(specification);
 

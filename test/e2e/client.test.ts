@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { connect, LatchkeyError, type LatchkeyClient } from '../../src/client/index.ts';
 import { eventually, secret, startAgentHarness } from '../support/harness/agent-harness.ts';
-import { makeLeaseVectors } from '../support/lease/vectors.ts';
+import { makeLeaseVectors } from '../features/leases/support/vectors.ts';
 import { compile, installClient } from '../support/process/installed-client.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

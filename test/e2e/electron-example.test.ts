@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
-import { startFakeHolder } from '../support/lease/fake-holder.ts';
-import { makeLeaseVectors } from '../support/lease/vectors.ts';
+import { startFakeHolder } from '../features/leases/support/fake-holder.ts';
+import { makeLeaseVectors } from '../features/leases/support/vectors.ts';
 import { installClient } from '../support/process/installed-client.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import type { LeaseTrust } from '../../src/client/index.ts';
 import { signDocument, type KeyPair } from '../../src/features/leases/documents.ts';
 import { documentTypes, type DocumentType } from '../../src/features/leases/wire/lease.ts';
-import { documentClaims, keyPair } from '../support/builders/lease-builders.ts';
+import { documentClaims, keyPair } from '../features/leases/support/lease-builders.ts';
 
 /*
  * A program whose author checks a lease as any other JWT: the signature, the audience, the end and perhaps the type. No other

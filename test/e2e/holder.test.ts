@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { setUp } from '../../src/features/leases/signing-files.ts';
-import { ownFiles } from '../support/builders/lease-builders.ts';
+import { ownFiles } from '../features/leases/support/lease-builders.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startFakeHolder, startHolderWith, type FakeHolder } from '../support/lease/fake-holder.ts';
-import { makeLeaseVectors } from '../support/lease/vectors.ts';
+import { startFakeHolder, startHolderWith, type FakeHolder } from '../features/leases/support/fake-holder.ts';
+import { makeLeaseVectors } from '../features/leases/support/vectors.ts';
 import {
   buildExample,
   clientExamples,

@@ -2,8 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
-import { tamper } from '../support/lease/documents.ts';
-import { startRealHolder, type RealHolder } from '../support/lease/real-holder.ts';
+import { tamper } from '../features/leases/support/documents.ts';
+import { startRealHolder, type RealHolder } from '../features/leases/support/real-holder.ts';
 import { listen, type Listener } from '../support/network/listener.ts';
 import {
   buildExample,

@@ -6,7 +6,7 @@ import { defaultLeaseTerms } from '../../src/domain/catalogue.ts';
 import { signDocument, type KeyPair } from '../../src/features/leases/documents.ts';
 import { serializeRequest, type PublicJwk } from '../../src/features/leases/wire/lease.ts';
 import { operate } from '../support/app/people.ts';
-import { keyPair, readKeyFile } from '../support/builders/lease-builders.ts';
+import { keyPair, readKeyFile } from '../features/leases/support/lease-builders.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { setUp } from '../../src/features/leases/signing-files.ts';
 import { operate } from '../support/app/people.ts';
-import { ownFiles } from '../support/builders/lease-builders.ts';
+import { ownFiles } from '../features/leases/support/lease-builders.ts';
 import { eventually, productKey } from '../support/harness/agent-harness.ts';
 import {
   agentConfiguration,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hostileRequests, jws, rawKey, type RawKey } from '../../support/builders/hostile-requests.ts';
+import { hostileRequests, jws, rawKey, type RawKey } from './support/hostile-requests.ts';
 import {
   issuedKey,
   otherKey,
@@ -7,7 +7,7 @@ import {
   type IssuerRole,
   type LeaseReply,
   type TestDevice,
-} from '../../support/harness/issuer-harness.ts';
+} from './support/issuer-harness.ts';
 import { postgresOfProject } from '../../support/app/app-store.ts';
 
 // PostgreSQL has no agents.

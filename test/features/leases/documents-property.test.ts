@@ -31,7 +31,7 @@ import {
   type DocumentClaims,
   type DocumentType,
 } from '../../../src/features/leases/wire/lease.ts';
-import { documentClaims, keyPair, leaseIssuer } from '../../support/builders/lease-builders.ts';
+import { documentClaims, keyPair, leaseIssuer } from './support/lease-builders.ts';
 
 let device: KeyPair;
 let root: KeyPair;

@@ -10,7 +10,7 @@ import {
   type DocumentClaims,
   type KeyStatement,
 } from '../../../src/features/leases/wire/lease.ts';
-import { documentClaims, keyPair, leaseIssuer } from '../../support/builders/lease-builders.ts';
+import { documentClaims, keyPair, leaseIssuer } from './support/lease-builders.ts';
 
 const { readLease, readNotice, readProof, readRequest, readStatement, signDocument } = documents;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SignedAnswer } from '../../../src/features/leases/service/ports.ts';
-import { FakeIssuer, HeldDevice } from '../../support/harness/holder-harness.ts';
+import { FakeIssuer, HeldDevice } from './support/holder-harness.ts';
 import { day, hour, key, minute, refusalOf, valueOf } from '../../support/harness/service-harness.ts';
 import { VirtualTime } from '../../support/harness/virtual-clock.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LeaseError, verifyLease } from '../../../src/client/index.ts';
-import { keyPair, leaseIssuer } from '../../support/builders/lease-builders.ts';
-import { FakeIssuer, HeldDevice } from '../../support/harness/holder-harness.ts';
+import { keyPair, leaseIssuer } from './support/lease-builders.ts';
+import { FakeIssuer, HeldDevice } from './support/holder-harness.ts';
 import {
   day,
   hour,

@@ -5,9 +5,9 @@ import { Issuer } from '../../../src/features/leases/issuer.ts';
 import { WaitingRequests } from '../../../src/features/leases/waiting.ts';
 import { authorityLeaseDesk } from '../../../src/features/leases/service/services.ts';
 import { serializeRequest } from '../../../src/features/leases/wire/lease.ts';
-import { buildRequest } from '../../support/builders/activation-builders.ts';
-import { keyPair, leaseIssuer } from '../../support/builders/lease-builders.ts';
-import { IssuingAuthority } from '../../support/harness/lease-harness.ts';
+import { buildRequest } from './support/activation-builders.ts';
+import { keyPair, leaseIssuer } from './support/lease-builders.ts';
+import { IssuingAuthority } from './support/lease-harness.ts';
 import { VirtualTime } from '../../support/harness/virtual-clock.ts';
 
 const refreshMs = 10_000;

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { LeaseError, verifyLease, type LeaseCheck } from '../../../src/client/index.ts';
-import { end, now, type Expected } from '../../support/lease/answer.ts';
+import { end, now, type Expected } from './support/answer.ts';
 import { readExample } from '../../support/reference/guides.ts';
-import { makeLeaseVectors } from '../../support/lease/vectors.ts';
+import { makeLeaseVectors } from './support/vectors.ts';
 
 /*
  * `npm run docs` writes examples/leases/vectors.json again. Its keys and signatures are the same each time

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { maxExchanges, maxWaits } from '../../../src/features/leases/renewals.ts';
 import { signerOf } from '../../../src/features/leases/received.ts';
-import { keyPair } from '../../support/builders/lease-builders.ts';
-import { FakeIssuer, HeldDevice } from '../../support/harness/holder-harness.ts';
+import { keyPair } from './support/lease-builders.ts';
+import { FakeIssuer, HeldDevice } from './support/holder-harness.ts';
 import { day, hour, key, minute } from '../../support/harness/service-harness.ts';
 import { VirtualTime } from '../../support/harness/virtual-clock.ts';
 

@@ -26,7 +26,7 @@ import {
   ownFiles,
   readKeyFile,
   setUpIssuer,
-} from '../../support/builders/lease-builders.ts';
+} from './support/lease-builders.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const now = Date.UTC(2026, 10, 27);

@@ -5,7 +5,7 @@ import { newKey, readPrivateKey } from '../../../src/features/leases/documents.t
 import { rotateKey } from '../../../src/features/leases/signing-files.ts';
 import { keyLifetimeMs, SigningKeys } from '../../../src/features/leases/signing-keys.ts';
 import type { Log } from '../../../src/service/ports.ts';
-import { leaseIssuer, ownFiles, setUpIssuer } from '../../support/builders/lease-builders.ts';
+import { leaseIssuer, ownFiles, setUpIssuer } from './support/lease-builders.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const now = Date.UTC(2026, 10, 27);

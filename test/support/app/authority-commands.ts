@@ -5,7 +5,7 @@ import type { WriterContext } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { CommandOf, CoreUseCases, TransactionOf, UseCaseName } from '../../../src/service/writer.ts';
 import { buildCart } from '../builders/coupon-builders.ts';
-import { buildRequest } from '../builders/activation-builders.ts';
+import { buildRequest } from '../../features/leases/support/activation-builders.ts';
 import { at } from '../builders/store-builders.ts';
 
 /** The use cases that only need an authority's tables, and so run on any engine. */

@@ -1,6 +1,6 @@
 import { expect, vi } from 'vitest';
 import type { Activation } from '../../../src/features/leases/domain/lease.ts';
-import { buildActivation, thumbprint } from '../builders/activation-builders.ts';
+import { buildActivation, thumbprint } from '../../features/leases/support/activation-builders.ts';
 import { patience } from '../patience.ts';
 
 /** Calls an authority, by default with the admin token. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claimsIn, issuedKey, RunningIssuer } from '../../../support/harness/issuer-harness.ts';
+import { claimsIn, issuedKey, RunningIssuer } from '../support/issuer-harness.ts';
 import { latchkey, type Outcome } from '../../../support/process/command-line.ts';
 
 let issuer: RunningIssuer;

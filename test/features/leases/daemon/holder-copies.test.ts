@@ -1,6 +1,6 @@
 import { cpSync, rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { VendorAndDevice } from '../../../support/harness/vendor-and-device.ts';
+import { VendorAndDevice } from '../support/vendor-and-device.ts';
 
 async function activations(shop: VendorAndDevice, query = ''): Promise<Record<string, unknown>[]> {
   const { data } = await shop.admin({}, `activations${query}`);

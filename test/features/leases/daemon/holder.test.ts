@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { startDaemon } from '../../../../src/daemon/start.ts';
 import { databaseIn } from '../../../../src/store/sqlite/files/state-directory.ts';
-import { configurationIn, licenseKey, VendorAndDevice } from '../../../support/harness/vendor-and-device.ts';
+import { configurationIn, licenseKey, VendorAndDevice } from '../support/vendor-and-device.ts';
 import { latchkey } from '../../../support/process/command-line.ts';
 import { silent } from '../../../support/silent-log.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { filesBelow, keysIn, startIssuer } from '../../../support/lease/private-keys.ts';
+import { filesBelow, keysIn, startIssuer } from '../support/private-keys.ts';
 
 test('The backup of an issuer contains its activations, and no private key; neither do its exports.', async () => {
   await using issuer = await startIssuer();

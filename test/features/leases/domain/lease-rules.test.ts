@@ -7,7 +7,7 @@ import {
   waitsUntil,
 } from '../../../../src/features/leases/domain/lease-rules.ts';
 import { usesAfter } from '../../../../src/features/leases/domain/lease.ts';
-import { buildActivation, buildRequest, thumbprint } from '../../../support/builders/activation-builders.ts';
+import { buildActivation, buildRequest, thumbprint } from '../support/activation-builders.ts';
 import { at } from '../../../support/builders/store-builders.ts';
 
 const day = 86_400_000;

@@ -7,7 +7,7 @@ import {
   isInUse,
   noteChallenge,
 } from '../../../../src/features/leases/domain/seat.ts';
-import { buildActivation } from '../../../support/builders/activation-builders.ts';
+import { buildActivation } from '../support/activation-builders.ts';
 import { at } from '../../../support/builders/store-builders.ts';
 
 const day = 86_400_000;

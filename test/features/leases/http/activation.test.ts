@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { done } from '../../../../src/domain/problem/problem.ts';
 import type { LeaseIssuer } from '../../../../src/features/leases/service/ports.ts';
-import { buildActivation } from '../../../support/builders/activation-builders.ts';
+import { buildActivation } from '../support/activation-builders.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 
 const signed: unknown[] = [];

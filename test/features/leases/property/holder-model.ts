@@ -20,8 +20,8 @@ import type {
 import { problems } from '../../../../src/domain/problem/problem-table.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest } from '../../../../src/features/leases/service/answer.ts';
-import { buildRequest, thumbprint } from '../../../support/builders/activation-builders.ts';
-import { signed } from '../../../support/harness/lease-harness.ts';
+import { buildRequest, thumbprint } from '../support/activation-builders.ts';
+import { signed } from '../support/lease-harness.ts';
 
 const noUses: UseTotals = { recorded: 0, returned: 0 };
 

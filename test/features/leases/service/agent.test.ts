@@ -7,7 +7,7 @@ import type { Result } from '../../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest, LeaseCommand } from '../../../../src/features/leases/service/answer.ts';
 import { mayWaitAtAgent } from '../../../../src/features/leases/service/waiting.ts';
 import { HolderModel } from '../property/holder-model.ts';
-import { Device, saidIn } from '../../../support/harness/lease-harness.ts';
+import { Device, saidIn } from '../support/lease-harness.ts';
 import {
   AgentHarness,
   day,

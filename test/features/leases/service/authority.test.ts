@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IssuingAuthority, saidIn } from '../../../support/harness/lease-harness.ts';
+import { IssuingAuthority, saidIn } from '../support/lease-harness.ts';
 import { day, hour, key, refusalOf, valueOf } from '../../../support/harness/service-harness.ts';
 import { mayWait } from '../../../../src/features/leases/service/waiting.ts';
 

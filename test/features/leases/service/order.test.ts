@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { buildRequest, thumbprint } from '../../../support/builders/activation-builders.ts';
-import { IssuingAuthority, saidIn, signed } from '../../../support/harness/lease-harness.ts';
+import { buildRequest, thumbprint } from '../support/activation-builders.ts';
+import { IssuingAuthority, saidIn, signed } from '../support/lease-harness.ts';
 import { day, hour, key, refusalOf, valueOf } from '../../../support/harness/service-harness.ts';
 import type { KnownSequence } from '../../../../src/features/leases/domain/lease.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';

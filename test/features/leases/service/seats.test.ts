@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { maxEndedActivations, type LeaseAnswer } from '../../../../src/features/leases/domain/lease.ts';
 import type { Problem } from '../../../../src/domain/problem/problem.ts';
-import { IssuingAuthority, saidIn, type Device } from '../../../support/harness/lease-harness.ts';
+import { IssuingAuthority, saidIn, type Device } from '../support/lease-harness.ts';
 import { day, hour, key, minute, second, valueOf } from '../../../support/harness/service-harness.ts';
 
 /** The members of a refusal that is stored as an answer. */

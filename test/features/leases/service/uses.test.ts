@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HolderModel } from '../property/holder-model.ts';
-import { IssuingAuthority, saidIn } from '../../../support/harness/lease-harness.ts';
+import { IssuingAuthority, saidIn } from '../support/lease-harness.ts';
 import { day, key } from '../../../support/harness/service-harness.ts';
 
 describe('uses that devices report', () => {

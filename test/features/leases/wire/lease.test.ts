@@ -3,7 +3,7 @@ import { signDocument } from '../../../../src/features/leases/documents.ts';
 import { parseLeaseClaims, serializeLease } from '../../../../src/features/leases/wire/lease.ts';
 import type * as licenses from '../../../../src/wire/license.ts';
 import { serializeLicense } from '../../../../src/wire/license.ts';
-import { documentClaims, keyPair, leaseIssuer } from '../../../support/builders/lease-builders.ts';
+import { documentClaims, keyPair, leaseIssuer } from '../support/lease-builders.ts';
 
 /** A later version of the API, whose licenses have one more member. */
 vi.mock('../../../../src/wire/license.ts', async (importOriginal) => {

@@ -2,15 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
-import { keyPair, leaseIssuer, setUpIssuer } from '../../../support/builders/lease-builders.ts';
+import { keyPair, leaseIssuer, setUpIssuer } from '../../leases/support/lease-builders.ts';
 import {
   issuedKey,
   issuedProduct,
   postRequest,
   TestDevice,
   type LeaseReply,
-} from '../../../support/harness/issuer-harness.ts';
-import { keysIn, startIssuer } from '../../../support/lease/private-keys.ts';
+} from '../../leases/support/issuer-harness.ts';
+import { keysIn, startIssuer } from '../../leases/support/private-keys.ts';
 import { httpClient } from '../../../support/network/raw-http.ts';
 import { startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
 import { urlOf } from '../../../support/postgres/postgres-url.ts';

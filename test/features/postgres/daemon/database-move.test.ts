@@ -8,7 +8,7 @@ import { backUp } from '../../../../src/store/sqlite/files/backup.ts';
 import { storeOf } from '../../../../src/features/following/domain/follow.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { latchkey, type Outcome } from '../../../support/process/command-line.ts';
-import { storeActivations } from '../../../support/builders/stored-activations.ts';
+import { storeActivations } from '../../leases/support/stored-activations.ts';
 import {
   activationsOf,
   createShop,

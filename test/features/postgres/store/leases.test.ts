@@ -3,9 +3,9 @@ import type { SignedRequest } from '../../../../src/features/leases/domain/lease
 import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { Database } from '../../../../src/features/postgres/store/database.ts';
 import type { PostgresWriter } from '../../../../src/features/postgres/store/writer.ts';
-import { buildRequest, thumbprint } from '../../../support/builders/activation-builders.ts';
+import { buildRequest, thumbprint } from '../../leases/support/activation-builders.ts';
 import { page, product } from '../../../support/builders/store-builders.ts';
-import { saidIn, signed } from '../../../support/harness/lease-harness.ts';
+import { saidIn, signed } from '../../leases/support/lease-harness.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
 import { openNodes, usesIn, writerOn } from '../../../support/postgres/postgres-writer.ts';
 

@@ -6,7 +6,7 @@ import { routesOf } from '../../../../src/http/routes/all.ts';
 import type { AuditEntryObject } from '../../../../src/wire/audit.ts';
 import type { SyncControl } from '../../../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
-import { buildActivation } from '../../../support/builders/activation-builders.ts';
+import { buildActivation } from '../../../features/leases/support/activation-builders.ts';
 import { buildEndpoint, buildSyncAgent } from '../../../support/builders/store-builders.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
 

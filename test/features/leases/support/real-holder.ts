@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PublicJwk } from '../../../src/features/leases/wire/lease.ts';
-import { operate } from '../app/people.ts';
-import { startDaemonProcess } from '../process/daemon-process.ts';
-import { temporaryDirectory } from '../temporary.ts';
+import type { PublicJwk } from '../../../../src/features/leases/wire/lease.ts';
+import { operate } from '../../../support/app/people.ts';
+import { startDaemonProcess } from '../../../support/process/daemon-process.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 /** An authority that issues leases and a holder, each in a process of its own, as a vendor and a customer run them. */
 export interface RealHolder extends AsyncDisposable {

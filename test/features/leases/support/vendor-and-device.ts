@@ -1,14 +1,14 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfiguration } from '../../../src/config/load.ts';
-import type { Configuration } from '../../../src/config/configuration.ts';
-import type { Daemon } from '../../../src/daemon/daemon.ts';
-import { AdvancingTime } from '../../../src/daemon/system/advancing-time.ts';
-import { startDaemon } from '../../../src/daemon/start.ts';
-import { setUp } from '../../../src/features/leases/signing-files.ts';
-import { ownFiles } from '../builders/lease-builders.ts';
-import { silent } from '../silent-log.ts';
-import { temporaryDirectory } from '../temporary.ts';
+import { loadConfiguration } from '../../../../src/config/load.ts';
+import type { Configuration } from '../../../../src/config/configuration.ts';
+import type { Daemon } from '../../../../src/daemon/daemon.ts';
+import { AdvancingTime } from '../../../../src/daemon/system/advancing-time.ts';
+import { startDaemon } from '../../../../src/daemon/start.ts';
+import { setUp } from '../../../../src/features/leases/signing-files.ts';
+import { ownFiles } from './lease-builders.ts';
+import { silent } from '../../../support/silent-log.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 export const productKey = 'RGsF';
 const secret = 'lk_prod_secret-of-the-editor';

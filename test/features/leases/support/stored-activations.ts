@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Activation } from '../../../src/features/leases/domain/lease.ts';
-import { openWriting } from '../../../src/store/sqlite/connection.ts';
+import type { Activation } from '../../../../src/features/leases/domain/lease.ts';
+import { openWriting } from '../../../../src/store/sqlite/connection.ts';
 
 /** Adds activations to the SQLite store of an authority, whose daemon may be running. */
 export function storeActivations(stateDir: string, activations: readonly Activation[]): void {

@@ -1,29 +1,29 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Activation, HeldLease, KnownSequence, Lease, LeaseAnswer, SignedRequest } from '../../../src/features/leases/domain/lease.ts';
-import type { LeaseTerms } from '../../../src/domain/catalogue.ts';
-import { failWith, type Result } from '../../../src/domain/problem/problem.ts';
-import { problems, type ProblemCode } from '../../../src/domain/problem/problem-table.ts';
-import { readRequest, signDocument, type KeyPair } from '../../../src/features/leases/documents.ts';
-import type { LearningClock } from '../../../src/features/leases/exchanges.ts';
-import { Holder, type HolderSettings } from '../../../src/features/leases/holder.ts';
-import { DeviceDocuments } from '../../../src/features/leases/received.ts';
-import { examineStored } from '../../../src/features/leases/stored.ts';
-import { heldLicenseService } from '../../../src/features/leases/service/held-license.ts';
-import { mayWait } from '../../../src/features/leases/service/waiting.ts';
-import type { FileAnswer, SignedAnswer, SignedSequence } from '../../../src/features/leases/service/ports.ts';
-import type { LicenseService } from '../../../src/service/services.ts';
-import type { IssuerReply } from '../../../src/service/ports.ts';
+import type { Activation, HeldLease, KnownSequence, Lease, LeaseAnswer, SignedRequest } from '../../../../src/features/leases/domain/lease.ts';
+import type { LeaseTerms } from '../../../../src/domain/catalogue.ts';
+import { failWith, type Result } from '../../../../src/domain/problem/problem.ts';
+import { problems, type ProblemCode } from '../../../../src/domain/problem/problem-table.ts';
+import { readRequest, signDocument, type KeyPair } from '../../../../src/features/leases/documents.ts';
+import type { LearningClock } from '../../../../src/features/leases/exchanges.ts';
+import { Holder, type HolderSettings } from '../../../../src/features/leases/holder.ts';
+import { DeviceDocuments } from '../../../../src/features/leases/received.ts';
+import { examineStored } from '../../../../src/features/leases/stored.ts';
+import { heldLicenseService } from '../../../../src/features/leases/service/held-license.ts';
+import { mayWait } from '../../../../src/features/leases/service/waiting.ts';
+import type { FileAnswer, SignedAnswer, SignedSequence } from '../../../../src/features/leases/service/ports.ts';
+import type { LicenseService } from '../../../../src/service/services.ts';
+import type { IssuerReply } from '../../../../src/service/ports.ts';
 import {
   serializeLease,
   serializeNotice,
   serializeSequence,
   serializeStatement,
-} from '../../../src/features/leases/wire/lease.ts';
-import { serializeProblem } from '../../../src/wire/response.ts';
-import { keyPair, leaseIssuer } from '../builders/lease-builders.ts';
+} from '../../../../src/features/leases/wire/lease.ts';
+import { serializeProblem } from '../../../../src/wire/response.ts';
+import { keyPair, leaseIssuer } from './lease-builders.ts';
 import { IssuingAuthority } from './lease-harness.ts';
-import { day, Harness, key, productKey, valueOf } from './service-harness.ts';
-import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
+import { day, Harness, key, productKey, valueOf } from '../../../support/harness/service-harness.ts';
+import type { VirtualClock, VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 /** The keys of a vendor, and the rules of an authority, behind a network that a test can cut. */
 export class FakeIssuer implements AsyncDisposable {

@@ -1,6 +1,6 @@
-import type { Activation, LeaseRequest } from '../../../src/features/leases/domain/lease.ts';
-import { defaultLeaseTerms, type LeaseTerms } from '../../../src/domain/catalogue.ts';
-import { at, buildLicense } from './store-builders.ts';
+import type { Activation, LeaseRequest } from '../../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
+import { at, buildLicense } from '../../../support/builders/store-builders.ts';
 
 /** The thumbprint of a device's key. */
 export function thumbprint(name: string): string {

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { LeaseErrorCode } from '../../../src/client/error.ts';
+import type { LeaseErrorCode } from '../../../../src/client/error.ts';
 import {
   answerWith,
   end,

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Activation, Lease, LeaseRequest, SignedRequest, UseTotals } from '../../../src/features/leases/domain/lease.ts';
-import { defaultLeaseTerms, type LeaseTerms } from '../../../src/domain/catalogue.ts';
-import type { License } from '../../../src/domain/license.ts';
-import type { Result } from '../../../src/domain/problem/problem.ts';
-import type { AnsweredRequest, LeaseCommand } from '../../../src/features/leases/service/answer.ts';
-import { buildRequest, thumbprint } from '../builders/activation-builders.ts';
-import { day, Harness, key, productKey, valueOf } from './service-harness.ts';
+import type { Activation, Lease, LeaseRequest, SignedRequest, UseTotals } from '../../../../src/features/leases/domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
+import type { License } from '../../../../src/domain/license.ts';
+import type { Result } from '../../../../src/domain/problem/problem.ts';
+import type { AnsweredRequest, LeaseCommand } from '../../../../src/features/leases/service/answer.ts';
+import { buildRequest, thumbprint } from './activation-builders.ts';
+import { day, Harness, key, productKey, valueOf } from '../../../support/harness/service-harness.ts';
 
 let signatures = 0;
 

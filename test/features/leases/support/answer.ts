@@ -1,4 +1,4 @@
-import type { LeaseErrorCode } from '../../../src/client/error.ts';
+import type { LeaseErrorCode } from '../../../../src/client/error.ts';
 import { hashOf, sha256, signDraft, type Draft, type TestKey } from './documents.ts';
 
 /* The parts of an answer of a holder, and how to change them. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { parseLicenseKey } from '../../../src/domain/license.ts';
-import { listen, type Listener } from '../network/listener.ts';
+import { parseLicenseKey } from '../../../../src/domain/license.ts';
+import { listen, type Listener } from '../../../support/network/listener.ts';
 import type { LeaseVectors } from './vectors.ts';
 
 /** A server on the port of a holder, which answers as an attacker likes. */

@@ -1,5 +1,5 @@
 import { createHmac, createSign, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import type { PublicJwk, RequestClaims } from '../../../src/features/leases/wire/lease.ts';
+import type { PublicJwk, RequestClaims } from '../../../../src/features/leases/wire/lease.ts';
 
 /** A key of a device that signs anything. */
 export type RawKey = { jwk: PublicJwk; privateKey: KeyObject };

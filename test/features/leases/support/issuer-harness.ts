@@ -1,23 +1,23 @@
 import { join } from 'node:path';
-import { AdvancingTime } from '../../../src/daemon/system/advancing-time.ts';
-import { embeddedConfiguration } from '../../../src/daemon/embedded-configuration.ts';
-import { readAdminToken } from '../../../src/daemon/local-client.ts';
-import type { Daemon } from '../../../src/daemon/daemon.ts';
-import { startDaemon } from '../../../src/daemon/start.ts';
-import type { LeaseAct, UseTotals } from '../../../src/features/leases/domain/lease.ts';
-import { signDocument, type KeyPair } from '../../../src/features/leases/documents.ts';
+import { AdvancingTime } from '../../../../src/daemon/system/advancing-time.ts';
+import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
+import { readAdminToken } from '../../../../src/daemon/local-client.ts';
+import type { Daemon } from '../../../../src/daemon/daemon.ts';
+import { startDaemon } from '../../../../src/daemon/start.ts';
+import type { LeaseAct, UseTotals } from '../../../../src/features/leases/domain/lease.ts';
+import { signDocument, type KeyPair } from '../../../../src/features/leases/documents.ts';
 import type {
   LeaseClaims,
   NoticeClaims,
   SequenceClaims,
   RequestClaims,
-} from '../../../src/features/leases/wire/lease.ts';
-import { keyPair, leaseIssuer, setUpIssuer } from '../builders/lease-builders.ts';
-import { storeOfProject } from '../app/app-store.ts';
-import { httpClient, type HttpClient, type HttpResponse } from '../network/raw-http.ts';
-import { silent } from '../silent-log.ts';
-import { temporaryDirectory } from '../temporary.ts';
-import { startPlainUpstream, type PlainUpstream } from './plain-upstream.ts';
+} from '../../../../src/features/leases/wire/lease.ts';
+import { keyPair, leaseIssuer, setUpIssuer } from './lease-builders.ts';
+import { storeOfProject } from '../../../support/app/app-store.ts';
+import { httpClient, type HttpClient, type HttpResponse } from '../../../support/network/raw-http.ts';
+import { silent } from '../../../support/silent-log.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
+import { startPlainUpstream, type PlainUpstream } from '../../../support/harness/plain-upstream.ts';
 
 export type IssuerRole = 'authority' | 'agent';
 

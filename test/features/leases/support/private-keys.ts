@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { VendorAndDevice } from '../harness/vendor-and-device.ts';
+import { VendorAndDevice } from './vendor-and-device.ts';
 
 /** An issuer and a holder that has a lease. */
 export interface IssuerAndKeys extends AsyncDisposable {

@@ -1,4 +1,4 @@
-import type { LeaseErrorCode } from '../../../src/client/error.ts';
+import type { LeaseErrorCode } from '../../../../src/client/error.ts';
 import {
   answerWith,
   day,
