@@ -1,14 +1,17 @@
 import type { CommandArea, CommandLine, Entry, Group } from './cli/command.ts';
 import type { ReadLicensePart } from './cli/commands/license.ts';
-import type { Configuration } from './config/configuration.ts';
+import type { Configuration, FeatureSection } from './config/configuration.ts';
 import type { Finding } from './config/finding.ts';
 import type { BuildRole } from './daemon/role/role.ts';
 import type { RoleName } from './domain/role.ts';
 import type { Route } from './http/route.ts';
 import type { Locks } from './service/locks.ts';
 import type { LoadLongReads } from './service/long-read.ts';
+import type { EventKeeper } from './service/events.ts';
 import type { FeatureUseCases } from './service/audited.ts';
-import type { CommandOf, UseCaseName } from './service/writer.ts';
+import type { FeatureTables } from './store/tables.ts';
+import type { Checks } from './wire/check.ts';
+import type { CommandOf, CommandResult, UseCaseName, Writer } from './service/writer.ts';
 
 /**
  * What one folder of `features/` adds to the core. A feature is listed in `features.ts`; without its folder and its
@@ -30,10 +33,20 @@ export type Feature = {
     readonly locks: { readonly [Name in UseCaseName]?: (command: CommandOf<Name>) => Locks };
     /** Those that run on a local store only, and lock nothing. */
     readonly local?: readonly UseCaseName[];
+    /** Maintenance that one node does for all nodes: the result for those that try at the same time. */
+    readonly byOneNode?: { readonly [Name in UseCaseName]?: CommandResult<Name> };
     /** Those that run even if the disk is full. */
     readonly essential?: readonly UseCaseName[];
   };
+  /** Its section of the configuration. */
+  readonly settings?: () => Promise<FeatureSection>;
+  readonly tables?: () => Promise<FeatureTables>;
   readonly longReads?: LoadLongReads;
+  readonly events?: EventKeeper;
+  /** Records the events that only the time causes. Called once a minute while somebody gets events. */
+  readonly timedEvents?: (writer: Writer) => Promise<unknown>;
+  /** What a status can show to be wrong of it; behind what it can of the core. */
+  readonly findings?: () => Promise<Checks>;
   /** Words after `latchkey`. */
   readonly commands?: readonly Entry[];
   /** Commands that it adds to groups of the core, by the name of the group. */

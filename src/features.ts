@@ -3,6 +3,7 @@ import { bulk } from './features/bulk/feature.ts';
 import { install } from './features/install/feature.ts';
 import { leases } from './features/leases/feature.ts';
 import { sandbox } from './features/sandbox/feature.ts';
+import { webhooks } from './features/webhooks/feature.ts';
 
 /** The features of this build. Only this file of the core names them. */
-export const features: readonly Feature[] = [sandbox, install, bulk, leases];
+export const features: readonly Feature[] = [sandbox, install, bulk, leases, webhooks];

@@ -10,7 +10,7 @@ import { settings } from '../src/config/configuration.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import { keysOf, settingsOf } from '../src/config/schema.ts';
-import { eventTypes } from '../src/features/webhooks/domain/webhook.ts';
+import { eventTypes } from '../src/domain/event.ts';
 import { newTestKey } from './features/leases/support/documents.ts';
 import { certificate, privateKey } from './support/network/certificate.ts';
 import { blocksOf, chapterOf, guides, readExample, wordsOf } from './support/reference/guides.ts';

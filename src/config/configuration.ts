@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
+import { features } from '../features.ts';
 import { rule, section } from './schema.ts';
 import { freshness } from './settings/freshness.ts';
 import { leases } from '../features/leases/config/leases.ts';
@@ -9,7 +10,6 @@ import { listen } from './settings/listen.ts';
 import { store } from '../features/postgres/config/store.ts';
 import { sync } from './settings/sync.ts';
 import { products, upstream } from './settings/upstream.ts';
-import { webhooks } from '../features/webhooks/config/webhooks.ts';
 import { duration, path } from './types.ts';
 
 const history = section(
@@ -60,10 +60,42 @@ const log = section(
     'The log on standard output, one line per event. If it cannot be written, for example because the disk is full, the process continues and keeps up to 4 MiB of log lines in memory.',
 });
 
+/** The sections of features. A feature adds its own. */
+export interface SectionsOfFeatures {}
+
+/** A section of a feature. */
+export type FeatureSection = {
+  readonly name: keyof SectionsOfFeatures;
+  /** The section of the core that follows it. */
+  readonly before: string;
+  readonly type: z.ZodType;
+  /** Rules over several sections. */
+  readonly rules?: readonly {
+    readonly keeps: (input: SectionsOfFeatures & { readonly upstream: unknown }) => boolean;
+    readonly or: ReturnType<typeof rule>;
+  }[];
+};
+
+// What is loaded here must not import this file.
+const ofFeatures = (await Promise.all(features.map((feature) => feature.settings?.()))).filter(
+  (each) => each !== undefined,
+);
+
+/** The compiler does not see the sections of features: they are in `SectionsOfFeatures`. */
+function withSectionsOfFeatures<Shape extends z.core.$ZodShape>(core: Shape): Shape {
+  const sections = Object.entries(core).flatMap((section) => [
+    ...ofFeatures.filter(({ before }) => before === section[0]).map(({ name, type }) => [name, type]),
+    section,
+  ]);
+  return Object.fromEntries(sections) as Shape;
+}
+
 /** The whole file, with every default that does not depend on the machine (defaults.ts). */
 export const settings = section(
+  withRulesOfFeatures(
   z
-    .strictObject({
+    .strictObject(
+      withSectionsOfFeatures({
       state_dir: path.meta({
         description:
           'The directory that holds the database, `admin.token`, and `listen.json`, through which commands find the daemon.',
@@ -76,7 +108,6 @@ export const settings = section(
       upstream,
       products,
       leases: leases.prefault({}),
-      webhooks: webhooks.prefault({}),
       freshness: freshness.prefault({}),
       sync: sync.prefault({}),
       limits: limits.prefault({}),
@@ -84,7 +115,8 @@ export const settings = section(
       metrics: metrics.prefault({}),
       console: consoleSettings.prefault({}),
       log,
-    })
+    }),
+    )
     .refine(
       (input) => input.store.postgres === null || input.upstream === null,
       rule(
@@ -114,13 +146,6 @@ export const settings = section(
       ),
     )
     .refine(
-      (input) => input.upstream !== null || Object.keys(input.webhooks.in).length === 0,
-      rule(
-        ['webhooks', 'upstream'],
-        'receives events of a store, which only an agent can use: set upstream.base_url, or remove webhooks.in',
-      ),
-    )
-    .refine(
       (input) =>
         roleOf(input) === 'authority' ||
         input.listen.sockets.every(
@@ -131,7 +156,14 @@ export const settings = section(
         ),
       rule(['listen', 'products', 'upstream', 'leases'], 'a socket grants a product that is not in products'),
     ),
+  ),
 );
+
+function withRulesOfFeatures<Sections extends z.ZodType>(sections: Sections): Sections {
+  return ofFeatures
+    .flatMap(({ rules = [] }) => rules)
+    .reduce((all, { keeps, or }) => all.refine((input) => keeps(input as never), or), sections);
+}
 
 /**
  * Everything that an operator decides.
@@ -139,9 +171,10 @@ export const settings = section(
  * Names that end in `Ms` are milliseconds, in `Bytes` bytes; rates are requests a second; `null` means
  * "switched off" or "not given". Paths are absolute.
  */
-export type Configuration = z.output<typeof settings> & {
-  readonly role: RoleName;
-};
+export type Configuration = z.output<typeof settings> &
+  SectionsOfFeatures & {
+    readonly role: RoleName;
+  };
 
 /** An agent has an upstream, a holder has an issuer of leases, an authority has neither. */
 export function roleOf(input: {

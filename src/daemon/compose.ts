@@ -60,7 +60,7 @@ export async function compose(
     lifetime: lifetime.signal,
   });
   const leaseIssuer = leaseIssuerOf(store, role);
-  const webhooks = leaseIssuer === null ? null : lazyWebhooks(store, true);
+  const webhooks = leaseIssuer === null ? null : lazyWebhooks(store);
   const syncServer = syncServerOf(store, role);
   const daemon = new Daemon({ ...store, role, leaseIssuer, syncServer, lifetime });
   const damageWatch =

@@ -1,3 +1,4 @@
+import { formatDatetime } from '../domain/time.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { CommandOf, CommandResult, UseCaseName, UseCases } from './writer.ts';
 
@@ -13,3 +14,8 @@ export type AuditEntries = {
 
 /** The use cases of a feature, and their audit entries. */
 export type FeatureUseCases = { useCases: Partial<UseCases>; audited: AuditEntries };
+
+/** Until when a replaced secret stays valid. */
+export function endOfOld(until: number | null): string {
+  return until === null ? '' : `the old one until ${formatDatetime(until)}`;
+}

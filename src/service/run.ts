@@ -14,10 +14,10 @@ import type {
 import { formatDatetime } from '../domain/time.ts';
 import type { Product } from '../domain/catalogue.ts';
 import type { Token } from '../domain/access/principal.ts';
-import { storeEvents } from '../features/webhooks/service/events.ts';
+import { storeEvents } from './events.ts';
 import { counted } from '../domain/text.ts';
 import { features } from '../features.ts';
-import type { Audited, AuditEntries } from './audited.ts';
+import { type Audited, type AuditEntries, endOfOld } from './audited.ts';
 
 /** The use cases of features are added when the first of them runs. */
 const byName: Partial<UseCases> = { ...useCases };
@@ -160,32 +160,6 @@ const audited: AuditEntries = {
   retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
   forgetAgent: ({ number, reach }) => ({ act: 'agent.forget', subject: String(number), detail: reach }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
-  addWebhook: ({ endpointId, url }) => ({ act: 'webhook.add', subject: endpointId, detail: hostOf(url) }),
-  removeWebhook: ({ endpointId, url }) => ({
-    act: 'webhook.remove',
-    subject: endpointId,
-    detail: hostOf(url),
-  }),
-  rotateWebhook: ({ endpointId, oldSecretUntil }) => ({
-    act: 'webhook.rotate',
-    subject: endpointId,
-    detail: endOfOld(oldSecretUntil),
-  }),
-  resumeWebhook: ({ endpointId, url }) => ({
-    act: 'webhook.resume',
-    subject: endpointId,
-    detail: hostOf(url),
-  }),
-  recordWebhookTest: (_, { endpointId, attempt }) => ({
-    act: 'webhook.test',
-    subject: endpointId,
-    detail: attempt.error ?? 'delivered',
-  }),
-  recordReplay: (_, { event, results }) => ({
-    act: 'webhook.replay',
-    subject: event.eventId,
-    detail: `${event.type} to ${counted(results.length, 'endpoint')}`,
-  }),
   recordProcessAct: (_, { act, detail }) => ({ act: `process.${act}`, subject: 'process', detail }),
   recordConsoleAct: (_, { act, code, detail }) => ({ act: `console.${act}`, subject: code, detail }),
   restore: ({ instance, unfinished }) => ({
@@ -194,11 +168,6 @@ const audited: AuditEntries = {
     detail: `${counted(unfinished, 'unfinished operation')} to read back`,
   }),
 };
-
-/** The path of a URL may be a secret of the receiver. */
-function hostOf(url: string): string {
-  return new URL(url).host;
-}
 
 /** `showsTerms`: the terms of leases were changed. */
 function productDetail({ name, recurring, archivedAt, leaseTerms }: Product, showsTerms: boolean): string {
@@ -209,10 +178,6 @@ function productDetail({ name, recurring, archivedAt, leaseTerms }: Product, sho
   const seatText = seats === null ? 'any number of seats' : counted(seats, 'seat');
   const email = showsEmail ? ['with the e-mail address'] : [];
   return [...facts, seatText, `hold ${hold}, term ${term}, refresh ${refresh}`, ...email].join(', ');
-}
-
-function endOfOld(until: number | null): string {
-  return until === null ? '' : `the old one until ${formatDatetime(until)}`;
 }
 
 function rightsOf({ scopes, productKey, expiresAt }: Token): string {

@@ -9,10 +9,10 @@ import type {
   SnapshotTable,
 } from './agent/tables.ts';
 import type * as leases from '../features/leases/service/tables.ts';
-import type { NewEvents, WebhookReads, WebhookTable } from '../features/webhooks/service/tables.ts';
 import type { ChainReads, ChainTable, SyncReads, SyncTable } from '../features/following/service/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
+import type { NewEvent } from '../domain/event.ts';
 import type { Page } from '../domain/page.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
 import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../domain/license.ts';
@@ -36,6 +36,13 @@ export interface Changes {
   take(): readonly Change[];
 }
 
+/** The events of a transaction. They are stored at its end, so that a refused use case stores none. */
+export interface NewEvents {
+  add(event: NewEvent): void;
+  /** The events since the last call. */
+  take(): readonly NewEvent[];
+}
+
 /** Single values of this store, e.g. its instance id and the number of starts. */
 export interface SettingReads {
   get(name: string): string | null;
@@ -44,8 +51,8 @@ export interface SettingTable extends SettingReads {
   set(name: string, value: string): void;
 }
 
-/** All reads of a local store, outside or inside a transaction. */
-export interface Reader {
+/** The reads of the core. */
+export interface CoreReader {
   accounts: AccountReads;
   products: ProductReads;
   collections: CollectionReads;
@@ -66,14 +73,16 @@ export interface Reader {
   oldCredentials: OldCredentialReads;
   series: SeriesReads;
   activations: leases.ActivationReads;
-  webhooks: WebhookReads;
   heldLeases: leases.HeldLeaseReads;
   sync: SyncReads;
   chain: ChainReads;
 }
 
-/** The only handle that writes to a local store; the writer gives it to one use case at a time. */
-export interface Transaction extends Reader {
+/** All reads of a local store, outside or inside a transaction. A feature adds its own tables. */
+export interface Reader extends CoreReader {}
+
+/** The tables of the core. */
+export interface CoreTransaction extends Reader {
   accounts: AccountTable;
   products: ProductTable;
   collections: CollectionTable;
@@ -96,13 +105,18 @@ export interface Transaction extends Reader {
   oldCredentials: OldCredentialTable;
   series: SeriesTable;
   activations: leases.ActivationTable;
-  webhooks: WebhookTable;
   events: NewEvents;
   heldLeases: leases.HeldLeaseTable;
   sync: SyncTable;
   chain: ChainTable;
   attempt: Attempt;
 }
+
+/**
+ * The only handle that writes to a local store; the writer gives it to one use case at a time. A feature adds its own
+ * tables.
+ */
+export interface Transaction extends CoreTransaction {}
 
 /** Does a part of a use case, and undoes it if it is refused. Parts do not contain others, and change no settings. */
 export type Attempt = <Value>(work: () => Promise<Result<Value>>) => Promise<Result<Value>>;
@@ -121,9 +135,20 @@ type AgentMethod = 'changeKey' | 'forgetRequests' | 'renumberCoupon';
 
 export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 
+/** The tables of features that only an agent or a holder has. A feature adds the names of its own. */
+export interface AgentTablesOfFeatures {}
+
 /** Tables that only an agent or a holder has; their stores are always local and synchronous. */
 type AgentTable =
-  'mirror' | 'snapshots' | 'operations' | 'follows' | 'preload' | 'trace' | 'heldLeases' | 'chain';
+  | 'mirror'
+  | 'snapshots'
+  | 'operations'
+  | 'follows'
+  | 'preload'
+  | 'trace'
+  | 'heldLeases'
+  | 'chain'
+  | keyof AgentTablesOfFeatures;
 
 type LocalTable = 'changes' | 'events' | 'attempt';
 

@@ -23,6 +23,7 @@ export {
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
+export { recordUpstreamState } from './events.ts';
 export { markTime } from './lifecycle/current-run.ts';
 export { correctDates } from './lifecycle/corrected-dates.ts';
 export { pruneSeries, recordSeries } from '../features/console/service/series.ts';
@@ -48,17 +49,3 @@ export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox
 export { followFromBelow } from '../features/following/service/chain.ts';
 export { followKeys, forgetAgent, pruneSync } from '../features/following/service/follow.ts';
 export { bindUpstream, nameUpstream } from './outbox/upstream-state.ts';
-export {
-  claimDelivery,
-  pruneEvents,
-  recordDelivery,
-  recordReplay,
-  recordWebhookTest,
-} from '../features/webhooks/service/delivery.ts';
-export {
-  addWebhook,
-  removeWebhook,
-  resumeWebhook,
-  rotateWebhook,
-} from '../features/webhooks/service/endpoint.ts';
-export { recordExpiringLeases, recordUpstreamState } from '../features/webhooks/service/events.ts';

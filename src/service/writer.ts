@@ -92,7 +92,6 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'pruneIdempotency',
   'pruneOperations',
   'pruneHistory',
-  'pruneEvents',
   'pruneOldCredentials',
   'pruneSeries',
   'pruneSync',

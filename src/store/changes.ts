@@ -1,8 +1,7 @@
 import type { Traced } from '../domain/outbox/trace.ts';
-import type { NewEvent } from '../features/webhooks/domain/webhook.ts';
+import type { NewEvent } from '../domain/event.ts';
 import type { Trace } from '../service/outbox/tables.ts';
-import type { Change, Changes, Reader, Transaction } from '../service/tables.ts';
-import type { NewEvents } from '../features/webhooks/service/tables.ts';
+import type { Change, Changes, NewEvents, Reader, Transaction } from '../service/tables.ts';
 
 /** After more changes, for example by an import, everything is invalidated. */
 const maxChanges = 1_000;
@@ -28,7 +27,7 @@ export function collectTrace(): Trace {
   return collect<Traced>();
 }
 
-/** Collects the events of webhooks until the end of a use case. */
+/** Collects events until the end of a use case. */
 export function collectEvents(): NewEvents {
   return collect<NewEvent>();
 }

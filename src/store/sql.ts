@@ -50,6 +50,8 @@ export interface WritingSql<E extends Engine> extends Sql<E> {
   readonly run: (text: string) => (...values: SqlValue[]) => void;
   /** A statement that returns the number of the rows that it has changed. */
   readonly changes: (text: string) => Run<E, number>;
+  /** Locks a name until the end of the transaction, on a condition. On SQLite, transactions do not overlap anyway. */
+  readonly lock: (name: string, condition: string) => () => void;
 }
 
 /** What the engines write differently. */

@@ -1,10 +1,59 @@
-import type { Engine, Sql, WritingSql } from './sql.ts';
+import { features } from '../features.ts';
+import type {
+  AgentTablesOfFeatures,
+  CoreReader,
+  CoreTransaction,
+  Reader,
+  Transaction,
+} from '../service/tables.ts';
+import type { Engine, On, Sql, WritingSql } from './sql.ts';
 import * as access from './tables/access.ts';
 import * as activation from '../features/leases/store/activation.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as coupon from './tables/coupon.ts';
 import * as series from '../features/console/store/series.ts';
-import * as webhook from '../features/webhooks/store/webhook.ts';
+
+/** Tables on one of the engines, by their names. */
+type AllOn<E extends Engine, Tables> = { readonly [Name in keyof Tables]: On<E, Tables[Name]> };
+
+/** The tables of a feature. Those of `local` only an agent or a holder has. */
+export type FeatureTables = {
+  reads?<E extends Engine>(sql: Sql<E>): Partial<AllOn<E, Reader>>;
+  tables?<E extends Engine>(sql: WritingSql<E>): Partial<AllOn<E, Transaction>>;
+  local?: { reads(sql: Sql<'sqlite'>): Partial<Reader>; tables(sql: WritingSql<'sqlite'>): Partial<Transaction> };
+};
+
+/** What features add to tables of the core. */
+type Added<All, Core> = Omit<All, keyof Core | keyof AgentTablesOfFeatures>;
+type AddedLocal<All, Core> = Pick<All, Exclude<keyof All & keyof AgentTablesOfFeatures, keyof Core>>;
+
+// What is loaded here must not import this file.
+const ofFeatures = (await Promise.all(features.map(({ tables }) => tables?.()))).filter(
+  (tables) => tables !== undefined,
+);
+
+/* The compiler cannot see that the features of the list have all the tables that features add to the types. */
+
+function readsOfFeatures<E extends Engine>(sql: Sql<E>): AllOn<E, Added<Reader, CoreReader>> {
+  return merged(ofFeatures.map(({ reads }) => reads?.(sql)));
+}
+
+function tablesOfFeatures<E extends Engine>(sql: WritingSql<E>): AllOn<E, Added<Transaction, CoreTransaction>> {
+  return merged(ofFeatures.map(({ tables }) => tables?.(sql)));
+}
+
+/** The tables of features that only an agent or a holder has. */
+export function localReads(sql: Sql<'sqlite'>): AddedLocal<Reader, CoreReader> {
+  return merged(ofFeatures.map(({ local }) => local?.reads(sql)));
+}
+
+export function localTables(sql: WritingSql<'sqlite'>): AddedLocal<Transaction, CoreTransaction> {
+  return merged(ofFeatures.map(({ local }) => local?.tables(sql)));
+}
+
+function merged<All>(parts: readonly (object | undefined)[]): All {
+  return Object.assign({}, ...parts) as All;
+}
 
 /** The reads of the tables that both engines have, with the same statements. */
 export function sharedReads<E extends Engine>(sql: Sql<E>) {
@@ -21,7 +70,7 @@ export function sharedReads<E extends Engine>(sql: Sql<E>) {
     oldCredentials: access.oldCredentialReads(sql),
     series: series.seriesReads(sql),
     activations: activation.activationReads(sql),
-    webhooks: webhook.webhookReads(sql),
+    ...readsOfFeatures(sql),
   };
 }
 
@@ -39,6 +88,6 @@ export function sharedTables<E extends Engine>(sql: WritingSql<E>) {
     oldCredentials: access.oldCredentialTable(sql),
     series: series.seriesTable(sql),
     activations: activation.activationTable(sql),
-    webhooks: webhook.webhookTable(sql),
+    ...tablesOfFeatures(sql),
   };
 }

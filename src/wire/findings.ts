@@ -1,14 +1,16 @@
 import { clockAdvice, counted, describeClock } from '../domain/text.ts';
 import { certificateEndsSoonMs } from '../domain/time.ts';
+import { features } from '../features.ts';
 import { followingChecks } from '../features/following/wire/checks.ts';
 import { leaseChecks } from '../features/leases/wire/checks.ts';
 import { databaseChecks } from '../features/postgres/wire/checks.ts';
-import { webhookChecks } from '../features/webhooks/wire/checks.ts';
 import { askDoctor, type Check, type Checks, endChecks, type Level, type Remedy, some } from './check.ts';
 import type { OutboxObject, StatusObject } from './status.ts';
 
 const orResume = 'and reload; if it was right all along, resume';
 const resume = { command: 'sync resume', page: 'settings' };
+
+const ofFeatures = await Promise.all(features.map(({ findings }) => findings?.()));
 
 /** All that a status can show to be wrong. */
 const checks: Checks = {
@@ -122,7 +124,7 @@ const checks: Checks = {
     page: 'licenses',
   },
   ...leaseChecks,
-  ...webhookChecks,
+  ...(Object.assign({}, ...ofFeatures) as Checks),
 };
 
 function undecided(state: string, find: (outbox: OutboxObject) => string | null): Check {

@@ -19,7 +19,13 @@ export const leases: Feature = {
   roles: { holder: async () => (await import('./daemon/holder.ts')).holderRole },
   useCases: {
     load: () => import('./service/use-cases.ts'),
-    locks: { answerLeaseRequest: nothing, endActivation: nothing, blockActivation: nothing },
+    locks: {
+      answerLeaseRequest: nothing,
+      endActivation: nothing,
+      blockActivation: nothing,
+      recordExpiringLeases: nothing,
+    },
+    byOneNode: { recordExpiringLeases: { ok: true, value: { events: 0 } } },
     local: [
       'answerAgentLeaseRequest',
       'bindIssuer',
@@ -39,6 +45,7 @@ export const leases: Feature = {
       'recordLeaseRefusal',
     ],
   },
+  timedEvents: async (writer) => await writer.write('recordExpiringLeases', {}),
   commands: [
     { name: 'activate', load: async () => (await import('./cli/lease.ts')).activate },
     { name: 'deactivate', load: async () => (await import('./cli/lease.ts')).deactivate },

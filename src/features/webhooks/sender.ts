@@ -1,6 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import { failWith } from '../../domain/problem/problem.ts';
 import { signingSecrets, type Attempt, type WebhookEndpoint, type WebhookEvent } from './domain/webhook.ts';
+import { recordTimedEvents } from '../../service/events.ts';
 import type { Clock, Log, Random } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 import type { ClaimedDelivery } from './service/delivery.ts';
@@ -23,8 +24,8 @@ import { signedHeaders } from './signature.ts';
 
 /** How often new events are looked for, in ms: another thread or another node writes them. */
 const pollMs = 1_000;
-/** How often leases are looked for that end soon, in ms. */
-const leasesEveryMs = 60_000;
+/** How often events are looked for that only the time causes, in ms. */
+const timedEveryMs = 60_000;
 /** How long an attempt may take, in ms. */
 const attemptMs = 10_000;
 /** How often it is logged that the store takes no results, in ms. */
@@ -44,8 +45,6 @@ export type SenderParts = {
   version: string;
   /** Whether no other process uses the store. */
   isAlone: boolean;
-  /** Whether this process issues leases. */
-  isIssuer: boolean;
   /** Counts an attempt. */
   count: (result: 'delivered' | 'failed') => void;
 };
@@ -54,7 +53,7 @@ export class Sender implements WebhookSender {
   readonly #parts: SenderParts;
   readonly #wake: Wake;
   readonly #active = new Map<string, Promise<void>>();
-  #leasesAt = -Infinity;
+  #timedAt = -Infinity;
   #reportedAt = -Infinity;
 
   constructor(parts: SenderParts) {
@@ -91,7 +90,7 @@ export class Sender implements WebhookSender {
 
   async #round(signal: AbortSignal): Promise<void> {
     const { reader, clock, isAlone } = this.#parts;
-    await this.#reportLeases();
+    await this.#recordTimed();
     const due = await reader.webhooks.due(clock.now(), isAlone);
     for (const endpointId of due.filter((id) => !this.#active.has(id))) {
       const delivering = this.#deliver(endpointId, signal)
@@ -101,11 +100,11 @@ export class Sender implements WebhookSender {
     }
   }
 
-  async #reportLeases(): Promise<void> {
-    const { writer, clock, isIssuer } = this.#parts;
-    if (!isIssuer || clock.monotonic() < this.#leasesAt + leasesEveryMs) return;
-    this.#leasesAt = clock.monotonic();
-    await writer.write('recordExpiringLeases', {});
+  async #recordTimed(): Promise<void> {
+    const { writer, clock } = this.#parts;
+    if (clock.monotonic() < this.#timedAt + timedEveryMs) return;
+    this.#timedAt = clock.monotonic();
+    await recordTimedEvents(writer);
   }
 
   /** Delivers the events of an endpoint until there is none, or an attempt fails. */

@@ -14,8 +14,8 @@ import {
   failWith,
   failWithFaults,
 } from '../../domain/problem/problem.ts';
-import { enabledEvent } from '../../features/webhooks/domain/webhook.ts';
-import { note } from '../../features/webhooks/service/events.ts';
+import { enabledEvent } from '../../domain/event.ts';
+import { note } from '../events.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, LicenseChange } from '../tables.ts';
 import type { PurchaseWithLicense } from '../../domain/catalogue.ts';

@@ -11,8 +11,8 @@ import { notFound, done, failWith, type Result } from '../../domain/problem/prob
 import { revisionSeen } from './upstream-epoch.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
 import { recordChange } from '../access/records.ts';
-import { enabledEvent } from '../../features/webhooks/domain/webhook.ts';
-import { note } from '../../features/webhooks/service/events.ts';
+import { enabledEvent } from '../../domain/event.ts';
+import { note } from '../events.ts';
 import type { Context, Keyed } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { enqueue, refuseWhenFull, move, putSnapshot } from './queue.ts';

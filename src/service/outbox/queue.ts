@@ -16,8 +16,8 @@ import {
   needsReview,
 } from '../../domain/outbox/operation.ts';
 import { traced, tracePointOf } from '../../domain/outbox/trace.ts';
-import { enabledEvent } from '../../features/webhooks/domain/webhook.ts';
-import { note } from '../../features/webhooks/service/events.ts';
+import { enabledEvent } from '../../domain/event.ts';
+import { areEventsWanted, note } from '../events.ts';
 import type { Context, Keyed } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
@@ -134,7 +134,7 @@ export function putSnapshot(
     localStateFromBacklog(license, operations.backlog(license.licenseKey), before) ??
     localState(license, operations.shown(license.licenseKey));
   const put = { ...snapshot, license, local };
-  if (transaction.webhooks.isUsed()) {
+  if (areEventsWanted(transaction)) {
     const stored = transaction.snapshots.get(license.licenseKey);
     const wasEnabled = stored?.local.enabled ?? local.enabled;
     note(transaction, enabledEvent(license.licenseKey, wasEnabled, local.enabled));

@@ -45,6 +45,7 @@ export function sqlOn(database: DatabaseSync): SqliteSql {
     ...sql,
     run: changes,
     changes,
+    lock: () => () => undefined,
     insert(text) {
       const statement = new Statement(database, text);
       return (...values) => Number(statement.run(values).lastInsertRowid);

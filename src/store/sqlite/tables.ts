@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Attempt, Reader, Transaction } from '../../service/tables.ts';
 import { collectChanges, collectEvents, collectTrace, trackChanges } from '../changes.ts';
-import { sharedReads, sharedTables } from '../tables.ts';
+import { localReads, localTables, sharedReads, sharedTables } from '../tables.ts';
 import { sqlOn, type SqliteSql } from './statements.ts';
 import * as chain from '../../features/following/store/chain.ts';
 import * as heldLease from '../../features/leases/store/held-lease.ts';
@@ -19,6 +19,7 @@ export function prepareReader(database: DatabaseSync): Reader {
   const positions = sync.positionsOf(sql);
   return {
     ...sharedReads(sql),
+    ...localReads(sql),
     purchases: purchase.purchaseReads(sql),
     licenses: license.licenseReads(sql),
     history: license.historyReads(sql),
@@ -42,6 +43,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
   const positions = sync.positionsOf(sql);
   const tables: Transaction = {
     ...shared,
+    ...localTables(sql),
     // One connection writes, so transactions run one after another.
     activations: { ...shared.activations, lockLicense: () => undefined },
     purchases: purchase.purchaseTable(sql),

@@ -41,7 +41,6 @@ export async function openSender(parts: Needed): Promise<Sender> {
     trust: trustSystemAnd(),
     version: '0.0.0',
     isAlone: true,
-    isIssuer: false,
     count: () => undefined,
     ...parts,
   });

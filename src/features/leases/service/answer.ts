@@ -12,8 +12,8 @@ import {
 import { hasSeat, noteChallenge } from '../domain/seat.ts';
 import { decideSequence } from '../../../domain/sequence.ts';
 import { formatDatetime } from '../../../domain/time.ts';
-import { seatEvent } from '../../webhooks/domain/webhook.ts';
-import { note } from '../../webhooks/service/events.ts';
+import { seatEvent } from '../../../domain/event.ts';
+import { note } from '../../../service/events.ts';
 import { hasLostHistory } from '../../../service/lifecycle/lost-history.ts';
 import { logKey } from '../../../service/lifecycle/start.ts';
 import type { Context } from '../../../service/ports.ts';

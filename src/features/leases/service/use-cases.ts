@@ -14,6 +14,7 @@ import {
   recordLeaseRefusal,
   storeLeaseRequest,
 } from './held-lease.ts';
+import { recordExpiringLeases } from './expiring.ts';
 import { answerLeaseRequest } from './request.ts';
 
 export const useCases = {
@@ -26,6 +27,7 @@ export const useCases = {
   endActivation,
   endHeldLease,
   holdLease,
+  recordExpiringLeases,
   recordLeaseAnswer,
   recordLeaseRefusal,
   storeLeaseRequest,

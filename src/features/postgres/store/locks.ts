@@ -12,7 +12,7 @@ import type {
   TransactionOf,
   UseCaseName,
 } from '../../../service/writer.ts';
-import { inSchema, type Names } from './names.ts';
+import { advisoryKey, inSchema, literal, type Names } from './names.ts';
 import { statementOf, type BoundStatement, type Statement } from './statements.ts';
 
 /** The use cases that run on both engines. */
@@ -66,18 +66,6 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   }),
   forgetAgent: nothing,
   pruneSync: nothing,
-  // Its position may be above the number of an event that is not committed yet.
-  addWebhook: () => ({ webhooks: [], events: [] }),
-  // These lock the endpoint themselves.
-  removeWebhook: nothing,
-  rotateWebhook: nothing,
-  resumeWebhook: nothing,
-  recordWebhookTest: nothing,
-  recordReplay: nothing,
-  claimDelivery: nothing,
-  recordDelivery: nothing,
-  recordExpiringLeases: nothing,
-  pruneEvents: nothing,
 };
 
 /** With the locks of the use cases of features. */
@@ -96,9 +84,8 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneIdempotency: done({ removed: 0 }),
   pruneHistory: done({ removed: 0 }),
   pruneSeries: done(null),
-  pruneEvents: done({ removed: 0 }),
-  recordExpiringLeases: done({ events: 0 }),
   pruneSync: done({ removed: 0 }),
+  ...(Object.assign({}, ...features.map(({ useCases }) => useCases?.byOneNode)) as object),
 };
 
 export function isAuthorityUseCase(name: UseCaseName): name is AuthorityUseCase {
@@ -167,12 +154,4 @@ export function lockEvents(names: Names): Statement {
   return statementOf(
     `SELECT pg_advisory_xact_lock(${advisoryKey(names, 'events')}) WHERE EXISTS (SELECT 1 FROM ${names.of('webhook_endpoint')})`,
   );
-}
-
-function advisoryKey({ schema }: Pick<Names, 'schema'>, what: string): string {
-  return `hashtextextended(${literal(`latchkey ${schema} ${what}`)}, 0)`;
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }

@@ -53,3 +53,12 @@ export function inSchema({ schema }: Pick<Names, 'schema'>, sql: string): string
 function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
+
+/** SQL for the key of an advisory lock. It includes the schema. */
+export function advisoryKey({ schema }: Pick<Names, 'schema'>, what: string): string {
+  return `hashtextextended(${literal(`latchkey ${schema} ${what}`)}, 0)`;
+}
+
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

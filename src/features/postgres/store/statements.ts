@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { sqlWith, type Dialect, type Sql, type SqlValue, type WritingSql } from '../../../store/sql.ts';
-import { inSchema, type Names } from './names.ts';
+import { advisoryKey, inSchema, type Names } from './names.ts';
 
 /** A statement that each connection prepares once. The name is unique for the text. */
 export type Statement = { readonly name: string; readonly text: string };
@@ -100,6 +100,11 @@ export function writingSqlOn(source: WritingSource): WritingPostgresSql {
     run(text) {
       const statement = statementOf(inSchema(source.names, text));
       return (...values) => source.send(statement, values);
+    },
+    lock(name, condition) {
+      const text = `SELECT pg_advisory_xact_lock(${advisoryKey(source.names, name)}) WHERE ${condition}`;
+      const statement = statementOf(inSchema(source.names, text));
+      return () => source.send(statement, []);
     },
     changes: (text) => sql.count(`WITH changed AS (${text} RETURNING 1) SELECT count(*) FROM changed`),
   };

@@ -1,7 +1,6 @@
 import type { Attempt, AuthorityReader, AuthorityTransaction } from '../../../service/tables.ts';
 import { collectEvents } from '../../../store/changes.ts';
 import { sharedReads, sharedTables } from '../../../store/tables.ts';
-import { lockEvents } from './locks.ts';
 import { sqlOn, statementOf, writingSqlOn, type Source, type WritingSource } from './statements.ts';
 import * as license from './tables/license.ts';
 import * as purchase from './tables/purchase.ts';
@@ -23,20 +22,11 @@ export function prepareTransaction(source: WritingSource): AuthorityTransaction 
   const sql = writingSqlOn(source);
   const shared = sharedTables(sql);
   const lockLicense = sql.get('SELECT 1 FROM latchkey.license WHERE license_key = $1 FOR UPDATE');
-  const eventsLock = lockEvents(source.names);
   return {
     ...shared,
     activations: {
       ...shared.activations,
       lockLicense: async (licenseKey) => void (await lockLicense(licenseKey)),
-    },
-    webhooks: {
-      ...shared.webhooks,
-      addEvent(event) {
-        // Numbers follow the order of commits, so that no event appears below a position that was reached already.
-        source.send(eventsLock, []);
-        return shared.webhooks.addEvent(event);
-      },
     },
     purchases: purchase.purchaseTable(sql),
     licenses: license.licenseTable(sql),

@@ -1,4 +1,4 @@
-import { eventTypes } from '../domain/webhook.ts';
+import { eventTypes } from '../../../domain/event.ts';
 import {
   type AttemptObject,
   attemptObject,

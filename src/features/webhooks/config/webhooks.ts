@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { FeatureSection } from '../../../config/configuration.ts';
 import { signingKeysOf } from '../domain/webhook.ts';
 import { rule, section } from '../../../config/schema.ts';
 import { addressRange, secret, secretFile } from '../../../config/types.ts';
@@ -59,6 +60,27 @@ const out = section(
   }),
 ).meta({ description: 'The events that this process sends (`latchkey webhook add`).' });
 
-export const webhooks = section(z.strictObject({ in: hooks, out: out.prefault({}) })).meta({
+const webhooks = section(z.strictObject({ in: hooks, out: out.prefault({}) })).meta({
   description: 'Events of stores that this process receives, and events that it sends.',
 });
+
+declare module '../../../config/configuration.ts' {
+  interface SectionsOfFeatures {
+    readonly webhooks: z.output<typeof webhooks>;
+  }
+}
+
+export const settings: FeatureSection = {
+  name: 'webhooks',
+  before: 'freshness',
+  type: webhooks.prefault({}),
+  rules: [
+    {
+      keeps: (input) => input.upstream !== null || Object.keys(input.webhooks.in).length === 0,
+      or: rule(
+        ['webhooks', 'upstream'],
+        'receives events of a store, which only an agent can use: set upstream.base_url, or remove webhooks.in',
+      ),
+    },
+  ],
+};

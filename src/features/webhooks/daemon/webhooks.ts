@@ -19,12 +19,11 @@ export type Webhooks = WebhookSender & {
   run(signal: AbortSignal): Promise<void>;
 };
 
-/** `isIssuer`: this process issues leases. */
-export function lazyWebhooks(store: OpenedStore, isIssuer: boolean): Webhooks {
+export function lazyWebhooks(store: OpenedStore): Webhooks {
   const { clock, reader } = store;
   const idle = new Wake(clock);
   let sender: Promise<Sender> | null = null;
-  const load = (): Promise<Sender> => (sender ??= loadSender(store, isIssuer));
+  const load = (): Promise<Sender> => (sender ??= loadSender(store));
   return {
     check: async (url) => await (await load()).check(url),
     test: async (endpoint) => await (await load()).test(endpoint),
@@ -51,7 +50,7 @@ async function isUsed(read: () => Awaitable<boolean>): Promise<boolean> {
   }
 }
 
-async function loadSender(store: OpenedStore, isIssuer: boolean): Promise<Sender> {
+async function loadSender(store: OpenedStore): Promise<Sender> {
   const { Sender: LoadedSender } = await import('../sender.ts');
   const { current, log, metrics, local } = store;
   const parts: SenderParts = {
@@ -66,7 +65,6 @@ async function loadSender(store: OpenedStore, isIssuer: boolean): Promise<Sender
     trust: trustSystemAnd(),
     version,
     isAlone: local !== null,
-    isIssuer,
     count: (result) => metrics.countWebhook(result),
   };
   return new LoadedSender(parts);

@@ -1,23 +1,8 @@
+import type { EventType, NewEvent } from '../../../domain/event.ts';
 import { backoffMs, defaultBackoffPolicy } from '../../../domain/outbox/delivery.ts';
 import { dayMs } from '../../../domain/time.ts';
 
 /* Events that this store sends to webhook endpoints (Standard Webhooks 1.0). Times are epoch ms. */
-
-/** The types of events. What each is about is in `subjectOf`. */
-export const eventTypes = [
-  'license.issued',
-  'license.disabled',
-  'license.enabled',
-  'purchase.refunded',
-  'seat.taken',
-  'seat.ended',
-  'lease.expiring',
-  'outbox.needs_review',
-  'upstream.down',
-  'upstream.up',
-] as const;
-
-export type EventType = (typeof eventTypes)[number];
 
 /** What the subject of each type is: a license key, the id of an activation or of an operation; null: no subject. */
 export const subjectOf: Readonly<Record<EventType, 'license' | 'activation' | 'operation' | null>> = {
@@ -32,9 +17,6 @@ export const subjectOf: Readonly<Record<EventType, 'license' | 'activation' | 'o
   'upstream.down': null,
   'upstream.up': null,
 };
-
-/** An event of a transaction. The subject is a license key or an id; null: the event has none. */
-export type NewEvent = { type: EventType; subject: string | null };
 
 /**
  * A stored event. `number` orders the events of the store. It is at least the time of the event in epoch ms, so that it
@@ -106,8 +88,6 @@ export const claimMs = 30_000;
 export const maxWaitMs: number = dayMs / 24;
 /** The wait after the first failure in a row. */
 const firstWaitMs = 100;
-/** `lease.expiring` comes this long before the end of a lease that was not renewed. */
-export const expiringMs = 3 * dayMs;
 
 /** The receiver does not want events any more. */
 const gone = 410;
@@ -198,17 +178,4 @@ export function signingKeysOf(secret: string): readonly Buffer[] {
 /** Whether an endpoint gets events of a type. */
 export function wants({ types }: Pick<WebhookEndpoint, 'types'>, type: EventType): boolean {
   return types === null || types.includes(type);
-}
-
-/** The event when an activation changes its state; null: there is none. `before`: null if it is new. */
-export function seatEvent(activationId: string, before: string | null, after: string): NewEvent | null {
-  if (before !== 'active' && after === 'active') return { type: 'seat.taken', subject: activationId };
-  if (before === 'active' && after !== 'active') return { type: 'seat.ended', subject: activationId };
-  return null;
-}
-
-/** The event when a license is enabled or disabled; null: nothing changed. */
-export function enabledEvent(licenseKey: string, before: boolean, after: boolean): NewEvent | null {
-  if (before === after) return null;
-  return { type: after ? 'license.enabled' : 'license.disabled', subject: licenseKey };
 }

@@ -1,4 +1,5 @@
-import { maxEndpoints, resumed, rotated, type EventType, type WebhookEndpoint } from '../domain/webhook.ts';
+import { maxEndpoints, resumed, rotated, type WebhookEndpoint } from '../domain/webhook.ts';
+import type { EventType } from '../../../domain/event.ts';
 import { done, failWithFaults, notFound, type Result } from '../../../domain/problem/problem.ts';
 import type { Context, Random } from '../../../service/ports.ts';
 import type { WebhookStatus } from '../../../service/status.ts';

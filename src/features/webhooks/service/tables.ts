@@ -1,11 +1,6 @@
 import type { Page } from '../../../domain/page.ts';
-import type {
-  EventType,
-  NewEvent,
-  WebhookDelivery,
-  WebhookEndpoint,
-  WebhookEvent,
-} from '../domain/webhook.ts';
+import type { EventType, NewEvent } from '../../../domain/event.ts';
+import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../domain/webhook.ts';
 
 /** The endpoints of webhooks, the events for them, and what became of the events. */
 export interface WebhookReads {
@@ -45,9 +40,11 @@ export interface WebhookTable extends WebhookReads {
   prune(before: number, limit: number): number;
 }
 
-/** The events of a transaction. They are stored at its end, so that a refused use case stores none. */
-export interface NewEvents {
-  add(event: NewEvent): void;
-  /** The events since the last call. */
-  take(): readonly NewEvent[];
+declare module '../../../service/tables.ts' {
+  interface Reader {
+    webhooks: WebhookReads;
+  }
+  interface Transaction {
+    webhooks: WebhookTable;
+  }
 }

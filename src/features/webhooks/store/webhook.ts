@@ -14,6 +14,7 @@ import {
   type Sql,
   type WritingSql,
 } from '../../../store/sql.ts';
+import type { FeatureTables } from '../../../store/tables.ts';
 
 const endpoint =
   columns<WebhookEndpoint>(`endpoint_id, url, types JSON, secret, old_secret, old_secret_until, state,
@@ -30,7 +31,7 @@ function lastIn({ greatest }: Dialect): string {
     coalesce((SELECT max(position) FROM latchkey.webhook_endpoint), 0))`;
 }
 
-export function webhookReads<E extends Engine>(sql: Sql<E>): On<E, WebhookReads> {
+function webhookReads<E extends Engine>(sql: Sql<E>): On<E, WebhookReads> {
   const due = sql.column<string>(`SELECT endpoint_id FROM latchkey.webhook_endpoint
     WHERE state = 'active' AND (coalesce(next_at, 0) <= $1 OR next_at > $3)
       AND ($2::boolean OR coalesce(claimed_until, 0) <= $1 OR claimed_until > $3)
@@ -64,13 +65,14 @@ export function webhookReads<E extends Engine>(sql: Sql<E>): On<E, WebhookReads>
   };
 }
 
-export function webhookTable<E extends Engine>(sql: WritingSql<E>): On<E, WebhookTable> {
+function webhookTable<E extends Engine>(sql: WritingSql<E>): On<E, WebhookTable> {
   const put = sql.run(endpoint.upsert('webhook_endpoint', ['endpoint_id'], ['created_at']));
   const remove = sql.run('DELETE FROM latchkey.webhook_endpoint WHERE endpoint_id = $1');
   const removeDeliveries = sql.run('DELETE FROM latchkey.webhook_delivery WHERE endpoint_id = $1');
   const addEvent = sql.run(`INSERT INTO latchkey.webhook_event (number, event_id, type, subject, at)
     SELECT ${sql.dialect.greatest}($4::bigint, 1 + ${lastIn(sql.dialect)}), $1, $2, $3, $4::bigint
     WHERE EXISTS (SELECT 1 FROM latchkey.webhook_endpoint)`);
+  const lockEvents = sql.lock('events', 'EXISTS (SELECT 1 FROM latchkey.webhook_endpoint)');
   const putDelivery = sql.run(delivery.upsert('webhook_delivery', ['endpoint_id', 'number']));
   // The numbers are in the future after the clock was ahead, until that time.
   const old = `SELECT number FROM latchkey.webhook_event WHERE number < $1::bigint
@@ -86,7 +88,11 @@ export function webhookTable<E extends Engine>(sql: WritingSql<E>): On<E, Webhoo
       removeDeliveries(endpointId);
       remove(endpointId);
     },
-    addEvent: ({ eventId, type, subject, at }) => addEvent(eventId, type, subject, at),
+    addEvent({ eventId, type, subject, at }) {
+      // Numbers follow the order of commits, so that no event appears below a position that was reached already.
+      lockEvents();
+      return addEvent(eventId, type, subject, at);
+    },
     putDelivery: (row) => putDelivery(...delivery.values(row)),
     prune(before, limit) {
       pruneDeliveries(before, limit);
@@ -94,3 +100,8 @@ export function webhookTable<E extends Engine>(sql: WritingSql<E>): On<E, Webhoo
     },
   };
 }
+
+export const tables: FeatureTables = {
+  reads: (sql) => ({ webhooks: webhookReads(sql) }),
+  tables: (sql) => ({ webhooks: webhookTable(sql) }),
+};

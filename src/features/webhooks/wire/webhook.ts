@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import {
-  eventTypes,
   maxUrlLength,
   subjectOf,
   type Attempt,
@@ -8,6 +7,7 @@ import {
   type WebhookEndpoint,
   type WebhookEvent,
 } from '../domain/webhook.ts';
+import { eventTypes } from '../../../domain/event.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import { instant, parameters, someOf, text } from '../../../wire/parameters.ts';
 import { serializerOf } from '../../../wire/server/shape.ts';

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
+import { enabledEvent, seatEvent } from '../../../../src/domain/event.ts';
 import { dayMs } from '../../../../src/domain/time.ts';
 import {
   afterAttempt,
-  enabledEvent,
   isClaimable,
   resumed,
   rotated,
-  seatEvent,
   signingSecrets,
   type Attempt,
   type WebhookEndpoint,

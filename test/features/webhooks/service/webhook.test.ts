@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { expiringMs, type WebhookEvent } from '../../../../src/features/webhooks/domain/webhook.ts';
+import { expiringMs } from '../../../../src/features/leases/service/expiring.ts';
+import type { WebhookEvent } from '../../../../src/features/webhooks/domain/webhook.ts';
 import { buildActivation } from '../../../support/builders/store-builders.ts';
 import {
   createAgent,

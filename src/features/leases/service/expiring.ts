@@ -1,37 +1,10 @@
-import { expiringMs, type NewEvent } from '../domain/webhook.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { Context } from '../../../service/ports.ts';
-import type { AuthorityTransaction, Transaction } from '../../../service/tables.ts';
+import type { AuthorityTransaction } from '../../../service/tables.ts';
+import { dayMs } from '../../../domain/time.ts';
 
-/** Stores the events of a use case, in its transaction. */
-export async function storeEvents(
-  { events, webhooks }: AuthorityTransaction,
-  { now, random }: Pick<Context, 'now' | 'random'>,
-): Promise<void> {
-  for (const event of events.take()) {
-    await webhooks.addEvent({ ...event, eventId: random.uuid(now), at: now });
-  }
-}
-
-/** Adds an event if there is one. */
-export function note({ events }: Pick<AuthorityTransaction, 'events'>, event: NewEvent | null): void {
-  if (event !== null) events.add(event);
-}
-
-const lastUpstreamState = 'webhook_upstream_state';
-
-/** The upstream is up or down. Only a change is an event, also over a restart; the first state is none. */
-export function recordUpstreamState(
-  transaction: Transaction,
-  { state }: { state: 'up' | 'down' },
-): Result<null> {
-  const { settings, events } = transaction;
-  const before = settings.get(lastUpstreamState) ?? 'up';
-  if (before === state) return { ...done(null), unchanged: true };
-  settings.set(lastUpstreamState, state);
-  events.add({ type: `upstream.${state}`, subject: null });
-  return done(null);
-}
+/** `lease.expiring` comes this long before the end of a lease that was not renewed. */
+export const expiringMs = 3 * dayMs;
 
 const leasesReported = 'webhook_leases_reported';
 /** How many leases one commit reports. */

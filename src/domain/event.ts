@@ -1,0 +1,31 @@
+/** What other systems can get to know, in the order in which it is documented. */
+export const eventTypes = [
+  'license.issued',
+  'license.disabled',
+  'license.enabled',
+  'purchase.refunded',
+  'seat.taken',
+  'seat.ended',
+  'lease.expiring',
+  'outbox.needs_review',
+  'upstream.down',
+  'upstream.up',
+] as const;
+
+export type EventType = (typeof eventTypes)[number];
+
+/** An event of a transaction. The subject is a license key or an id; null: the event has none. */
+export type NewEvent = { type: EventType; subject: string | null };
+
+/** The event when a license is enabled or disabled; null: nothing changed. */
+export function enabledEvent(licenseKey: string, before: boolean, after: boolean): NewEvent | null {
+  if (before === after) return null;
+  return { type: after ? 'license.enabled' : 'license.disabled', subject: licenseKey };
+}
+
+/** The event when an activation changes its state; null: there is none. `before`: null if it is new. */
+export function seatEvent(activationId: string, before: string | null, after: string): NewEvent | null {
+  if (before !== 'active' && after === 'active') return { type: 'seat.taken', subject: activationId };
+  if (before === 'active' && after !== 'active') return { type: 'seat.ended', subject: activationId };
+  return null;
+}

@@ -1,0 +1,36 @@
+import type { Feature } from '../../feature.ts';
+import type { Locks } from '../../service/locks.ts';
+
+/** They lock the endpoint themselves. */
+const nothing = (): Locks => ({});
+
+/** Events of stores that an agent receives, and endpoints of other systems that get events. */
+export const webhooks: Feature = {
+  name: 'webhooks',
+  settings: async () => (await import('./config/webhooks.ts')).settings,
+  useCases: {
+    load: () => import('./service/use-cases.ts'),
+    locks: {
+      // Its position may be above the number of an event that is not committed yet.
+      addWebhook: () => ({ webhooks: [], events: [] }),
+      claimDelivery: nothing,
+      pruneEvents: nothing,
+      recordDelivery: nothing,
+      recordReplay: nothing,
+      recordWebhookTest: nothing,
+      removeWebhook: nothing,
+      resumeWebhook: nothing,
+      rotateWebhook: nothing,
+    },
+    byOneNode: { pruneEvents: { ok: true, value: { removed: 0 } } },
+    essential: ['pruneEvents'],
+  },
+  tables: async () => (await import('./store/webhook.ts')).tables,
+  events: {
+    isWanted: ({ webhooks: table }) => table.isUsed(),
+    async store({ webhooks: table }, events, { now, random }) {
+      for (const event of events) await table.addEvent({ ...event, eventId: random.uuid(now), at: now });
+    },
+  },
+  findings: async () => (await import('./wire/checks.ts')).webhookChecks,
+};
