@@ -8,7 +8,7 @@ import type { Transaction } from '../../src/service/tables.ts';
 import { buildCoupon } from '../support/builders/coupon-builders.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
-import { account, at, buildHeldLease, buildLicense, product } from '../support/builders/store-builders.ts';
+import { account, at, buildLicense, product } from '../support/builders/store-builders.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Leaves a state directory behind as a daemon that was stopped does. */
@@ -54,17 +54,6 @@ test('state show lists the unsent changes of a stopped agent, and --check fails'
     leases: 0,
     replaced: [],
   });
-});
-
-test('state show names the uses of a holder that the issuer has not confirmed', async () => {
-  await using directory = temporaryDirectory();
-  const totals = { uses: { recorded: 5, returned: 1 }, confirmedUses: { recorded: 3, returned: 0 } };
-  leave(directory.path, ({ settings, heldLeases }) => {
-    settings.set('role', 'holder');
-    heldLeases.put(buildHeldLease(totals));
-  });
-  const { out } = await latchkey('state', 'show', '--state-dir', directory.path);
-  expect(out).toContain('\n  uses that the issuer of leases has not confirmed: 3\n');
 });
 
 const token: Token = {

@@ -1,18 +1,10 @@
 import { expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
-import type { HeldLease } from '../../src/features/leases/domain/lease.ts';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
-import {
-  at,
-  buildHeldLease,
-  buildLicense,
-  buildSnapshot,
-  createTestStore,
-  page,
-} from '../support/builders/store-builders.ts';
+import { at, buildLicense, buildSnapshot, createTestStore, page } from '../support/builders/store-builders.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },
@@ -389,38 +381,4 @@ test('changes are pruned by age, oldest first, in limited batches', async () => 
 test('a reading connection cannot write', async () => {
   await using store = createTestStore();
   expect(() => store.reading.database.exec("INSERT INTO setting VALUES ('a', 'b')")).toThrow(/readonly/);
-});
-
-test('a held lease is stored as a whole, replaced and removed', async () => {
-  await using store = createTestStore();
-  const { heldLeases } = store.writing.transaction;
-  const held = buildHeldLease({
-    licenseKey: 'KEY-1',
-    request: { text: 'a.b.c', act: 'take', uses: { recorded: 1, returned: 0 } },
-    uses: { recorded: 2, returned: 1 },
-  });
-  const answered: HeldLease = {
-    ...held,
-    activationId: 'a',
-    document: {
-      kind: 'lease',
-      text: 'd.e.f',
-      issuedAt: at,
-      refreshAt: at + 1,
-      expiresAt: at + 2,
-      license: buildLicense({ licenseKey: 'KEY-1' }),
-    },
-    rev: 5,
-    request: null,
-    confirmedUses: { recorded: 1, returned: 0 },
-    wanted: 'ended',
-  };
-  heldLeases.put(held);
-  expect(heldLeases.get('KEY-1')).toEqual(held);
-  heldLeases.put(answered);
-  heldLeases.put({ ...held, licenseKey: 'KEY-0' });
-  expect(heldLeases.all()).toEqual([{ ...held, licenseKey: 'KEY-0' }, answered]);
-  expect(heldLeases.count()).toBe(2);
-  heldLeases.remove('KEY-0');
-  expect(heldLeases.get('KEY-0')).toBeNull();
 });

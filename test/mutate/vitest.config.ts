@@ -10,7 +10,7 @@ const config: ViteUserConfig = defineConfig({
       'test/{domain,property,service,sync}/*.test.ts',
       'test/contract/{access,store}.test.ts',
       'test/config/defaults.test.ts',
-      'test/http/routes/admin/audit.test.ts',
+      'test/audit.test.ts',
     ],
     // Draws other commands each time: a score must not change by itself.
     exclude: ['test/property/commands.test.ts'],

@@ -5,7 +5,6 @@ import type { WriterContext } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { CommandOf, CoreUseCases, TransactionOf, UseCaseName } from '../../../src/service/writer.ts';
 import { buildCart } from '../builders/coupon-builders.ts';
-import { buildRequest } from '../../features/leases/support/activation-builders.ts';
 import { at } from '../builders/store-builders.ts';
 
 /** The use cases that only need an authority's tables, and so run on any engine. */
@@ -106,19 +105,6 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
     values: { verifies: 1, uses: 1, pending: null, oldestAgeS: null, upstream: null },
   },
   pruneSeries: { now: at, verifiedNow: at },
-  answerLeaseRequest: {
-    signedRequest: {
-      request: buildRequest({ licenseKey: 'KEY' }),
-      device: 'device',
-      digest: digest('request'),
-    },
-    keyNotAfter: at + 400 * 86_400_000,
-    until: null,
-    isFile: true,
-    accountId: 'default',
-  },
-  endActivation: { activationId: 'of answerLeaseRequest', accountId: 'default' },
-  blockActivation: { activationId: 'of answerLeaseRequest', accountId: null },
   recordExpiringLeases: {},
   claimDelivery: { endpointId: 'of addWebhook', claim: 'claim', isAlone: false },
   recordDelivery: {
@@ -137,11 +123,12 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
   refundPurchase: { purchaseId: 'of addPurchase' },
 };
 
-/** With the commands of features: those come first that later commands use. */
-const authorityCommands = Object.assign({}, coreCommands, ...(await commandsOfFeatures())) as Record<
-  AuthorityUseCase,
-  CommandOf<AuthorityUseCase>
->;
+const { refundPurchase, ...firstCommands } = coreCommands;
+
+/** With the commands of features: those come first that later commands use. The refund disables the license. */
+const authorityCommands = Object.assign({}, firstCommands, ...(await commandsOfFeatures()), {
+  refundPurchase,
+}) as Record<AuthorityUseCase, CommandOf<AuthorityUseCase>>;
 export const authorityUseCases: readonly AuthorityUseCase[] = Object.keys(
   authorityCommands,
 ) as AuthorityUseCase[];

@@ -1,7 +1,6 @@
 import { reachOf } from '../../../src/features/following/domain/follow.ts';
 import type { NewSyncAgent } from '../../../src/features/following/service/tables.ts';
 import type { WebhookEndpoint } from '../../../src/features/webhooks/domain/webhook.ts';
-import { noUses, type Activation, type HeldLease } from '../../../src/features/leases/domain/lease.ts';
 import { join } from 'node:path';
 import { type Account, type Product, defaultLeaseTerms } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
@@ -31,57 +30,6 @@ export const product: Product = {
 export function buildLicense(with_: Partial<License> = {}): License {
   const license = { licenseKey: 'KEY-1', productKey: 'press', buyerEmail: 'a@example.com' };
   return { ...license, uses: 0, enabled: true, createdAt: at, ...with_ };
-}
-
-export function buildHeldLease(with_: Partial<HeldLease> = {}): HeldLease {
-  return {
-    licenseKey: 'KEY-1',
-    productKey: 'press',
-    activationId: null,
-    document: null,
-    rev: 0,
-    seq: 1,
-    request: null,
-    uses: noUses,
-    confirmedUses: noUses,
-    wanted: 'active',
-    createdAt: at,
-    ...with_,
-  };
-}
-
-export function buildActivation(with_: Partial<Activation> = {}): Activation {
-  return {
-    activationId: 'a',
-    licenseKey: 'KEY-1',
-    productKey: 'press',
-    device: 'd1',
-    deviceName: 'laptop',
-    state: 'active',
-    seq: 2,
-    digest: 'digest',
-    answer: {
-      kind: 'notice',
-      notice: {
-        activationId: 'a',
-        licenseKey: 'KEY-1',
-        state: 'disabled',
-        rev: at,
-        issuedAt: at,
-        device: 'd1',
-      },
-    },
-    rev: at,
-    expiresAt: at + 5,
-    seatUntil: at + 10,
-    uses: { recorded: 3, returned: 1 },
-    createdAt: at - 10,
-    renewedAt: at,
-    movedAt: [],
-    challengedAt: [at - 3],
-    copiedAt: null,
-    ...with_,
-  };
 }
 
 export function buildSnapshot(with_: Partial<LicenseSnapshot> = {}): LicenseSnapshot {

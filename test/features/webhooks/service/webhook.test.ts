@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { expiringMs } from '../../../../src/features/leases/service/expiring.ts';
 import type { WebhookEvent } from '../../../../src/features/webhooks/domain/webhook.ts';
-import { buildActivation } from '../../../support/builders/store-builders.ts';
+import { buildActivation } from '../../leases/support/records.ts';
 import {
   createAgent,
   day,

@@ -4,12 +4,8 @@ import { formatDatetime } from '../../../../src/domain/time.ts';
 import { licenseDetail } from '../../../../src/wire/console.ts';
 import type { ListedLicenseObject } from '../../../../src/wire/license.ts';
 import { adminToken, openApp, productsOf, serverOf, type TestApp } from '../../../support/app/http-app.ts';
-import {
-  buildActivation,
-  buildLicense,
-  buildSnapshot,
-  product,
-} from '../../../support/builders/store-builders.ts';
+import { buildLicense, buildSnapshot, product } from '../../../support/builders/store-builders.ts';
+import { buildActivation } from '../../../features/leases/support/records.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
-import { Proxies } from '../../src/http/entry/client-address.ts';
-import { specification } from '../../src/http/dialects.ts';
-import { routesOf } from '../../src/http/routes/all.ts';
-import { done } from '../../src/domain/problem/problem.ts';
-import type { LeaseIssuer } from '../../src/features/leases/service/ports.ts';
-import { listenTcp } from '../../src/http/listen.ts';
-import { adminToken, limits, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+import { Proxies } from '../../../../src/http/entry/client-address.ts';
+import { specification } from '../../../../src/http/dialects.ts';
+import { routesOf } from '../../../../src/http/routes/all.ts';
+import { done } from '../../../../src/domain/problem/problem.ts';
+import type { LeaseIssuer } from '../../../../src/features/leases/service/ports.ts';
+import { listenTcp } from '../../../../src/http/listen.ts';
+import { adminToken, limits, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 
 const routes = await routesOf(specification);
 

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scopes, productTokenScopes, type Scope } from '../../src/domain/access/principal.ts';
-import { dialects, specification } from '../../src/http/dialects.ts';
-import type { Route } from '../../src/http/route.ts';
-import { routesOf } from '../../src/http/routes/all.ts';
-import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
-import { buildActivation } from '../features/leases/support/activation-builders.ts';
+import { scopes, productTokenScopes, type Scope } from '../src/domain/access/principal.ts';
+import { dialects, specification } from '../src/http/dialects.ts';
+import type { Route } from '../src/http/route.ts';
+import { routesOf } from '../src/http/routes/all.ts';
+import { adminToken, openApp, serverOf, type TestApp } from './support/app/http-app.ts';
+import { buildActivation } from './features/leases/support/activation-builders.ts';
 
 const routes = await routesOf(specification);
 

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import type { ProcessControl } from '../../../../src/http/app.ts';
-import { specification } from '../../../../src/http/dialects.ts';
-import { routesOf } from '../../../../src/http/routes/all.ts';
-import type { AuditEntryObject } from '../../../../src/wire/audit.ts';
-import type { SyncControl } from '../../../../src/service/ports.ts';
-import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
-import { buildActivation } from '../../../features/leases/support/activation-builders.ts';
-import { buildEndpoint, buildSyncAgent } from '../../../support/builders/store-builders.ts';
-import { buildOperation } from '../../../support/builders/operation-builders.ts';
+import type { ProcessControl } from '../src/http/app.ts';
+import { specification } from '../src/http/dialects.ts';
+import { routesOf } from '../src/http/routes/all.ts';
+import type { AuditEntryObject } from '../src/wire/audit.ts';
+import type { SyncControl } from '../src/service/ports.ts';
+import { adminToken, openApp, serverOf, type TestApp } from './support/app/http-app.ts';
+import { buildActivation } from './features/leases/support/activation-builders.ts';
+import { buildEndpoint, buildSyncAgent } from './support/builders/store-builders.ts';
+import { buildOperation } from './support/builders/operation-builders.ts';
 
 const routes = await routesOf(specification);
 
