@@ -9,6 +9,7 @@ import type { Locks } from './service/locks.ts';
 import type { LoadLongReads } from './service/long-read.ts';
 import type { EventKeeper } from './service/events.ts';
 import type { FeatureUseCases } from './service/audited.ts';
+import type { ListsOfFeatures, Transaction } from './service/tables.ts';
 import type { FeatureTables } from './store/tables.ts';
 import type { Checks } from './wire/check.ts';
 import type { CommandOf, CommandResult, UseCaseName, Writer } from './service/writer.ts';
@@ -41,6 +42,12 @@ export type Feature = {
   /** Its section of the configuration. */
   readonly settings?: () => Promise<FeatureSection>;
   readonly tables?: () => Promise<FeatureTables>;
+  /** Those of its tables whose lists are read in another thread, because they grow. */
+  readonly lists?: readonly (keyof ListsOfFeatures)[];
+  /** Called in the transaction in which a license key of an agent gets another spelling. */
+  readonly onKeyChange?: (transaction: Transaction, from: string, to: string) => void;
+  /** Called in the transaction in which the store of an agent turns out to be a copy, or is restored. */
+  readonly onCopy?: (transaction: Transaction) => void;
   readonly longReads?: LoadLongReads;
   readonly events?: EventKeeper;
   /** Records the events that only the time causes. Called once a minute while somebody gets events. */

@@ -8,7 +8,6 @@ import type {
   SnapshotReads,
   SnapshotTable,
 } from './agent/tables.ts';
-import type * as leases from '../features/leases/service/tables.ts';
 import type { ChainReads, ChainTable, SyncReads, SyncTable } from '../features/following/service/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
@@ -72,8 +71,6 @@ export interface CoreReader {
   history: HistoryReads;
   oldCredentials: OldCredentialReads;
   series: SeriesReads;
-  activations: leases.ActivationReads;
-  heldLeases: leases.HeldLeaseReads;
   sync: SyncReads;
   chain: ChainReads;
 }
@@ -104,9 +101,7 @@ export interface CoreTransaction extends Reader {
   history: HistoryTable;
   oldCredentials: OldCredentialTable;
   series: SeriesTable;
-  activations: leases.ActivationTable;
   events: NewEvents;
-  heldLeases: leases.HeldLeaseTable;
   sync: SyncTable;
   chain: ChainTable;
   attempt: Attempt;
@@ -146,7 +141,6 @@ type AgentTable =
   | 'follows'
   | 'preload'
   | 'trace'
-  | 'heldLeases'
   | 'chain'
   | keyof AgentTablesOfFeatures;
 
@@ -395,6 +389,9 @@ export interface RedemptionTable extends RedemptionReads {
 
 type Listed = 'list' | 'count';
 
+/** The tables of features with lists. A feature adds the names of its own. */
+export interface ListsOfFeatures {}
+
 /**
  * The lists of an authority and their lengths. Large lists take long, so a local store reads them in another thread. A
  * reader has the same methods, and runs them in the caller's thread.
@@ -410,8 +407,8 @@ export type Lists = {
       | 'coupons'
       | 'tokens'
       | 'audit'
-      | 'activations'
       | 'sync'
+      | keyof ListsOfFeatures
   ]: Pick<AuthorityReader[Name], Listed>;
 } & { readonly redemptions: Pick<AuthorityReader['redemptions'], 'listOf'> };
 

@@ -2,6 +2,7 @@ import type { Traced } from '../domain/outbox/trace.ts';
 import type { NewEvent } from '../domain/event.ts';
 import type { Trace } from '../service/outbox/tables.ts';
 import type { Change, Changes, NewEvents, Reader, Transaction } from '../service/tables.ts';
+import { effectsOfFeatures } from './tables.ts';
 
 /** After more changes, for example by an import, everything is invalidated. */
 const maxChanges = 1_000;
@@ -60,20 +61,10 @@ const nothing = (): null => null;
 const credentials = (): Change => 'credentials';
 const anything = (): Change => 'anything';
 
-/** The tables that verifies read. */
-const effects: {
-  readonly [
-    Name in
-      | 'accounts'
-      | 'products'
-      | 'licenses'
-      | 'snapshots'
-      | 'tokens'
-      | 'oldCredentials'
-      | 'activations'
-      | 'heldLeases'
-  ]: Effects<Name>;
-} = {
+/** The effects of tables that verifies read. */
+export type TableEffects = { readonly [Name in keyof Reader]?: Effects<Name> };
+
+const effects: TableEffects = {
   accounts: { add: nothing, keyDigest: nothing, setKeyDigest: credentials },
   products: { add: anything, secretDigest: nothing, setSecretDigest: credentials, put: anything },
   licenses: {
@@ -107,28 +98,16 @@ const effects: {
     setLastUsed: credentials,
   },
   oldCredentials: { put: credentials, remove: credentials, prune: credentials },
-  // Requests wait for the end of an activation. A renewal would wake the waiting requests of all devices of the license.
-  activations: {
-    lockLicense: nothing,
-    put: ({ licenseKey, state }) => (state === 'active' ? null : { licenseKey }),
-    pruneEnded: nothing,
-    changeKey: (_, licenseKey) => ({ licenseKey }),
-    forgetRequests: nothing,
-  },
-  heldLeases: {
-    // Responses have the key as the issuer spells it.
-    put: ({ licenseKey, document }) => ({ licenseKey: document?.license?.licenseKey ?? licenseKey }),
-    remove: (licenseKey) => ({ licenseKey }),
-  },
 };
 
 /** Wraps tables so that `changes` collects their changes. An authority does not have all tables. */
-export function trackChanges<Tables extends Partial<Record<keyof typeof effects, object>>>(
+export function trackChanges<Tables extends Partial<Record<keyof Reader, object>>>(
   tables: Tables,
   changes: Pick<Changes, 'add'>,
 ): Tables {
-  const tracked = Object.entries(effects).flatMap(([name, ofTable]) => {
-    const table = tables[name as keyof typeof effects] as Record<string, Effect<unknown[]>> | undefined;
+  const all = { ...effects, ...effectsOfFeatures() };
+  const tracked = Object.entries(all).flatMap(([name, ofTable]) => {
+    const table = tables[name as keyof Reader] as Record<string, Effect<unknown[]>> | undefined;
     if (table === undefined) return [];
     const methods = Object.entries(ofTable as Record<string, Effect<unknown[]>>).map(([method, effect]) => [
       method,

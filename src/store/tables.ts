@@ -6,9 +6,9 @@ import type {
   Reader,
   Transaction,
 } from '../service/tables.ts';
+import type { TableEffects } from './changes.ts';
 import type { Engine, On, Sql, WritingSql } from './sql.ts';
 import * as access from './tables/access.ts';
-import * as activation from '../features/leases/store/activation.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as coupon from './tables/coupon.ts';
 import * as series from '../features/console/store/series.ts';
@@ -21,6 +21,8 @@ export type FeatureTables = {
   reads?<E extends Engine>(sql: Sql<E>): Partial<AllOn<E, Reader>>;
   tables?<E extends Engine>(sql: WritingSql<E>): Partial<AllOn<E, Transaction>>;
   local?: { reads(sql: Sql<'sqlite'>): Partial<Reader>; tables(sql: WritingSql<'sqlite'>): Partial<Transaction> };
+  /** Which cached responses the calls of its tables invalidate. */
+  effects?: TableEffects;
 };
 
 /** What features add to tables of the core. */
@@ -51,6 +53,11 @@ export function localTables(sql: WritingSql<'sqlite'>): AddedLocal<Transaction, 
   return merged(ofFeatures.map(({ local }) => local?.tables(sql)));
 }
 
+/** What calls of the tables of features invalidate. */
+export function effectsOfFeatures(): TableEffects {
+  return merged(ofFeatures.map(({ effects }) => effects));
+}
+
 function merged<All>(parts: readonly (object | undefined)[]): All {
   return Object.assign({}, ...parts) as All;
 }
@@ -69,7 +76,6 @@ export function sharedReads<E extends Engine>(sql: Sql<E>) {
     audit: access.auditReads(sql),
     oldCredentials: access.oldCredentialReads(sql),
     series: series.seriesReads(sql),
-    activations: activation.activationReads(sql),
     ...readsOfFeatures(sql),
   };
 }
@@ -87,7 +93,6 @@ export function sharedTables<E extends Engine>(sql: WritingSql<E>) {
     audit: access.auditTable(sql),
     oldCredentials: access.oldCredentialTable(sql),
     series: series.seriesTable(sql),
-    activations: activation.activationTable(sql),
     ...tablesOfFeatures(sql),
   };
 }

@@ -1,5 +1,6 @@
 import type { Worker } from 'node:worker_threads';
-import type { LocalLists } from '../../service/tables.ts';
+import { features } from '../../features.ts';
+import type { ListsOfFeatures, LocalLists } from '../../service/tables.ts';
 import { StorageError } from '../../service/ports.ts';
 import type { LongRead, LongReads } from '../../service/long-read.ts';
 import { startWorker, errorOf, type OutcomeMessage } from './worker.ts';
@@ -46,9 +47,9 @@ export class ReadingThread implements AsyncDisposable {
     audit: this.#table('audit', ['list', 'count']),
     mirror: this.#table('mirror', ['list', 'count']),
     snapshots: this.#table('snapshots', ['list', 'count']),
-    activations: this.#table('activations', ['list', 'count']),
     sync: this.#table('sync', ['list', 'count']),
     operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
+    ...this.#listsOfFeatures(),
   };
 
   /** Runs a long read of a feature. The compiler does not know what the worker answers. */
@@ -57,6 +58,14 @@ export class ReadingThread implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#idle);
     await this.#end(new Error('the process ends'));
+  }
+
+  /** The compiler cannot see that the features of the list have all the lists that features add to the type. */
+  #listsOfFeatures(): Pick<LocalLists, keyof ListsOfFeatures> {
+    const names = features.flatMap(({ lists }) => lists ?? []);
+    return Object.fromEntries(
+      names.map((name) => [name, this.#table(name, ['list', 'count'])]),
+    ) as unknown as Pick<LocalLists, keyof ListsOfFeatures>;
   }
 
   /** The methods of a table. The compiler does not know that the table in the worker has the same methods. */

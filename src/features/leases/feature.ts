@@ -45,6 +45,10 @@ export const leases: Feature = {
       'recordLeaseRefusal',
     ],
   },
+  tables: async () => (await import('./store/tables.ts')).tables,
+  lists: ['activations'],
+  onKeyChange: ({ activations }, from, to) => activations.changeKey(from, to),
+  onCopy: ({ activations }) => activations.forgetRequests(),
   timedEvents: async (writer) => await writer.write('recordExpiringLeases', {}),
   commands: [
     { name: 'activate', load: async () => (await import('./cli/lease.ts')).activate },

@@ -1,6 +1,7 @@
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
+import { features } from '../../features.ts';
 import { acceptAdminToken } from '../access/token.ts';
 import {
   makeInFlightUncertain,
@@ -86,7 +87,7 @@ export async function startAgent(
   await beginEpoch(transaction, context.random, { isNew: isCopy });
   if (isCopy) {
     beginCopy(transaction, context);
-    transaction.activations.forgetRequests();
+    for (const { onCopy } of features) onCopy?.(transaction);
     await noteLostConfirmations(transaction, { run: currentRun(transaction), at: context.now });
   }
   const reached = resumeWaits(transaction, context.monotonic);
@@ -161,7 +162,7 @@ export async function restore(
   await beginEpoch(transaction, random, { isNew: true });
   transaction.licenses.clearDisabledRevisions();
   beginCopy(transaction, context);
-  if (roleOf(transaction) === 'agent') transaction.activations.forgetRequests();
+  if (roleOf(transaction) === 'agent') for (const { onCopy } of features) onCopy?.(transaction);
   await noteLostConfirmations(transaction, { run: currentRun(transaction) + 1, at: now });
   return done({ instance, unfinished: transaction.operations.unfinished() });
 }

@@ -11,6 +11,7 @@ import { isMissing, isOutage, type Applied, type Outcome } from '../../domain/ou
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun, confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
+import { features } from '../../features.ts';
 import type { Transaction } from '../tables.ts';
 import {
   putSnapshot,
@@ -301,7 +302,7 @@ function adoptSpelling(
   // The key was known under the alias only, or under both names.
   operations.moveToSubject(requestedKey, upstreamKey);
   transaction.history.changeKey(requestedKey, upstreamKey);
-  transaction.activations.changeKey(requestedKey, upstreamKey);
+  for (const { onKeyChange } of features) onKeyChange?.(transaction, requestedKey, upstreamKey);
   snapshots.remove(requestedKey);
   snapshots.moveAliases(requestedKey, upstreamKey);
   // If it was known under both, its count may contain uses that were counted under the alias.

@@ -4,7 +4,6 @@ import { collectChanges, collectEvents, collectTrace, trackChanges } from '../ch
 import { localReads, localTables, sharedReads, sharedTables } from '../tables.ts';
 import { sqlOn, type SqliteSql } from './statements.ts';
 import * as chain from '../../features/following/store/chain.ts';
-import * as heldLease from '../../features/leases/store/held-lease.ts';
 import * as license from './tables/license.ts';
 import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
@@ -29,7 +28,6 @@ export function prepareReader(database: DatabaseSync): Reader {
     preload: preload.preloadReads(sql),
     operations: operation.operationReads(sql),
     follows: follow.followReads(sql),
-    heldLeases: heldLease.heldLeaseReads(sql),
     chain: chain.chainReads(sql, positions),
   };
 }
@@ -44,8 +42,6 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
   const tables: Transaction = {
     ...shared,
     ...localTables(sql),
-    // One connection writes, so transactions run one after another.
-    activations: { ...shared.activations, lockLicense: () => undefined },
     purchases: purchase.purchaseTable(sql),
     licenses: license.licenseTable(sql, history),
     history,
@@ -55,7 +51,6 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     preload: preload.preloadTable(sql),
     operations: operation.operationTable(sql),
     follows: follow.followTable(sql),
-    heldLeases: heldLease.heldLeaseTable(sql),
     chain: chain.chainTable(sql, positions),
     trace: collectTrace(),
     changes,

@@ -3,7 +3,7 @@ import type { CommandOf } from '../../../src/service/writer.ts';
 import { at } from '../../support/builders/store-builders.ts';
 import { buildRequest } from './support/activation-builders.ts';
 
-type OfIssuer = 'answerLeaseRequest' | 'endActivation' | 'blockActivation';
+type OfIssuer = 'answerLeaseRequest' | 'endActivation' | 'blockActivation' | 'recordExpiringLeases';
 
 /** A command for each use case of this feature (support/app/authority-commands.ts). */
 export const commands: { [Name in OfIssuer]: CommandOf<Name> } = {
@@ -20,4 +20,5 @@ export const commands: { [Name in OfIssuer]: CommandOf<Name> } = {
   },
   endActivation: { activationId: 'of answerLeaseRequest', accountId: 'default' },
   blockActivation: { activationId: 'of answerLeaseRequest', accountId: null },
+  recordExpiringLeases: {},
 };

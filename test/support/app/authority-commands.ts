@@ -105,7 +105,6 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
     values: { verifies: 1, uses: 1, pending: null, oldestAgeS: null, upstream: null },
   },
   pruneSeries: { now: at, verifiedNow: at },
-  recordExpiringLeases: {},
   claimDelivery: { endpointId: 'of addWebhook', claim: 'claim', isAlone: false },
   recordDelivery: {
     endpointId: 'of addWebhook',

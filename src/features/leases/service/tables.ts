@@ -58,3 +58,20 @@ export interface HeldLeaseTable extends HeldLeaseReads {
   put(held: HeldLease): void;
   remove(licenseKey: string): void;
 }
+
+declare module '../../../service/tables.ts' {
+  interface Reader {
+    activations: ActivationReads;
+    heldLeases: HeldLeaseReads;
+  }
+  interface Transaction {
+    activations: ActivationTable;
+    heldLeases: HeldLeaseTable;
+  }
+  interface AgentTablesOfFeatures {
+    heldLeases: true;
+  }
+  interface ListsOfFeatures {
+    activations: true;
+  }
+}

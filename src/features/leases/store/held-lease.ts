@@ -1,7 +1,6 @@
 import type { HeldLease } from '../domain/lease.ts';
 import type { HeldLeaseReads, HeldLeaseTable } from '../service/tables.ts';
-import { columns } from '../../../store/sql.ts';
-import type { SqliteSql } from '../../../store/sqlite/statements.ts';
+import { columns, type Sql, type WritingSql } from '../../../store/sql.ts';
 
 type Row = Omit<HeldLease, 'uses' | 'confirmedUses'> & {
   recorded: number;
@@ -23,7 +22,7 @@ function heldLeaseFrom(row: never): HeldLease {
   };
 }
 
-export function heldLeaseReads(sql: SqliteSql): HeldLeaseReads {
+export function heldLeaseReads(sql: Sql<'sqlite'>): HeldLeaseReads {
   const select = `SELECT ${heldLease.list} FROM held_lease`;
   return {
     get: sql.get(`${select} WHERE license_key = $1`, heldLeaseFrom),
@@ -32,7 +31,7 @@ export function heldLeaseReads(sql: SqliteSql): HeldLeaseReads {
   };
 }
 
-export function heldLeaseTable(sql: SqliteSql): HeldLeaseTable {
+export function heldLeaseTable(sql: WritingSql<'sqlite'>): HeldLeaseTable {
   const put = sql.run(heldLease.upsert('held_lease', ['license_key']));
   return {
     ...heldLeaseReads(sql),

@@ -20,14 +20,8 @@ export function prepareReader(source: Source): AuthorityReader {
 /** Only the writer may pass these tables to use cases. */
 export function prepareTransaction(source: WritingSource): AuthorityTransaction {
   const sql = writingSqlOn(source);
-  const shared = sharedTables(sql);
-  const lockLicense = sql.get('SELECT 1 FROM latchkey.license WHERE license_key = $1 FOR UPDATE');
   return {
-    ...shared,
-    activations: {
-      ...shared.activations,
-      lockLicense: async (licenseKey) => void (await lockLicense(licenseKey)),
-    },
+    ...sharedTables(sql),
     purchases: purchase.purchaseTable(sql),
     licenses: license.licenseTable(sql),
     history: license.historyTable(sql),
