@@ -2,6 +2,7 @@ import type { CommandArea, CommandLine, Entry, Group } from './cli/command.ts';
 import type { ReadLicensePart } from './cli/commands/license.ts';
 import type { Configuration, FeatureSection } from './config/configuration.ts';
 import type { Finding } from './config/finding.ts';
+import type { FeatureProcess, ProcessParts } from './daemon/feature-process.ts';
 import type { BuildRole } from './daemon/role/role.ts';
 import type { RoleName } from './domain/role.ts';
 import type { Route } from './http/route.ts';
@@ -52,6 +53,8 @@ export type Feature = {
   readonly events?: EventKeeper;
   /** Records the events that only the time causes. Called once a minute while somebody gets events. */
   readonly timedEvents?: (writer: Writer) => Promise<unknown>;
+  /** What it has in a process of any role. */
+  readonly process?: (parts: ProcessParts) => Promise<FeatureProcess>;
   /** What a status can show to be wrong of it; behind what it can of the core. */
   readonly findings?: () => Promise<Checks>;
   /** Words after `latchkey`. */
@@ -62,6 +65,8 @@ export type Feature = {
   readonly licensePart?: () => Promise<ReadLicensePart>;
   /** Its lines in `latchkey --help`. */
   readonly help?: Partial<Readonly<Record<CommandArea, readonly CommandLine[]>>>;
+  /** Lines that stand in the place of lines of the core, by the commands of those. */
+  readonly helpInstead?: Readonly<Record<string, CommandLine>>;
   /** What it finds for `latchkey doctor`. `hint` returns the command line of a command. */
   readonly examine?: (
     configuration: Configuration,

@@ -3,7 +3,7 @@ import {
   type CommandArea,
   commandGroup as group,
   type CommandLine,
-  commandLine as line,
+  commandLine,
   type Entry,
 } from './command.ts';
 
@@ -34,7 +34,6 @@ const coreCommands: readonly Entry[] = [
   group('license', 'Issue and list license keys, show their changes', () => import('./commands/license.ts')),
   group('purchase', 'Find and refund purchases', () => import('./commands/purchase.ts')),
   group('token', 'Issue, list and revoke tokens', () => import('./commands/token.ts')),
-  group('webhook', 'Send events to other systems', () => import('../features/webhooks/cli/webhook.ts')),
   group(
     'agent',
     'List and forget the agents that send changes to an authority',
@@ -92,7 +91,7 @@ export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>>
     line('product collection', 'Add and change products and collections'),
     line('license purchase', 'Issue license keys; find and refund purchases'),
     line('coupon', 'Create, quote and redeem coupons'),
-    line('account token webhook', 'Let programs in; send events to other systems'),
+    line('account token', 'Let programs in'),
     ...linesOfFeatures('Sell'),
   ],
   Lease: linesOfFeatures('Lease'),
@@ -106,6 +105,14 @@ export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>>
     ...linesOfFeatures('Look after'),
   ],
 };
+
+/** A line of the core, unless a feature puts another in its place. */
+function line(names: string, describe: string): CommandLine {
+  const [other = commandLine(names, describe)] = features.flatMap(
+    ({ helpInstead }) => helpInstead?.[names] ?? [],
+  );
+  return other;
+}
 
 function linesOfFeatures(area: CommandArea): readonly CommandLine[] {
   return features.flatMap(({ help }) => help?.[area] ?? []);

@@ -5,6 +5,7 @@ import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
 import { recordMinutes, type RecorderParts } from '../features/console/daemon/series-recorder.ts';
 import { Daemon } from './daemon.ts';
+import { type FeatureProcess, startFeatures, withParts } from './feature-process.ts';
 import { leaseIssuerOf } from '../features/leases/daemon/lease-issuer.ts';
 import { isConsoleServed, openListeners } from './listeners.ts';
 import { epochOf } from './store/epoch.ts';
@@ -15,10 +16,9 @@ import { nodeRole, loadRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
 import type { OpenedStore } from './store/opened-store.ts';
-import { lazyWebhooks, type Webhooks } from '../features/webhooks/daemon/webhooks.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
-import type { App, ProcessControl } from '../http/app.ts';
+import type { App, CoreApp, ProcessControl } from '../http/app.ts';
 import { consoleDesk } from '../features/console/http/desk.ts';
 import { dialects } from '../http/dialects.ts';
 import { routesOf } from '../http/routes/all.ts';
@@ -60,26 +60,27 @@ export async function compose(
     lifetime: lifetime.signal,
   });
   const leaseIssuer = leaseIssuerOf(store, role);
-  const webhooks = leaseIssuer === null ? null : lazyWebhooks(store);
   const syncServer = syncServerOf(store, role);
-  const daemon = new Daemon({ ...store, role, leaseIssuer, syncServer, lifetime });
+  const processes: FeatureProcess[] = [];
+  const daemon = new Daemon({ ...store, role, processes, leaseIssuer, syncServer, lifetime });
+  processes.push(...(await startFeatures({ ...store, role, daemon })));
   const damageWatch =
     local === null
       ? null
       : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.stopWriting(damage));
-  const app = appOf(store, role, daemon, {
+  const coreApp = appOf(store, role, daemon, {
     backup: backupsOf(local, configuration.stateDir, clock, lifetime.signal),
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
     control,
     leaseIssuer,
-    webhooks,
     syncServer,
     leaseHolder: role.holder?.leases ?? null,
     licenseCredential: role.holder?.credentialOf ?? null,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
   });
-  const maintenance = maintenanceParts(store, { role, daemon, damageWatch, tokenUses });
+  const app = withParts(coreApp, processes);
+  const maintenance = maintenanceParts(store, { role, processes, daemon, damageWatch, tokenUses });
   await role.bind();
   const routes = await routesOf(app.dialect);
   const listeners = await openListeners(configuration, { ...app, routes }, (server) => {
@@ -87,18 +88,24 @@ export async function compose(
     prepare?.(server);
   });
   const owned = resources.move();
-  daemon.run(listeners, loopsOf(store, { role, webhooks, maintenance }), owned);
+  daemon.run(listeners, loopsOf(store, { role, processes, maintenance }), owned);
   logOf(log, 'daemon').info({ role: configuration.role, version, ...listeners.addresses }, 'ready');
   // The check takes CPU time, so it starts after the daemon is ready.
   if (damageWatch !== null) owned.use(damageWatch.checkStore());
   return daemon;
 }
 
-type Maintained = { role: Role; daemon: Daemon; damageWatch: DamageWatch | null; tokenUses: TokenUses };
+type Maintained = {
+  role: Role;
+  processes: readonly FeatureProcess[];
+  daemon: Daemon;
+  damageWatch: DamageWatch | null;
+  tokenUses: TokenUses;
+};
 
 function maintenanceParts(
   { writer, clock, current }: OpenedStore,
-  { role, daemon, damageWatch, tokenUses }: Maintained,
+  { role, processes, daemon, damageWatch, tokenUses }: Maintained,
 ): MaintenanceParts {
   return {
     writer,
@@ -108,22 +115,24 @@ function maintenanceParts(
     syncKeepMs: () => current.configuration.sync.keepMs,
     tokenUses,
     historyKeepMs: () => current.configuration.history.keepMs,
+    prunes: processes.flatMap(({ prune }) => prune ?? []),
     lastSuccessAt: () => role.upstream?.status().lastSuccessAt ?? null,
     onSleep: () => {
       role.upstream?.probeNow();
       role.holder?.retryNow();
+      for (const each of processes) each.onSleep?.();
     },
     checkStoreFile: () => damageWatch?.checkFile(),
     checkListeners: () => daemon.checkListeners(),
   };
 }
 
-type LoopParts = { role: Role; webhooks: Webhooks | null; maintenance: MaintenanceParts };
+type LoopParts = { role: Role; processes: readonly FeatureProcess[]; maintenance: MaintenanceParts };
 
-function loopsOf(store: OpenedStore, { role, webhooks, maintenance }: LoopParts) {
+function loopsOf(store: OpenedStore, { role, processes, maintenance }: LoopParts) {
   return (signal: AbortSignal): Promise<unknown>[] => [
     role.run(signal),
-    ...(webhooks === null ? [] : [webhooks.run(signal)]),
+    ...processes.flatMap(({ run }) => run?.(signal) ?? []),
     runMaintenance(maintenance, signal),
     recordMinutes(recorderParts(store, role), signal),
   ];
@@ -163,7 +172,6 @@ function consoleDeskOf({ current, clock }: OpenedStore, daemon: Daemon): App['co
 /** What `compose` builds for the routes. */
 type OfProcess = Pick<
   App,
-  | 'webhooks'
   | 'backup'
   | 'cachesResponses'
   | 'control'
@@ -189,10 +197,10 @@ function syncServerOf(store: OpenedStore, { chain, holder }: Role): App['syncSer
 /** Builds the dependencies of the routes. */
 function appOf(
   store: OpenedStore,
-  { licenseService, couponService, checkout, credentials, productName, sync, storeEvents, upstream }: Role,
+  { licenseService, couponService, checkout, credentials, productName, sync, upstream }: Role,
   daemon: Daemon,
   ofProcess: OfProcess,
-): App {
+): CoreApp {
   const { instance, current, reader, local, node, writer, clock, log, changes } = store;
   const { role, stateDir, listen } = current.configuration;
   const credentialCache = node?.cache ?? new AnnouncedCredentialCache(changes);
@@ -222,7 +230,6 @@ function appOf(
     },
     writer,
     sync,
-    storeEvents,
     ...ofProcess,
     console: consoleDeskOf(store, daemon),
     digest: sha256,

@@ -10,6 +10,7 @@ import {
   type FollowStatus,
 } from '../service/status.ts';
 import { persist } from '../sync/waiting.ts';
+import type { FeatureProcess } from './feature-process.ts';
 import type { Addresses, Listeners } from './listeners.ts';
 import { type Reloaded, reloadedConfiguration, type LiveConfiguration } from './live-configuration.ts';
 import type { Role } from './role/role.ts';
@@ -21,7 +22,6 @@ import { version } from '../config/version.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
-import { webhookStatus } from '../features/webhooks/service/endpoint.ts';
 import { isLatchkey, isUpstreamKnown } from '../service/outbox/upstream-epoch.ts';
 import { lastSuccessAt } from '../service/outbox/queue.ts';
 
@@ -45,6 +45,7 @@ const readinessByPhase: Readonly<Record<Phase, Readiness>> = {
 /** What a daemon controls while it runs. */
 type DaemonParts = OpenedStore & {
   role: Role;
+  processes: readonly FeatureProcess[];
   /** Null on a holder. */
   leaseIssuer: App['leaseIssuer'];
   syncServer: App['syncServer'];
@@ -203,6 +204,7 @@ export class Daemon {
     this.#phase = 'draining';
     this.#parts.leaseIssuer?.stopWaiting();
     this.#parts.syncServer?.stopWaiting();
+    for (const each of this.#parts.processes) each.stopWaiting?.();
     const cut = setTimeout(() => {
       this.#parts.lifetime.abort();
     }, drainMs);
@@ -231,6 +233,7 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
   const { instance, current, clock, metrics } = parts;
   const agent = agentOf(parts);
   const holder = parts.role.holder?.status() ?? null;
+  const ofFeatures = await Promise.all(parts.processes.map(({ status }) => status?.()));
   return {
     role: current.configuration.role,
     version,
@@ -241,15 +244,16 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
     missing: agent === null ? null : missingStatus(agent, clock),
-    storeEvents: storeEventStatus(parts),
+    storeEvents: null,
     storage: state.storage,
     leases: holder?.leases ?? null,
     issuer: await issuerStatus(parts),
     records: holder?.records ?? (agent === null ? await licenseCounts(parts) : recordCounts(agent, parts)),
     clock: { now: clock.now(), ...clock.status() },
-    webhooks: await webhooksOf(parts),
+    webhooks: null,
     agents: await agentsOf(parts),
     totals: metrics.totals(),
+    ...(Object.assign({}, ...ofFeatures) as Partial<Status>),
   };
 }
 
@@ -264,22 +268,6 @@ async function issuerStatus({ leaseIssuer, local, reader, clock }: DaemonParts):
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
     return { ...status, activations: null, seatsTaken: null };
-  }
-}
-
-/** Null without a configured store. */
-function storeEventStatus({ role: { storeEvents } }: DaemonParts): Status['storeEvents'] {
-  const status = storeEvents?.status() ?? null;
-  return status === null || status.senders.length === 0 ? null : status;
-}
-
-/** The endpoints that get events. */
-async function webhooksOf({ reader }: DaemonParts): Promise<Status['webhooks']> {
-  try {
-    return await webhookStatus(reader);
-  } catch (error) {
-    if (!(error instanceof StorageError)) throw error;
-    return null;
   }
 }
 

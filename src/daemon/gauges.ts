@@ -77,28 +77,6 @@ export const processGauges: readonly GaugeDescription[] = [
   },
 ];
 
-/** The gauges of the events that a process sends: an authority or an agent. */
-export const webhookGauges: readonly GaugeDescription[] = [
-  {
-    name: 'webhook_endpoints',
-    help: 'Endpoints that get events.',
-    labels: ['state'],
-    read: ({ status: { webhooks } }) => {
-      const { endpoints = 0, failing = 0, paused = 0 } = webhooks ?? {};
-      return [
-        { labels: { state: 'active' }, value: endpoints - failing - paused },
-        { labels: { state: 'failing' }, value: failing },
-        { labels: { state: 'paused' }, value: paused },
-      ];
-    },
-  },
-  {
-    name: 'webhook_oldest_event_timestamp_seconds',
-    help: 'When the oldest event that waits for an endpoint happened; 0: none waits.',
-    read: ({ status: { webhooks } }) => one((webhooks?.oldestAt ?? 0) / 1000),
-  },
-];
-
 /** The gauges of an authority, or of an agent that answers other agents. */
 export const agentGauges: readonly GaugeDescription[] = [
   {
@@ -241,15 +219,6 @@ export const upstreamGauges: readonly GaugeDescription[] = [
   },
 ];
 
-/** The gauges of an agent that receives events of stores. */
-export const storeEventGauges: readonly GaugeDescription[] = [
-  {
-    name: 'webhook_reads_waiting',
-    help: 'License keys that wait to be read because of an event of a store.',
-    read: ({ status: { storeEvents } }) => (storeEvents === null ? [] : one(storeEvents.waitingReads)),
-  },
-];
-
 /** The gauges of a holder of leases. */
 export const holderGauges: readonly GaugeDescription[] = [
   {
@@ -270,7 +239,7 @@ export const holderGauges: readonly GaugeDescription[] = [
 ];
 
 /** The series of a gauge without labels. */
-function one(value: number | boolean): readonly Sample[] {
+export function one(value: number | boolean): readonly Sample[] {
   return [{ value: Number(value) }];
 }
 

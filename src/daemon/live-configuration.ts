@@ -10,7 +10,6 @@ import type { UpstreamCredentials } from '../service/access/credential.ts';
 import { AgentProducts } from '../service/agent/products.ts';
 import type { AgentSettings } from '../service/services.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
-import type { Sender } from '../features/webhooks/sync/store-events.ts';
 import type { SyncOptions } from '../sync/sync.ts';
 import { sha256 } from './system/machine.ts';
 
@@ -67,12 +66,6 @@ export class LiveConfiguration {
 
   productName(productId: string): string | null {
     return this.#settingsOf(productId)?.name ?? null;
-  }
-
-  /** The stores whose events are accepted, by name. */
-  senders(): ReadonlyMap<string, Sender> {
-    const senders = Object.entries(this.#configuration.webhooks.in);
-    return new Map(senders.map(([name, { from, secret }]) => [name, { from, secret: secret.reveal() }]));
   }
 
   /** The lease settings of a product of an agent that issues leases. */

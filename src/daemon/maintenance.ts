@@ -1,10 +1,10 @@
 import type { RoleName } from '../domain/role.ts';
 import { syncRetentionMs } from '../features/following/domain/follow.ts';
-import { eventsKeptMs } from '../features/webhooks/domain/webhook.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/credential.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
+import type { FeatureProcess } from './feature-process.ts';
 import { pause, type PersistentClock } from './system/machine.ts';
 
 const tickMs = 10_000;
@@ -30,6 +30,8 @@ export type MaintenanceParts = {
   syncKeepMs: () => number;
   /** How long changes of licenses are kept (`history.keep`). */
   historyKeepMs: () => number;
+  /** Those of features. */
+  prunes: readonly NonNullable<FeatureProcess['prune']>[];
   /** When the last request to the upstream succeeded, since the start; null: none has. */
   lastSuccessAt: () => number | null;
   /** Called some seconds after the machine has slept. */
@@ -85,7 +87,7 @@ async function markTime(parts: MaintenanceParts): Promise<void> {
 }
 
 async function prune(
-  { writer, clock, role, syncKeepMs, historyKeepMs }: MaintenanceParts,
+  { writer, clock, role, syncKeepMs, historyKeepMs, prunes }: MaintenanceParts,
   signal: AbortSignal,
 ): Promise<void> {
   // If the wall clock jumped ahead and the time is not verified, remove nothing.
@@ -111,7 +113,8 @@ async function prune(
   }
   if (role !== 'holder')
     await inSteps(() => writer.write('pruneSync', { before: removalTime - syncRetentionMs, limit }));
-  await inSteps(() => writer.write('pruneEvents', { before: verifiedNow - eventsKeptMs, limit }));
+  const times = { now: clock.now(), verifiedNow, removalTime, limit };
+  for (const pruneOf of prunes) await inSteps(() => pruneOf(times));
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
 }
 

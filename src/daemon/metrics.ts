@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
 import type { LicenseResponse } from '../service/services.ts';
-import { eventResults, type EventResult } from '../features/webhooks/service/store-event.ts';
 import { type Status, type Totals, type UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../features/postgres/store/writer.ts';
 import {
@@ -14,9 +13,7 @@ import {
   issuerGauges,
   processGauges,
   holderGauges,
-  storeEventGauges,
   upstreamGauges,
-  webhookGauges,
   type GaugeDescription,
   type ProcessSnapshot,
 } from './gauges.ts';
@@ -35,12 +32,11 @@ const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 const resolutionMs = 20;
 
 /** Creates the metrics that fit a configuration. */
-export function metricsOf({ role, listen, store, webhooks }: Configuration): Metrics {
+export function metricsOf({ role, listen, store }: Configuration): Metrics {
   return new Metrics({
     role,
     isSecure: listen.tls !== null,
     hasDatabase: store.postgres !== null,
-    storeNames: Object.keys(webhooks.in),
   });
 }
 
@@ -48,49 +44,42 @@ type MetricsOptions = {
   role: Status['role'];
   isSecure: boolean;
   hasDatabase: boolean;
-  /** The stores whose events are counted. */
-  storeNames?: readonly string[];
 };
 
 /** The metrics of this process, in their own registry (src/http/README.md, Health and status). */
 export class Metrics implements UpstreamMeter, Disposable {
   readonly #registry = new Registry();
-  readonly #descriptions: readonly GaugeDescription[];
+  readonly #descriptions: GaugeDescription[];
   /** Null: nothing was scraped yet. Most processes have no Prometheus, and it takes 4 ms to make the gauges. */
   #gauges: readonly { gauge: Gauge; read: GaugeDescription['read'] }[] | null = null;
   readonly #eventLoop: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({
     resolution: resolutionMs,
   });
-  readonly #requests = this.#counter('requests_total', 'Requests answered.', ['route', 'status']);
-  readonly #requestDuration = this.#histogram(
+  readonly #requests = this.counter('requests_total', 'Requests answered.', ['route', 'status']);
+  readonly #requestDuration = this.histogram(
     'request_duration_seconds',
     'To the end of the response.',
     requestBuckets,
   );
-  readonly #verdicts = this.#counter('verdicts_total', 'Verifies answered.', ['freshness', 'enabled']);
-  readonly #upstreamRequests = this.#counter('upstream_requests_total', 'Requests sent to the upstream.', [
+  readonly #verdicts = this.counter('verdicts_total', 'Verifies answered.', ['freshness', 'enabled']);
+  readonly #upstreamRequests = this.counter('upstream_requests_total', 'Requests sent to the upstream.', [
     'outcome',
   ]);
-  readonly #leaseRequests = this.#counter('lease_requests_total', 'Requests of devices answered.', [
+  readonly #leaseRequests = this.counter('lease_requests_total', 'Requests of devices answered.', [
     'result',
   ]);
-  readonly #storeEvents = this.#counter('webhook_events_received_total', 'Events of stores received.', [
-    'webhook',
-    'result',
-  ]);
-  readonly #webhooks = this.#counter('webhook_attempts_total', 'Attempts to deliver an event.', ['result']);
   readonly #totals = { verifies: 0, uses: 0 };
-  readonly #unexpected = this.#counter('unexpected_delta_total', 'Counts that another writer changed.', []);
-  readonly #commitDuration = this.#histogram(
+  readonly #unexpected = this.counter('unexpected_delta_total', 'Counts that another writer changed.', []);
+  readonly #commitDuration = this.histogram(
     'commit_duration_seconds',
     'To the end of the commit.',
     commitBuckets,
   );
-  readonly #commitSize = this.#histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
+  readonly #commitSize = this.histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
   /** Null: the store is on this machine. */
   readonly #database: { waits: Histogram; retries: Counter<'reason'> } | null;
 
-  constructor({ role, isSecure, hasDatabase, storeNames = [] }: MetricsOptions) {
+  constructor({ role, isSecure, hasDatabase }: MetricsOptions) {
     this.#database = hasDatabase ? this.#ofDatabase() : null;
     const lag = {
       name: 'event_loop_lag_seconds',
@@ -99,14 +88,14 @@ export class Metrics implements UpstreamMeter, Disposable {
     };
     this.#descriptions = [
       ...processGauges,
-      ...(role === 'holder' ? [] : [...issuerGauges, ...webhookGauges, ...agentGauges]),
+      ...(role === 'holder' ? [] : [...issuerGauges, ...agentGauges]),
       lag,
       ...(isSecure ? certificateGauges : []),
-      ...(role === 'agent' ? [...upstreamGauges, ...storeEventGauges] : []),
+      ...(role === 'agent' ? upstreamGauges : []),
       ...(role === 'holder' ? holderGauges : []),
       ...(hasDatabase ? databaseGauges : []),
     ];
-    this.#startAtZero(storeNames);
+    this.#startAtZero();
     this.#eventLoop.enable();
   }
 
@@ -145,15 +134,6 @@ export class Metrics implements UpstreamMeter, Disposable {
   /** Counts a request for a lease: `lease`, `notice`, `unchanged` or the code of a problem. */
   countLeaseRequest(result: string): void {
     this.#leaseRequests.inc({ result });
-  }
-
-  /** Counts an event of a store. */
-  countStoreEvent(webhook: string, result: EventResult): void {
-    this.#storeEvents.inc({ webhook, result });
-  }
-
-  countWebhook(result: 'delivered' | 'failed'): void {
-    this.#webhooks.inc({ result });
   }
 
   /** Counts a response without a route: to bytes that are not a request, or to a malformed path. */
@@ -199,6 +179,11 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#database?.retries.inc({ reason });
   }
 
+  /** Adds gauges, before the first scrape. */
+  addGauges(gauges: readonly GaugeDescription[]): void {
+    this.#descriptions.push(...gauges);
+  }
+
   /** In Prometheus' text format. */
   async expose(snapshot: ProcessSnapshot): Promise<string> {
     this.#gauges ??= this.#descriptions.map((description) => this.#gauge(description));
@@ -223,21 +208,17 @@ export class Metrics implements UpstreamMeter, Disposable {
   }
 
   /** Prometheus computes a rate only for a series that existed before the first count. */
-  #startAtZero(storeNames: readonly string[]): void {
-    for (const webhook of storeNames)
-      for (const result of eventResults.filter((each) => each !== 'unknown_name'))
-        this.#storeEvents.inc({ webhook, result }, 0);
+  #startAtZero(): void {
     for (const outcome of outcomes) this.#upstreamRequests.inc({ outcome }, 0);
-    for (const result of ['delivered', 'failed']) this.#webhooks.inc({ result }, 0);
     for (const freshness of freshnesses) {
       for (const enabled of ['true', 'false']) this.#verdicts.inc({ freshness, enabled }, 0);
     }
   }
 
   #ofDatabase(): { waits: Histogram; retries: Counter<'reason'> } {
-    const retries = this.#counter('database_repeats_total', 'Writes that were retried.', ['reason']);
+    const retries = this.counter('database_repeats_total', 'Writes that were retried.', ['reason']);
     for (const reason of retryReasons) retries.inc({ reason }, 0);
-    const waits = this.#histogram(
+    const waits = this.histogram(
       'database_connection_wait_seconds',
       'How long a write waited for a connection.',
       commitBuckets,
@@ -245,11 +226,12 @@ export class Metrics implements UpstreamMeter, Disposable {
     return { waits, retries };
   }
 
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+  /** A counter of its own name in `latchkey_…`. */
+  counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
     return new Counter({ name: `latchkey_${name}`, help, labelNames, registers: [this.#registry] });
   }
 
-  #histogram(name: string, help: string, buckets: number[]): Histogram {
+  histogram(name: string, help: string, buckets: number[]): Histogram {
     return new Histogram({ name: `latchkey_${name}`, help, buckets, registers: [this.#registry] });
   }
 

@@ -14,11 +14,9 @@ import type { LeaseHolder, LeaseIssuer } from '../features/leases/service/ports.
 import type { SyncServer } from '../features/following/service/ports.ts';
 import type { Overview, Status } from '../service/status.ts';
 import type { LongRead } from '../service/long-read.ts';
-import type { StoreEvents } from '../features/webhooks/service/store-event.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
 import type { FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { Lists, LocalLists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
-import type { WebhookSender } from '../features/webhooks/service/ports.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
 import type { ConsoleDesk } from '../features/console/http/desk.ts';
@@ -66,32 +64,35 @@ export type StoredLicenses = Pick<SnapshotReads, 'get'> &
     seatsOf(productId: string): number | null;
   };
 
-/** What an authority has besides. */
-type AuthorityParts = {
+type CoreAuthorityParts = {
   /** Answers agents. */
   readonly syncServer: SyncServer;
   readonly leaseIssuer: LeaseIssuer;
-  /** Sends events to webhook endpoints. */
-  readonly webhooks: WebhookSender;
 };
 
-/** What an agent has besides. */
-type AgentParts = AuthorityParts & {
+/** What an authority has besides. A feature adds its own parts. */
+export interface AuthorityParts extends CoreAuthorityParts {}
+
+type CoreAgentParts = {
   /** The outbox. */
   readonly operations: Pick<OperationReads, 'get' | 'depth'> & OperationLists;
   readonly storedLicenses: StoredLicenses;
   readonly sync: SyncControl;
-  readonly storeEvents: StoreEvents;
   /** The configured products. An authority has a catalogue of its own. */
   readonly products: Pick<AgentProducts, 'idOf' | 'keyOf' | 'credentialName'>;
 };
 
-/** What a holder has besides. */
-type HolderParts = {
+/** What an agent has besides. A feature adds its own parts. */
+export interface AgentParts extends AuthorityParts, CoreAgentParts {}
+
+type CoreHolderParts = {
   readonly leaseHolder: LeaseHolder;
   /** The name of the credential that a license key is. In other roles, a license key is no credential. */
   readonly licenseCredential: (licenseKey: string) => string;
 };
+
+/** What a holder has besides. A feature adds its own parts. */
+export interface HolderParts extends CoreHolderParts {}
 
 /** What only some roles have. */
 type PartsOfRoles = { authority: AuthorityParts; agent: AgentParts; holder: HolderParts };
@@ -101,8 +102,8 @@ type Nullable<Parts> = { [Name in keyof Parts]: Parts[Name] | null };
 /** What the routes depend on, in one of these roles: what each of them has is not null. */
 export type AppIn<Role extends RoleName> = App & Pick<PartsOfRoles[Role], keyof PartsOfRoles[Role]>;
 
-/** What the routes depend on; one for all listeners of a process. */
-export interface App extends Nullable<AgentParts>, Nullable<HolderParts> {
+/** What the core gives its routes. */
+export interface CoreApp extends Nullable<CoreAuthorityParts & CoreAgentParts>, Nullable<CoreHolderParts> {
   readonly role: RoleName;
   readonly version: string;
   /** The id of this store, sent with every response. */
@@ -162,6 +163,9 @@ export interface App extends Nullable<AgentParts>, Nullable<HolderParts> {
   liveness(): readonly string[];
   readonly metrics: AppMetrics;
 }
+
+/** What the routes depend on; one for all listeners of a process. A feature adds its own parts. */
+export interface App extends CoreApp, Nullable<AgentParts>, Nullable<HolderParts> {}
 
 /** The metrics of this process. */
 export interface AppMetrics {

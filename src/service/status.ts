@@ -1,4 +1,3 @@
-import type { StoreEventStatus } from '../features/webhooks/service/store-event.ts';
 import type { OperationState } from '../domain/outbox/operation.ts';
 import type { PreloadProgress } from '../domain/agent/preload.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
@@ -107,6 +106,20 @@ export type IssuerStatus = {
 
 /** The issuer of leases, and the devices that have asked for seats; null: not read from the database. */
 export type LeaseIssuerStatus = IssuerStatus & { activations: number | null; seatsTaken: number | null };
+
+/** A sender of events since the start of the process. Times are epoch ms; null: never. */
+export type SenderStatus = {
+  name: string;
+  from: string;
+  /** When an event with a right signature was last received. */
+  lastEventAt: number | null;
+  /** When an event was last refused because of its signature or its form. */
+  lastRefusedAt: number | null;
+  lastRefusal: 'wrong_signature' | 'not_understood' | null;
+};
+
+/** The events that an agent receives from stores. */
+export type StoreEventStatus = { senders: readonly SenderStatus[]; waitingReads: number };
 
 /** The endpoints that get events. */
 export type WebhookStatus = {

@@ -18,7 +18,6 @@ import { recordTime } from '../maintenance.ts';
 import { isSameDigest, systemRandom } from '../system/machine.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
-import { LazyStoreEvents } from '../../features/webhooks/daemon/store-events.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and the services for callers. */
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
@@ -26,7 +25,6 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const connected = connect(parts);
   const { upstream } = connected;
   const sync = openSync(parts, connected);
-  const storeEvents = new LazyStoreEvents({ ...parts, sync });
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
   return {
     licenseService: agentLicenseService({
@@ -58,7 +56,6 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     upstream: sync.limiter,
     sync: syncControl(parts, sync),
     chain: chainOf(parts, sync),
-    storeEvents,
     agent: { fetcher: sync.fetcher, deliveries: sync.delivery },
     holder: null,
     async bind() {
@@ -74,7 +71,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       await setImmediate();
       // Before the first response, the state of the upstream is unknown.
       sync.limiter.probeNow();
-      await Promise.all([sync.run(signal), storeEvents.run(signal)]);
+      await sync.run(signal);
     },
   };
 }

@@ -31,8 +31,8 @@ import {
 } from '../../service/ports.ts';
 import type { LeaseHolder } from '../../features/leases/service/ports.ts';
 import type { HolderStatus, LimiterStatus, RecordCounts, UpstreamMeter } from '../../service/status.ts';
-import type { EventResult, StoreEvents } from '../../features/webhooks/service/store-event.ts';
 import type { Writer } from '../../service/writer.ts';
+import type { LicenseFetcher } from '../../sync/license-fetcher.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import { type PersistentClock, isSameDigest, sha256 } from '../system/machine.ts';
 
@@ -57,10 +57,8 @@ export type Role = {
   sync: SyncControl | null;
   /** Answers the agents below this agent; null unless this is an agent. */
   chain: (ChainParts & { reader: Reader }) | null;
-  /** Receives events of stores; null unless this is an agent. */
-  storeEvents: StoreEvents | null;
   /** Reads from the upstream and delivers to it; null unless this is an agent. */
-  agent: { fetcher: LicenseFetch; deliveries: Deliveries } | null;
+  agent: { fetcher: LicenseFetch & Pick<LicenseFetcher, 'fetch'>; deliveries: Deliveries } | null;
   /** Null unless this is a holder. */
   holder: {
     leases: LeaseHolder;
@@ -83,7 +81,7 @@ export type RoleParts = {
   writer: Writer;
   clock: PersistentClock;
   log: Log;
-  meter: UpstreamMeter & { countStoreEvent(name: string, result: EventResult): void };
+  meter: UpstreamMeter;
   tokenUses: TokenUses;
   /** Ends requests in flight. */
   lifetime: AbortSignal;
@@ -122,7 +120,6 @@ export function authorityRole({
     upstream: null,
     sync: null,
     chain: null,
-    storeEvents: null,
     agent: null,
     holder: null,
     bind: () => Promise.resolve(),

@@ -1,3 +1,4 @@
+import { commandGroup, commandLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 import type { Locks } from '../../service/locks.ts';
 
@@ -7,6 +8,13 @@ const nothing = (): Locks => ({});
 /** Events of stores that an agent receives, and endpoints of other systems that get events. */
 export const webhooks: Feature = {
   name: 'webhooks',
+  routes: async () => {
+    const [{ storeEventRoutes }, { webhookRoutes }] = await Promise.all([
+      import('./http/store-event.ts'),
+      import('./http/webhook.ts'),
+    ]);
+    return [...storeEventRoutes, ...webhookRoutes];
+  },
   settings: async () => (await import('./config/webhooks.ts')).settings,
   useCases: {
     load: () => import('./service/use-cases.ts'),
@@ -32,5 +40,10 @@ export const webhooks: Feature = {
       for (const event of events) await table.addEvent({ ...event, eventId: random.uuid(now), at: now });
     },
   },
+  process: async (parts) => (await import('./daemon/process.ts')).startWebhooks(parts),
   findings: async () => (await import('./wire/checks.ts')).webhookChecks,
+  commands: [commandGroup('webhook', 'Send events to other systems', () => import('./cli/webhook.ts'))],
+  helpInstead: {
+    'account token': commandLine('account token webhook', 'Let programs in; send events to other systems'),
+  },
 };

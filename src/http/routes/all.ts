@@ -19,9 +19,7 @@ import { syncV1Routes } from '../../features/following/http/sync-v1.ts';
 import { productRoutes } from './admin/product.ts';
 import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
-import { storeEventRoutes } from '../../features/webhooks/http/store-event.ts';
 import { tokenRoutes } from './admin/token.ts';
-import { webhookRoutes } from '../../features/webhooks/http/webhook.ts';
 
 /** The table of all routes in a dialect, with those of features: the server and OpenAPI read it. */
 export async function routesOf({ license, hasFirstVersion }: Dialect): Promise<readonly Route[]> {
@@ -44,8 +42,6 @@ const sameEverywhere: readonly Route[] = [
   ...syncRoutes,
   ...syncV1Routes,
   ...agentRoutes,
-  ...storeEventRoutes,
-  ...webhookRoutes,
   ...tokenRoutes,
   ...auditRoutes,
   ...overviewRoutes,

@@ -62,7 +62,6 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
     upstream: null,
     sync: null,
     chain: null,
-    storeEvents: null,
     agent: null,
     holder: {
       leases: holder,

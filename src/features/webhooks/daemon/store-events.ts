@@ -1,11 +1,17 @@
-import type { EventResult, StoreEvents, StoreEventStatus } from '../service/store-event.ts';
+import type { StoreEventStatus } from '../../../service/status.ts';
+import type { EventResult, StoreEvents } from '../service/store-event.ts';
 import type { Reader } from '../../../service/tables.ts';
-import type { ReceivedStoreEvents } from '../sync/store-events.ts';
-import type { Sync } from '../../../sync/sync.ts';
+import type { ReceivedStoreEvents, Sender } from '../sync/store-events.ts';
 import { raceWithAbort } from '../../../sync/waiting.ts';
-import type { RoleParts } from '../../../daemon/role/role.ts';
+import { logOf } from '../../../daemon/log.ts';
+import type { Role } from '../../../daemon/role/role.ts';
+import type { OpenedStore } from '../../../daemon/store/opened-store.ts';
 
-type Parts = RoleParts & { reader: Reader; sync: Sync };
+type Parts = Pick<OpenedStore, 'current' | 'writer' | 'clock' | 'log'> &
+  Pick<NonNullable<Role['agent']>, 'fetcher'> & {
+    reader: Reader;
+    count: (name: string, result: EventResult) => void;
+  };
 
 /** The receiver of events, and the loop that reads license keys because of them. */
 type Loaded = { events: ReceivedStoreEvents; run(signal: AbortSignal): Promise<void> };
@@ -30,7 +36,7 @@ export class LazyStoreEvents implements StoreEvents {
 
   status(): StoreEventStatus {
     if (this.#loaded !== null) return this.#loaded.events.status();
-    const senders = [...this.#parts.current.senders()].map(([name, { from }]) => ({
+    const senders = [...sendersOf(this.#parts)].map(([name, { from }]) => ({
       name,
       from,
       lastEventAt: null,
@@ -47,26 +53,33 @@ export class LazyStoreEvents implements StoreEvents {
   }
 }
 
-async function load({ current, reader, writer, clock, log, sync, meter }: Parts): Promise<Loaded> {
+/** The stores whose events are accepted, by name. */
+function sendersOf({ current }: Parts): ReadonlyMap<string, Sender> {
+  const senders = Object.entries(current.configuration.webhooks.in);
+  return new Map(senders.map(([name, { from, secret }]) => [name, { from, secret: secret.reveal() }]));
+}
+
+async function load(parts: Parts): Promise<Loaded> {
+  const { current, reader, writer, clock, log, fetcher, count } = parts;
   const [{ ReceivedStoreEvents: Events }, { HintedReads, hintRate }] = await Promise.all([
     import('../sync/store-events.ts'),
     import('../sync/hinted-reads.ts'),
   ]);
   const reads = new HintedReads({
     clock,
-    fetcher: sync.fetcher,
+    fetcher,
     hastenRefresh: (licenseKey) => writer.write('hastenRefresh', { licenseKey }),
     rate: () => hintRate(current.sync()),
   });
   const events = new Events({
     reader,
     clock,
-    log,
+    log: logOf(log, 'sync'),
     reads,
-    fetcher: sync.fetcher,
-    senders: () => current.senders(),
+    fetcher,
+    senders: () => sendersOf(parts),
     products: () => current.products.configured,
-    count: (name, result) => meter.countStoreEvent(name, result),
+    count,
   });
   return { events, run: (signal) => reads.run(signal) };
 }

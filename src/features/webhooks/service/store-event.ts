@@ -1,3 +1,5 @@
+import type { StoreEventStatus } from '../../../service/status.ts';
+
 /** An event of a store, as it was received. */
 export type ReceivedEvent = {
   /** The name of the sender in the configuration. */
@@ -23,20 +25,6 @@ export const eventResults = [
 ] as const;
 
 export type EventResult = (typeof eventResults)[number];
-
-/** A sender of events since the start of the process. Times are epoch ms; null: never. */
-export type SenderStatus = {
-  name: string;
-  from: string;
-  /** When an event with a right signature was last received. */
-  lastEventAt: number | null;
-  /** When an event was last refused because of its signature or its form. */
-  lastRefusedAt: number | null;
-  lastRefusal: 'wrong_signature' | 'not_understood' | null;
-};
-
-/** The events that an agent receives from stores. */
-export type StoreEventStatus = { senders: readonly SenderStatus[]; waitingReads: number };
 
 /** Receives events of stores. An event changes nothing by itself: it only makes the agent read license keys earlier. */
 export interface StoreEvents {

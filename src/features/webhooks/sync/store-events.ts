@@ -3,13 +3,8 @@ import type { LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts'
 import { licenseKeysIn } from '../../../domain/license.ts';
 import { namesProduct, subjectOf, type EventSubject } from '../domain/store-event.ts';
 import type { Clock, LicenseFetch, Log } from '../../../service/ports.ts';
-import type {
-  EventResult,
-  ReceivedEvent,
-  SenderStatus,
-  StoreEvents,
-  StoreEventStatus,
-} from '../service/store-event.ts';
+import type { SenderStatus, StoreEventStatus } from '../../../service/status.ts';
+import type { EventResult, ReceivedEvent, StoreEvents } from '../service/store-event.ts';
 import type { Reader } from '../../../service/tables.ts';
 import { signingKeysOf } from '../domain/webhook.ts';
 import { signatureOf } from '../signature.ts';
