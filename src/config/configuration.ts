@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
 import { features } from '../features.ts';
+import type { KeyPath } from './errors.ts';
 import { rule, section } from './schema.ts';
 import { freshness } from './settings/freshness.ts';
-import { leases } from '../features/leases/config/leases.ts';
 import { limits } from './settings/limits.ts';
 import { listen } from './settings/listen.ts';
 import { store } from '../features/postgres/config/store.ts';
@@ -71,20 +71,36 @@ export type FeatureSection = {
   readonly type: z.ZodType;
   /** Rules over several sections. */
   readonly rules?: readonly {
-    readonly keeps: (input: SectionsOfFeatures & { readonly upstream: unknown }) => boolean;
+    readonly keeps: (input: Sections) => boolean;
     readonly or: ReturnType<typeof rule>;
   }[];
+  /** The role of a process without an upstream; null: the section does not decide it. */
+  readonly roleIn?: (input: SectionsOfFeatures) => RoleName | null;
+  /** What is wrong with files that it names. */
+  readonly check?: (
+    input: Sections,
+    readFile: (path: string) => string,
+  ) => readonly { readonly at: KeyPath; readonly text: string }[];
+  /** The files with secrets that it names. */
+  readonly secretFiles?: (input: Sections) => readonly { readonly key: KeyPath; readonly path: string }[];
 };
 
 // What is loaded here must not import this file.
-const ofFeatures = (await Promise.all(features.map((feature) => feature.settings?.()))).filter(
-  (each) => each !== undefined,
-);
+export const sectionsOfFeatures: readonly FeatureSection[] = (
+  await Promise.all(features.map((feature) => feature.settings?.()))
+).filter((each) => each !== undefined);
+
+/** The sections that decide the role of a process, and what only some roles have. */
+export const sectionsOfRole: readonly string[] = [
+  'upstream',
+  'products',
+  ...sectionsOfFeatures.filter(({ roleIn }) => roleIn !== undefined).map(({ name }) => name),
+];
 
 /** The compiler does not see the sections of features: they are in `SectionsOfFeatures`. */
 function withSectionsOfFeatures<Shape extends z.core.$ZodShape>(core: Shape): Shape {
   const sections = Object.entries(core).flatMap((section) => [
-    ...ofFeatures.filter(({ before }) => before === section[0]).map(({ name, type }) => [name, type]),
+    ...sectionsOfFeatures.filter(({ before }) => before === section[0]).map(({ name, type }) => [name, type]),
     section,
   ]);
   return Object.fromEntries(sections) as Shape;
@@ -107,7 +123,6 @@ export const settings = section(
       listen,
       upstream,
       products,
-      leases: leases.prefault({}),
       freshness: freshness.prefault({}),
       sync: sync.prefault({}),
       limits: limits.prefault({}),
@@ -122,13 +137,6 @@ export const settings = section(
       rule(
         ['store', 'upstream'],
         'is only for an authority: remove it, since an agent keeps its data in state_dir',
-      ),
-    )
-    .refine(
-      (input) => input.leases.issuer === null || (input.upstream === null && input.store.postgres === null),
-      rule(
-        ['leases', 'upstream', 'store'],
-        'has an issuer, which makes this process a holder: remove upstream and store, or leases.issuer',
       ),
     )
     .refine(
@@ -159,10 +167,10 @@ export const settings = section(
   ),
 );
 
-function withRulesOfFeatures<Sections extends z.ZodType>(sections: Sections): Sections {
-  return ofFeatures
+function withRulesOfFeatures<Whole extends z.ZodType>(whole: Whole): Whole {
+  return sectionsOfFeatures
     .flatMap(({ rules = [] }) => rules)
-    .reduce((all, { keeps, or }) => all.refine((input) => keeps(input as never), or), sections);
+    .reduce((all, { keeps, or }) => all.refine((input) => keeps(input as never), or), whole);
 }
 
 /**
@@ -171,18 +179,16 @@ function withRulesOfFeatures<Sections extends z.ZodType>(sections: Sections): Se
  * Names that end in `Ms` are milliseconds, in `Bytes` bytes; rates are requests a second; `null` means
  * "switched off" or "not given". Paths are absolute.
  */
-export type Configuration = z.output<typeof settings> &
-  SectionsOfFeatures & {
-    readonly role: RoleName;
-  };
+export type Configuration = Sections & { readonly role: RoleName };
 
-/** An agent has an upstream, a holder has an issuer of leases, an authority has neither. */
-export function roleOf(input: {
-  readonly upstream: unknown;
-  readonly leases: { readonly issuer: string | null };
-}): RoleName {
+type Sections = z.output<typeof settings> & SectionsOfFeatures;
+
+/** An agent has an upstream. Without one, and if no section of a feature decides otherwise, it is an authority. */
+export function roleOf(input: { readonly upstream: unknown }): RoleName {
   if (input.upstream !== null) return 'agent';
-  return input.leases.issuer === null ? 'authority' : 'holder';
+  // The compiler does not see the sections of features.
+  const roles = sectionsOfFeatures.map(({ roleIn }) => roleIn?.(input as unknown as Sections) ?? null);
+  return roles.find((role) => role !== null) ?? 'authority';
 }
 
 /** Where an issuer has its signing keys and its key statement. */
@@ -192,7 +198,5 @@ export function signingDirectoryOf(input: {
 }): string {
   return input.leases.signingDir ?? join(input.stateDir, 'signing');
 }
-
-export type LeaseSettings = Configuration['leases'];
 
 export type UpstreamSettings = NonNullable<Configuration['upstream']>;

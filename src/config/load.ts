@@ -2,7 +2,13 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { collectErrors, describeIssue } from './schema.ts';
-import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
+import {
+  type Configuration,
+  roleOf,
+  sectionsOfFeatures,
+  settings,
+  signingDirectoryOf,
+} from './configuration.ts';
 import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
 import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
@@ -10,7 +16,6 @@ import { type Environment, homeDirectory } from './defaults.ts';
 import { checkLocalFile, checkWindowsFile, type LocalFile, localFileName } from './file/file.ts';
 import { checkRights } from '../features/windows/config/windows-rights.ts';
 import { readNamedFile } from './file/named-file.ts';
-import { readRootKey } from '../features/leases/config/root-key.ts';
 import { readSecretFiles } from './file/secret-file.ts';
 import { type Tree, isTree, valueAt } from './file/tree.ts';
 import { containsSecret, warnOfPlainHttp, warnOfReadableFiles, warnOfShortSecrets } from './warnings.ts';
@@ -84,29 +89,26 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   const secrets = readSecretFiles(raw, sources.readFile);
   // Compiling the schema pays off only for many values.
   const parsed = settings.safeParse(secrets.tree, { jitless: true, error: describeIssue });
+  // The compiler does not see the sections of features.
+  const sections = parsed.data as Omit<Configuration, 'role'> | undefined;
   const unread = new Set(secrets.errors.map(({ key }) => key));
   const allErrors = [
     // Nothing is known about a secret whose file could not be read.
     ...collectErrors(parsed.error, raw.originOf).filter(({ key }) => !unread.has(`${key}_file`)),
     ...secrets.errors,
     ...checkProductSecrets(secrets.tree, raw),
-    ...checkCaFiles(parsed.data, raw, sources),
-    ...checkRootKeys(parsed.data, raw, sources),
+    ...checkCaFiles(sections, raw, sources),
+    ...checkSectionsOfFeatures(sections, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
-    ...checkSocketsHere(parsed.data, raw, sources),
+    ...checkSocketsHere(sections, raw, sources),
   ];
-  if (!parsed.success || allErrors.length > 0) return { ok: false, errors: allErrors };
-  const configuration: Configuration = {
-    role: roleOf(parsed.data),
-    ...parsed.data,
-  };
+  if (sections === undefined || allErrors.length > 0) return { ok: false, errors: allErrors };
+  const configuration: Configuration = { role: roleOf(sections), ...sections };
   const fileWithSecrets = containsSecret(raw.file.tree) ? raw.file.path : null;
-  const { tls } = parsed.data.listen;
+  const { tls } = sections.listen;
   const keyFile = tls === null ? [] : [{ key: ['listen', 'tls', 'key_file'], path: tls.keyFile }];
-  const { deviceKeyFile } = parsed.data.leases;
-  const deviceKey =
-    deviceKeyFile === null ? [] : [{ key: ['leases', 'device_key_file'], path: deviceKeyFile }];
-  const secretFiles = [...secrets.files, ...keyFile, ...deviceKey];
+  const ofFeatures = sectionsOfFeatures.flatMap((section) => section.secretFiles?.(sections) ?? []);
+  const secretFiles = [...secrets.files, ...keyFile, ...ofFeatures];
   return {
     ok: true,
     configuration,
@@ -148,7 +150,6 @@ function checkCaFiles(
   const files = [
     { at: ['upstream', 'ca_file'], path: configuration?.upstream?.caFile ?? null },
     { at: ['store', 'postgres', 'ca_file'], path: configuration?.store.postgres?.caFile ?? null },
-    { at: ['leases', 'ca_file'], path: configuration?.leases.caFile ?? null },
   ];
   return files.flatMap(({ at, path }) => {
     const read = path === null ? null : readCertificates(path, readFile);
@@ -157,18 +158,15 @@ function checkCaFiles(
   });
 }
 
-/** Reports unusable root keys now; a holder reads them again when it starts. */
-function checkRootKeys(
+/** Reports unusable files that sections of features name. */
+function checkSectionsOfFeatures(
   configuration: Omit<Configuration, 'role'> | undefined,
   raw: Raw,
   { readFile }: Sources,
 ): ConfigError[] {
-  return (configuration?.leases.roots ?? []).flatMap((path, index) => {
-    const read = readRootKey(path, readFile);
-    if (read.ok) return [];
-    const at = ['leases', 'roots', index];
-    return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
-  });
+  if (configuration === undefined) return [];
+  const faults = sectionsOfFeatures.flatMap(({ check }) => check?.(configuration, readFile) ?? []);
+  return faults.map(({ at, text }) => ({ key: formatKey(at), text, origin: raw.originOf(at) }));
 }
 
 /** Reports unusable files of TLS now; the server reads them again when it listens. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type Configuration, type UpstreamSettings, settings } from '../config/configuration.ts';
+import { type Configuration, type UpstreamSettings, sectionsOfRole, settings } from '../config/configuration.ts';
 import type { Tree } from '../config/file/tree.ts';
 import type { ConfigurationSource } from '../config/load.ts';
 import { keysOf, metaOf } from '../config/schema.ts';
@@ -144,8 +144,9 @@ type Reload = NonNullable<SettingMeta['reload']>;
  * keep theirs until a restart. The role stays as well.
  */
 export function reloadedConfiguration(running: Configuration, requested: Configuration): Configuration {
-  const { role, upstream, products, leases } = running;
-  const ofThisRole = requested.role === role ? requested : { ...requested, upstream, products, leases };
+  const { role } = running;
+  const kept = sectionsOfRole.map((name) => [name, running[name as keyof Configuration]]);
+  const ofThisRole = requested.role === role ? requested : { ...requested, ...Object.fromEntries(kept) };
   const values = reloadPart(settings, 'applies', { running, requested: ofThisRole });
   return { ...(values as Configuration), role };
 }

@@ -2,7 +2,6 @@ import { clockAdvice, counted, describeClock } from '../domain/text.ts';
 import { certificateEndsSoonMs } from '../domain/time.ts';
 import { features } from '../features.ts';
 import { followingChecks } from '../features/following/wire/checks.ts';
-import { leaseChecks } from '../features/leases/wire/checks.ts';
 import { databaseChecks } from '../features/postgres/wire/checks.ts';
 import { askDoctor, type Check, type Checks, endChecks, type Level, type Remedy, some } from './check.ts';
 import type { OutboxObject, StatusObject } from './status.ts';
@@ -123,7 +122,6 @@ const checks: Checks = {
     command: 'license list',
     page: 'licenses',
   },
-  ...leaseChecks,
   ...(Object.assign({}, ...ofFeatures) as Checks),
 };
 

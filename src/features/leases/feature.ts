@@ -17,6 +17,7 @@ export const leases: Feature = {
     return [...leaseRoutes, ...agentLeaseRoutes, ...activationRoutes];
   },
   roles: { holder: async () => (await import('./daemon/holder.ts')).holderRole },
+  settings: async () => (await import('./config/leases.ts')).settings,
   useCases: {
     load: () => import('./service/use-cases.ts'),
     locks: {
@@ -49,6 +50,7 @@ export const leases: Feature = {
   lists: ['activations'],
   onKeyChange: ({ activations }, from, to) => activations.changeKey(from, to),
   onCopy: ({ activations }) => activations.forgetRequests(),
+  findings: async () => (await import('./wire/checks.ts')).leaseChecks,
   timedEvents: async (writer) => await writer.write('recordExpiringLeases', {}),
   commands: [
     { name: 'activate', load: async () => (await import('./cli/lease.ts')).activate },

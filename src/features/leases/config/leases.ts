@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { maxDeviceNameLength } from '../domain/lease.ts';
+import type { FeatureSection } from '../../../config/configuration.ts';
+import { readCertificates } from '../../../config/file/certificates.ts';
 import { rule, section } from '../../../config/schema.ts';
 import { issuerUrl, optional, orText, path, proxyUrl, shortText, wait } from '../../../config/types.ts';
+import { readRootKey } from './root-key.ts';
 
 const ofHolder = ['roots', 'device_key_file', 'ca_file', 'proxy'] as const;
 
-export const leases = section(
+const leases = section(
   z
     .strictObject({
       issuer: optional(issuerUrl).meta({
@@ -72,3 +75,42 @@ export const leases = section(
     'Leases prove a license on a device without the secret of the product. A holder gets them from its issuer: an authority, or an agent on the server of the vendor.',
   reload: 'restart',
 });
+
+export type LeaseSettings = z.output<typeof leases>;
+
+declare module '../../../config/configuration.ts' {
+  interface SectionsOfFeatures {
+    readonly leases: LeaseSettings;
+  }
+}
+
+/** With an issuer, the process is a holder. */
+export const settings: FeatureSection = {
+  name: 'leases',
+  before: 'freshness',
+  type: leases.prefault({}),
+  rules: [
+    {
+      keeps: ({ leases: { issuer }, upstream, store }) =>
+        issuer === null || (upstream === null && store.postgres === null),
+      or: rule(
+        ['leases', 'upstream', 'store'],
+        'has an issuer, which makes this process a holder: remove upstream and store, or leases.issuer',
+      ),
+    },
+  ],
+  roleIn: ({ leases: { issuer } }) => (issuer === null ? null : 'holder'),
+  // A holder reads them again when it starts.
+  check({ leases: { caFile, roots } }, readFile) {
+    const certificates = caFile === null ? null : readCertificates(caFile, readFile);
+    return [
+      ...(certificates?.ok === false ? [{ at: ['leases', 'ca_file'], text: certificates.text }] : []),
+      ...roots.flatMap((path, index) => {
+        const read = readRootKey(path, readFile);
+        return read.ok ? [] : [{ at: ['leases', 'roots', index], text: read.text }];
+      }),
+    ];
+  },
+  secretFiles: ({ leases: { deviceKeyFile } }) =>
+    deviceKeyFile === null ? [] : [{ key: ['leases', 'device_key_file'], path: deviceKeyFile }],
+};

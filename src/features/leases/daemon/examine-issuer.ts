@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import type { Configuration, LeaseSettings } from '../../../config/configuration.ts';
+import type { Configuration } from '../../../config/configuration.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
 import { readNamedFile } from '../../../config/file/named-file.ts';
+import type { LeaseSettings } from '../config/leases.ts';
 import { readRootKey } from '../config/root-key.ts';
 import { type Finding, fail, ok, warn } from '../../../config/finding.ts';
 import { heldVerdict, warningOf } from '../domain/held-lease.ts';

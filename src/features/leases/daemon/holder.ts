@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { hostname } from 'node:os';
-import type { LeaseSettings } from '../../../config/configuration.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
 import { readNamedFile } from '../../../config/file/named-file.ts';
+import type { LeaseSettings } from '../config/leases.ts';
 import { readRootKey } from '../config/root-key.ts';
 import { version } from '../../../config/version.ts';
 import { maxDeviceNameLength } from '../domain/lease.ts';
