@@ -6,7 +6,6 @@ import { TokenUses } from '../service/access/credential.ts';
 import { recordMinutes, type RecorderParts } from '../features/console/daemon/series-recorder.ts';
 import { Daemon } from './daemon.ts';
 import { type FeatureProcess, startFeatures, withParts } from './feature-process.ts';
-import { leaseIssuerOf } from '../features/leases/daemon/lease-issuer.ts';
 import { isConsoleServed, openListeners } from './listeners.ts';
 import { epochOf } from './store/epoch.ts';
 import { lazySyncServer } from '../features/following/daemon/sync-server.ts';
@@ -59,10 +58,9 @@ export async function compose(
     tokenUses,
     lifetime: lifetime.signal,
   });
-  const leaseIssuer = leaseIssuerOf(store, role);
   const syncServer = syncServerOf(store, role);
   const processes: FeatureProcess[] = [];
-  const daemon = new Daemon({ ...store, role, processes, leaseIssuer, syncServer, lifetime });
+  const daemon = new Daemon({ ...store, role, processes, syncServer, lifetime });
   processes.push(...(await startFeatures({ ...store, role, daemon })));
   const damageWatch =
     local === null
@@ -73,10 +71,7 @@ export async function compose(
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
     control,
-    leaseIssuer,
     syncServer,
-    leaseHolder: role.holder?.leases ?? null,
-    licenseCredential: role.holder?.credentialOf ?? null,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
   });
   const app = withParts(coreApp, processes);
@@ -119,7 +114,6 @@ function maintenanceParts(
     lastSuccessAt: () => role.upstream?.status().lastSuccessAt ?? null,
     onSleep: () => {
       role.upstream?.probeNow();
-      role.holder?.retryNow();
       for (const each of processes) each.onSleep?.();
     },
     checkStoreFile: () => damageWatch?.checkFile(),
@@ -176,16 +170,13 @@ type OfProcess = Pick<
   | 'cachesResponses'
   | 'control'
   | 'prove'
-  | 'leaseIssuer'
   | 'syncServer'
-  | 'leaseHolder'
-  | 'licenseCredential'
 >;
 
 /** Answers agents; null on a holder. */
-function syncServerOf(store: OpenedStore, { chain, holder }: Role): App['syncServer'] {
-  if (holder !== null) return null;
-  const { log } = store;
+function syncServerOf(store: OpenedStore, { chain }: Role): App['syncServer'] {
+  const { current, log } = store;
+  if (current.configuration.role === 'holder') return null;
   return lazySyncServer({
     ...store,
     chain,
@@ -230,6 +221,7 @@ function appOf(
     },
     writer,
     sync,
+    licenseCredential: null,
     ...ofProcess,
     console: consoleDeskOf(store, daemon),
     digest: sha256,

@@ -46,8 +46,6 @@ const readinessByPhase: Readonly<Record<Phase, Readiness>> = {
 type DaemonParts = OpenedStore & {
   role: Role;
   processes: readonly FeatureProcess[];
-  /** Null on a holder. */
-  leaseIssuer: App['leaseIssuer'];
   syncServer: App['syncServer'];
   /** Aborted at the end of a stop: ends the requests in flight. */
   lifetime: AbortController;
@@ -202,7 +200,6 @@ export class Daemon {
 
   async #drain(): Promise<void> {
     this.#phase = 'draining';
-    this.#parts.leaseIssuer?.stopWaiting();
     this.#parts.syncServer?.stopWaiting();
     for (const each of this.#parts.processes) each.stopWaiting?.();
     const cut = setTimeout(() => {
@@ -232,7 +229,6 @@ type ProcessState = { listeners: Status['listeners']; startedAt: number; storage
 async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status> {
   const { instance, current, clock, metrics } = parts;
   const agent = agentOf(parts);
-  const holder = parts.role.holder?.status() ?? null;
   const ofFeatures = await Promise.all(parts.processes.map(({ status }) => status?.()));
   return {
     role: current.configuration.role,
@@ -246,29 +242,15 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     missing: agent === null ? null : missingStatus(agent, clock),
     storeEvents: null,
     storage: state.storage,
-    leases: holder?.leases ?? null,
-    issuer: await issuerStatus(parts),
-    records: holder?.records ?? (agent === null ? await licenseCounts(parts) : recordCounts(agent, parts)),
+    leases: null,
+    issuer: null,
+    records: agent === null ? await licenseCounts(parts) : recordCounts(agent, parts),
     clock: { now: clock.now(), ...clock.status() },
     webhooks: null,
     agents: await agentsOf(parts),
     totals: metrics.totals(),
     ...(Object.assign({}, ...ofFeatures) as Partial<Status>),
   };
-}
-
-/** The issuer of leases; null until `lease setup` was run. */
-async function issuerStatus({ leaseIssuer, local, reader, clock }: DaemonParts): Promise<Status['issuer']> {
-  const status = (await leaseIssuer?.status()) ?? null;
-  if (status === null) return null;
-  const { activations } = local?.lists ?? reader;
-  try {
-    const all = await activations.count({});
-    return { ...status, activations: all, seatsTaken: await activations.count({ seatAt: clock.now() }) };
-  } catch (error) {
-    if (!(error instanceof StorageError)) throw error;
-    return { ...status, activations: null, seatsTaken: null };
-  }
 }
 
 /** The agents that follow license keys at this process; null: none can. */

@@ -28,10 +28,10 @@ export type PruneTimes = { now: number; verifiedNow: number; removalTime: number
 
 export type ProcessParts = OpenedStore & { role: Role; daemon: Daemon };
 
-/** Starts what features have in a process. */
+/** Starts what features and the role have in a process. */
 export async function startFeatures(parts: ProcessParts): Promise<readonly FeatureProcess[]> {
   const started = await Promise.all(features.map(({ process: start }) => start?.(parts)));
-  return started.filter((each) => each !== undefined);
+  return [parts.role.process, ...started].filter((each) => each !== undefined);
 }
 
 /** Adds the parts of features to an app. */

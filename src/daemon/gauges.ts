@@ -1,6 +1,4 @@
 import type {
-  HolderStatus,
-  LeaseIssuerStatus,
   OutboxStatus,
   FollowStatus,
   Status,
@@ -88,25 +86,6 @@ export const agentGauges: readonly GaugeDescription[] = [
     name: 'sync_waiting',
     help: 'Requests of agents that wait for a change now.',
     read: ({ status: { agents } }) => (agents === null ? [] : one(agents.waiting)),
-  },
-];
-
-/** The gauges of an issuer of leases: an authority or an agent. */
-export const issuerGauges: readonly GaugeDescription[] = [
-  {
-    name: 'lease_waiting',
-    help: 'Requests of devices that wait for a change of their license.',
-    read: ofIssuer(({ waiting }) => one(waiting)),
-  },
-  {
-    name: 'lease_seats_taken',
-    help: 'Devices that have a seat now.',
-    read: ofIssuer(({ seatsTaken }) => (seatsTaken === null ? [] : one(seatsTaken))),
-  },
-  {
-    name: 'lease_signing_key_expiry_timestamp_seconds',
-    help: 'When the key that signs leases ends.',
-    read: ofIssuer(({ notAfter }) => one(notAfter / 1000)),
   },
 ];
 
@@ -219,32 +198,9 @@ export const upstreamGauges: readonly GaugeDescription[] = [
   },
 ];
 
-/** The gauges of a holder of leases. */
-export const holderGauges: readonly GaugeDescription[] = [
-  {
-    name: 'issuer_last_success_timestamp_seconds',
-    help: 'When the issuer of leases last answered, since the start; 0: never.',
-    read: ofHolder(({ lastSuccessAt }) => one((lastSuccessAt ?? 0) / 1000)),
-  },
-  {
-    name: 'lease_expiry_timestamp_seconds',
-    help: 'When the first lease of this device expires; 0: there is no valid lease.',
-    read: ofHolder(({ nextEnd }) => one((nextEnd ?? 0) / 1000)),
-  },
-  {
-    name: 'lease_pending_uses',
-    help: 'Uses that the issuer has not confirmed.',
-    read: ofHolder(({ pendingUses }) => one(pendingUses)),
-  },
-];
-
 /** The series of a gauge without labels. */
 export function one(value: number | boolean): readonly Sample[] {
   return [{ value: Number(value) }];
-}
-
-function ofIssuer(read: (issuer: LeaseIssuerStatus) => readonly Sample[]): GaugeDescription['read'] {
-  return ({ status: { issuer } }) => (issuer === null ? [] : read(issuer));
 }
 
 function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): GaugeDescription['read'] {
@@ -255,10 +211,6 @@ function ofFollows(read: (follow: FollowStatus) => number): GaugeDescription['re
   return ofUpstream(({ follows }) =>
     follows.map((each) => ({ labels: { product: each.productKey }, value: read(each) })),
   );
-}
-
-function ofHolder(read: (leases: HolderStatus) => readonly Sample[]): GaugeDescription['read'] {
-  return ({ status: { leases } }) => (leases === null ? [] : read(leases));
 }
 
 function ofDatabase(read: (database: ConnectionCounts) => readonly Sample[]): GaugeDescription['read'] {

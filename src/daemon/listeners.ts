@@ -168,7 +168,7 @@ async function listenPublicly(
 ): Promise<string | null> {
   if (settings === null) return null;
   const { address, proxies, connections } = settings;
-  const issuerHost = (): string | null => app.leaseIssuer?.host() ?? null;
+  const issuerHost = (): string | null => app.publicHost?.() ?? null;
   const server = open({
     limits: { ...limits, connections },
     allowedOrigins: [],

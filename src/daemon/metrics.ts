@@ -10,9 +10,7 @@ import {
   agentGauges,
   certificateGauges,
   databaseGauges,
-  issuerGauges,
   processGauges,
-  holderGauges,
   upstreamGauges,
   type GaugeDescription,
   type ProcessSnapshot,
@@ -65,9 +63,6 @@ export class Metrics implements UpstreamMeter, Disposable {
   readonly #upstreamRequests = this.counter('upstream_requests_total', 'Requests sent to the upstream.', [
     'outcome',
   ]);
-  readonly #leaseRequests = this.counter('lease_requests_total', 'Requests of devices answered.', [
-    'result',
-  ]);
   readonly #totals = { verifies: 0, uses: 0 };
   readonly #unexpected = this.counter('unexpected_delta_total', 'Counts that another writer changed.', []);
   readonly #commitDuration = this.histogram(
@@ -88,11 +83,10 @@ export class Metrics implements UpstreamMeter, Disposable {
     };
     this.#descriptions = [
       ...processGauges,
-      ...(role === 'holder' ? [] : [...issuerGauges, ...agentGauges]),
+      ...(role === 'holder' ? [] : agentGauges),
       lag,
       ...(isSecure ? certificateGauges : []),
       ...(role === 'agent' ? upstreamGauges : []),
-      ...(role === 'holder' ? holderGauges : []),
       ...(hasDatabase ? databaseGauges : []),
     ];
     this.#startAtZero();
@@ -129,11 +123,6 @@ export class Metrics implements UpstreamMeter, Disposable {
   countResponse(route: string, status: number, begunAt: number): void {
     this.#requests.inc({ route, status });
     this.#requestDuration.observe((performance.now() - begunAt) / 1000);
-  }
-
-  /** Counts a request for a lease: `lease`, `notice`, `unchanged` or the code of a problem. */
-  countLeaseRequest(result: string): void {
-    this.#leaseRequests.inc({ result });
   }
 
   /** Counts a response without a route: to bytes that are not a request, or to a malformed path. */

@@ -10,7 +10,6 @@ import type { AgentProducts } from '../service/agent/products.ts';
 import type { CheckoutService, CouponService, LicenseResponse, LicenseService } from '../service/services.ts';
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
-import type { LeaseHolder, LeaseIssuer } from '../features/leases/service/ports.ts';
 import type { SyncServer } from '../features/following/service/ports.ts';
 import type { Overview, Status } from '../service/status.ts';
 import type { LongRead } from '../service/long-read.ts';
@@ -67,7 +66,6 @@ export type StoredLicenses = Pick<SnapshotReads, 'get'> &
 type CoreAuthorityParts = {
   /** Answers agents. */
   readonly syncServer: SyncServer;
-  readonly leaseIssuer: LeaseIssuer;
 };
 
 /** What an authority has besides. A feature adds its own parts. */
@@ -86,7 +84,6 @@ type CoreAgentParts = {
 export interface AgentParts extends AuthorityParts, CoreAgentParts {}
 
 type CoreHolderParts = {
-  readonly leaseHolder: LeaseHolder;
   /** The name of the credential that a license key is. In other roles, a license key is no credential. */
   readonly licenseCredential: (licenseKey: string) => string;
 };
@@ -135,6 +132,10 @@ export interface CoreApp extends Nullable<CoreAuthorityParts & CoreAgentParts>, 
   readonly log: Log;
   /** Idempotency keys of the writes in progress. */
   readonly inFlight: Set<string>;
+  /** The host name by which the devices of customers know this process; null: none. */
+  publicHost?(): string | null;
+  /** How many devices have asked for seats of a license, and how many have one. */
+  seatsOf?(licenseKey: string): Promise<{ activations: number; seatsTaken: number }>;
   /** Makes a copy of the store; the signal ends it. */
   backup(signal: AbortSignal): Promise<Result<Backup>>;
   /** Epoch ms. */

@@ -57,7 +57,6 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     sync: syncControl(parts, sync),
     chain: chainOf(parts, sync),
     agent: { fetcher: sync.fetcher, deliveries: sync.delivery },
-    holder: null,
     async bind() {
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));

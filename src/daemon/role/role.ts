@@ -29,8 +29,8 @@ import {
   StorageError,
   type SyncControl,
 } from '../../service/ports.ts';
-import type { LeaseHolder } from '../../features/leases/service/ports.ts';
-import type { HolderStatus, LimiterStatus, RecordCounts, UpstreamMeter } from '../../service/status.ts';
+import type { LimiterStatus, UpstreamMeter } from '../../service/status.ts';
+import type { FeatureProcess } from '../feature-process.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LicenseFetcher } from '../../sync/license-fetcher.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
@@ -59,15 +59,8 @@ export type Role = {
   chain: (ChainParts & { reader: Reader }) | null;
   /** Reads from the upstream and delivers to it; null unless this is an agent. */
   agent: { fetcher: LicenseFetch & Pick<LicenseFetcher, 'fetch'>; deliveries: Deliveries } | null;
-  /** Null unless this is a holder. */
-  holder: {
-    leases: LeaseHolder;
-    /** The name of the credential that a license key is. */
-    credentialOf: (licenseKey: string) => string;
-    status(): { leases: HolderStatus; records: RecordCounts };
-    /** Tries again at once, because the machine slept or the configuration changed. */
-    retryNow(): void;
-  } | null;
+  /** What only this role of a feature has. */
+  process?: FeatureProcess;
   /** Records the configuration in the store: at the start, before any request is answered, and after a reload. */
   bind(): Promise<void>;
   /** Runs the loops until the signal. Rejects if the store fails. */
@@ -121,7 +114,6 @@ export function authorityRole({
     sync: null,
     chain: null,
     agent: null,
-    holder: null,
     bind: () => Promise.resolve(),
     async run(signal) {
       if (!signal.aborted) await once(signal, 'abort');

@@ -50,6 +50,7 @@ export const leases: Feature = {
   lists: ['activations'],
   onKeyChange: ({ activations }, from, to) => activations.changeKey(from, to),
   onCopy: ({ activations }) => activations.forgetRequests(),
+  process: async (parts) => (await import('./daemon/process.ts')).startLeases(parts),
   findings: async () => (await import('./wire/checks.ts')).leaseChecks,
   timedEvents: async (writer) => await writer.write('recordExpiringLeases', {}),
   commands: [

@@ -63,11 +63,14 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
     sync: null,
     chain: null,
     agent: null,
-    holder: {
-      leases: holder,
-      credentialOf: (licenseKey) => licenseCredential(sha256(`${secret} ${licenseKey}`).slice(0, 16)),
+    process: {
+      app: {
+        leaseHolder: holder,
+        licenseCredential: (licenseKey) =>
+          licenseCredential(sha256(`${secret} ${licenseKey}`).slice(0, 16)),
+      },
       status: () => heldStatus({ reader, clock, holder, issuer, device: device.kid }),
-      retryNow: () => holder.renewals.retryNow(),
+      onSleep: () => holder.renewals.retryNow(),
     },
     async bind() {
       const examined = await examineStored(reader, { roots, device: device.kid });

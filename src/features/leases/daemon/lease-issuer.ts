@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { signingDirectoryOf } from '../../../config/configuration.ts';
 import { hostOf } from '../../../config/value/address.ts';
 import { logOf } from '../../../daemon/log.ts';
-import type { Role } from '../../../daemon/role/role.ts';
-import type { OpenedStore } from '../../../daemon/store/opened-store.ts';
+import type { ProcessParts } from '../../../daemon/feature-process.ts';
 import { queueOf } from '../../../domain/outbox/operation.ts';
 import { NamedRateLimiter } from '../../../http/entry/admission.ts';
 import { networkOf } from '../../../http/entry/client-address.ts';
@@ -17,24 +16,25 @@ import type { Log } from '../../../service/ports.ts';
 import type { ChangeFeed } from '../../../service/writer.ts';
 import type { PersistentClock } from '../../../daemon/system/machine.ts';
 
-/** The issuer of this process; null on a holder. */
-export function leaseIssuerOf(store: OpenedStore, role: Role): LeaseIssuer | null {
-  const { current, metrics, log } = store;
-  const { configuration } = current;
-  if (configuration.role === 'holder') return null;
+/** The issuer of an authority or an agent. `count`: counts a request. */
+export function leaseIssuerOf(parts: ProcessParts, count: (result: string) => void): LeaseIssuer {
   return lazyLeaseIssuer({
-    ...store,
-    directory: signingDirectoryOf(configuration),
-    desk: () => deskOf(store, role),
-    log: logOf(log, 'lease'),
-    count: (result) => metrics.countLeaseRequest(result),
+    ...parts,
+    directory: signingDirectoryOf(parts.current.configuration),
+    desk: () => deskOf(parts),
+    log: logOf(parts.log, 'lease'),
+    count,
   });
 }
 
-async function deskOf(
-  { current, reader, writer, clock, local }: OpenedStore,
-  { agent, licenseService }: Role,
-): Promise<LeaseDesk> {
+async function deskOf({
+  current,
+  reader,
+  writer,
+  clock,
+  local,
+  role: { agent, licenseService },
+}: ProcessParts): Promise<LeaseDesk> {
   const { agentLeaseDesk, authorityLeaseDesk } = await import('../service/services.ts');
   if (agent === null || local === null) return authorityLeaseDesk(reader, writer, clock);
   return agentLeaseDesk({
