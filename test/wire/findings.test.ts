@@ -44,16 +44,6 @@ const outbox: OutboxStatus = {
   oldestAgeMs: null,
 };
 const agent: Status = { ...well, role: 'agent', upstream, outbox };
-const leases = {
-  issuer: 'https://issuer.example',
-  device: 'd',
-  lastSuccessAt: now - 1,
-  lastError: null as string | null,
-  lastErrorAt: null as number | null,
-  nextEnd: now + 20 * day,
-  pendingUses: 0,
-};
-const holder: Status = { ...well, role: 'holder', leases };
 
 const withDepth = (depth: Partial<OutboxStatus['depth']>, held = 0): Status => ({
   ...agent,
@@ -75,17 +65,8 @@ const codes = (status: Status, maxPending: number | null = null) =>
 test.each([
   ['an authority', well],
   ['an agent', agent],
-  ['a holder', holder],
 ])('Nothing is wrong at %s that is well.', (_, status) => expect(found(status, 10)).toEqual([]));
 
-const issuer = {
-  issuer: 'https://issuer.example',
-  version: 1,
-  kid: 'k',
-  waiting: 0,
-  activations: 0,
-  seatsTaken: 0,
-};
 const tls = (notAfter: number): Status => ({ ...well, listeners: { ...well.listeners, tls: { notAfter } } });
 
 test.each<[string, Status, string]>([
@@ -99,16 +80,6 @@ test.each<[string, Status, string]>([
   ['a wrong clock', { ...well, clock: { ...well.clock, suspect: true } }, 'fail clock_suspect'],
   ['a certificate that ends in a month', tls(now + 30 * day - 1), 'warn certificate_ends_soon'],
   ['a certificate that has ended', tls(now), 'fail certificate_ended'],
-  [
-    'a signing key that ends',
-    { ...well, issuer: { ...issuer, notAfter: now + day } },
-    'warn signing_key_ends_soon',
-  ],
-  [
-    'a signing key that has ended',
-    { ...well, issuer: { ...issuer, notAfter: now - 1 } },
-    'fail signing_key_ended',
-  ],
   ['an upstream that is down', { ...agent, upstream: { ...upstream, state: 'down' } }, 'warn upstream_down'],
   ['paused sync', { ...agent, upstream: { ...upstream, state: 'paused' } }, 'warn sync_paused'],
   ['a refused secret', { ...agent, upstream: { ...upstream, pausedProducts: ['P'] } }, 'fail secret_refused'],
@@ -126,21 +97,6 @@ test.each<[string, Status, string]>([
     'license keys that the store no longer knows',
     { ...agent, missing: { count: 2, since: now - hour } },
     'warn licenses_missing',
-  ],
-  [
-    'a silent issuer',
-    { ...holder, leases: { ...leases, lastError: 'refused', lastErrorAt: now } },
-    'warn issuer_unavailable',
-  ],
-  [
-    'a silent issuer and a lease that ends',
-    { ...holder, leases: { ...leases, lastError: 'refused', lastErrorAt: now, nextEnd: now + day } },
-    'fail issuer_unavailable',
-  ],
-  [
-    'an ended lease',
-    { ...holder, records: { fresh: 0, stale: 0, grace: 0, expired: 1, disabled: 0 } },
-    'fail leases_ended',
   ],
 ])('A status shows %s.', (_, status, expected) => expect(codes(status)).toEqual([expected]));
 

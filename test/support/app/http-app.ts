@@ -1,9 +1,10 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { defaultFreshnessPolicy } from '../../../src/domain/agent/license-snapshot.ts';
-import { failWith } from '../../../src/domain/problem/problem.ts';
 import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
-import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
+import type { App, CoreApp, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
 import { buildServer } from '../../../src/http/server.ts';
@@ -23,7 +24,6 @@ import type { Status } from '../../../src/service/status.ts';
 import type { AuthorityTransaction, Transaction } from '../../../src/service/tables.ts';
 import { proofOf } from '../../../src/wire/server/proof.ts';
 import { quickSyncServer } from './sync-server.ts';
-import { lazySender } from './webhooks.ts';
 import { digest, openAppStore, type AppStore } from './app-store.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -47,6 +47,14 @@ export interface TestApp extends AsyncDisposable {
   record(): Promise<readonly string[]>;
 }
 
+const ofFeatures = join(import.meta.dirname, '../../features');
+/** What features add to the app. */
+const partsOfFeatures = await Promise.all(
+  globSync('*/app-part.ts', { cwd: ofFeatures }).map(
+    (file) => import(join(ofFeatures, file)) as Promise<{ appPart: (app: CoreApp) => Partial<App> }>,
+  ),
+);
+
 /** `onCall` gets the name of each call of a table and of each write. */
 export async function openApp(
   changes: Partial<App> = {},
@@ -63,7 +71,7 @@ export async function openApp(
   const tokenUses = new TokenUses();
   const changeFeed = new ChangeFeed();
   const credentials = authorityCredentials({ reader, verifiedNow: () => Date.now(), uses: tokenUses });
-  const app: App = {
+  const core: CoreApp = {
     role,
     version: '0.0.0',
     instance: authorityStatus.instance,
@@ -90,13 +98,9 @@ export async function openApp(
     writer,
     changes: changeFeed,
     cachesResponses: false,
-    leaseIssuer: role === 'holder' ? null : silentIssuer,
-    webhooks: role === 'holder' ? null : lazySender({ reader, writer }),
     syncServer: role === 'authority' ? quickSyncServer({ reader, writer, changes: changeFeed }) : null,
-    leaseHolder: null,
     licenseCredential: null,
     sync: null,
-    storeEvents: null,
     backup,
     credentials:
       changes.cachesResponses === true
@@ -125,8 +129,9 @@ export async function openApp(
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],
     metrics: silentMetrics,
-    ...changes,
   };
+  const parts = partsOfFeatures.map(({ appPart }) => appPart({ ...core, ...changes }));
+  const app = Object.assign({}, core, ...parts, changes) as App;
   return {
     app,
     lines,
@@ -143,17 +148,6 @@ export async function openApp(
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
-
-/** An issuer that signs nothing. */
-const refuse = async () => failWith('not_an_issuer', 'This app issues no leases.');
-const silentIssuer: NonNullable<App['leaseIssuer']> = {
-  answer: refuse,
-  statement: refuse,
-  sign: refuse,
-  status: async () => null,
-  host: () => null,
-  stopWaiting: () => undefined,
-};
 
 /** The tables and the writer of a store, which report each call. */
 function watched(

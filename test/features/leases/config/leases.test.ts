@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { effective } from '../../../../src/config/show.ts';
 import { reloadedConfiguration } from '../../../../src/daemon/live-configuration.ts';
 import { configurationOf, errorsOf, folder, warningsOf } from '../../../support/builders/config-builders.ts';
 
@@ -11,6 +12,20 @@ const files = { [`${folder}/root-1.pub.jwk`]: root };
 const holder = `leases: { issuer: "https://licenses.example.com/", roots: [root-1.pub.jwk] }
 products: [{ key: RGsF }]
 `;
+
+test('without any configuration the section has the documented defaults', () => {
+  expect(effective(configurationOf())['leases']).toEqual({
+    issuer: null,
+    roots: [],
+    activate: 'on_verify',
+    device_key_file: null,
+    device_name: null,
+    timeout: '10s',
+    ca_file: null,
+    proxy: null,
+    signing_dir: null,
+  });
+});
 
 test('a configuration with leases.issuer is that of a holder', () => {
   const { role, leases, products } = configurationOf({ text: holder, files });

@@ -13,6 +13,10 @@ const agent = `upstream: { base_url: "https://api.example.com" }
 products: [{ key: RGsF, secret: secret-of-RGsF }]
 `;
 
+test('without any configuration the section has the documented defaults', () => {
+  expect(effective(configurationOf())['webhooks']).toEqual({ in: {}, out: { allow: [] } });
+});
+
 test('webhooks.in names the stores whose events an agent accepts, each with its secret or the file of its secret', () => {
   const { webhooks } = configurationOf({
     text: `${agent}webhooks:

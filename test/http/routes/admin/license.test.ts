@@ -5,7 +5,6 @@ import { licenseDetail } from '../../../../src/wire/console.ts';
 import type { ListedLicenseObject } from '../../../../src/wire/license.ts';
 import { adminToken, openApp, productsOf, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 import { buildLicense, buildSnapshot, product } from '../../../support/builders/store-builders.ts';
-import { buildActivation } from '../../../features/leases/support/records.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
@@ -111,15 +110,11 @@ test('A search at an agent that finds thousands of buyers lists them in the orde
   expect([licenses.map(({ license_key: key }) => key), total]).toEqual([['K-0010', 'K-0011'], 2_100]);
 });
 
-test('The detail of a stored license has its freshness, its unfinished operations and its seats.', async () => {
+test('The detail of a stored license has its freshness and its unfinished operations.', async () => {
   await using opened = await openAgent();
-  const { operations, activations } = opened.agentTables();
+  const { operations } = opened.agentTables();
   operations.add(buildOperation({ id: 'op', kind: 'usage', subject: 'FRESH-1' }));
   operations.add(buildOperation({ id: 'other', kind: 'usage', subject: 'OLD-1' }));
-  activations.put(buildActivation({ licenseKey: 'FRESH-1', seatUntil: now + 1 }));
-  activations.put(
-    buildActivation({ activationId: 'b', device: 'd2', licenseKey: 'FRESH-1', seatUntil: now }),
-  );
   const server = serverOf(opened.app);
   const detail = await detailOf(server, 'fresh-other');
   expect(detail).toMatchObject({
@@ -135,8 +130,6 @@ test('The detail of a stored license has its freshness, its unfinished operation
     },
     operations: [{ id: 'op', explanation: { meaning: expect.any(String) as string } }],
     operations_total: 1,
-    activations: 2,
-    seats_taken: 1,
   });
   expect((await detailOf(server, 'OLD-1')).state).toBe('expired');
   expect((await detailOf(server, 'GONE-1')).state).toBe('gone');
@@ -144,14 +137,13 @@ test('The detail of a stored license has its freshness, its unfinished operation
   expect([unknown.statusCode, unknown.json<{ code: string }>().code]).toEqual([404, 'license_not_found']);
 });
 
-test('The detail of a sold license has its purchase, product and seats, and says if it was refunded.', async () => {
+test('The detail of a sold license has its purchase and its product, and says if it was refunded.', async () => {
   await using opened = await openApp();
-  await opened.write(async ({ products, licenses, purchases, activations }) => {
+  await opened.write(async ({ products, licenses, purchases }) => {
     await products.add(product, 'secret');
     await licenses.add(buildLicense({ licenseKey: 'SOLD-1', enabled: false }));
     await licenses.add(buildLicense({ licenseKey: 'GIVEN-1' }));
     await purchases.add({ purchaseId: 'p', licenseKey: 'SOLD-1', createdAt: now - day, refundedAt: now });
-    await activations.put(buildActivation({ licenseKey: 'GIVEN-1' }));
   });
   const server = serverOf(opened.app);
   expect(await detailOf(server, 'SOLD–1')).toMatchObject({
@@ -166,13 +158,8 @@ test('The detail of a sold license has its purchase, product and seats, and says
     freshness: null,
     operations: [],
     operations_total: 0,
-    activations: 0,
   });
-  expect(await detailOf(server, 'GIVEN-1')).toMatchObject({
-    state: 'enabled',
-    purchase: null,
-    activations: 1,
-  });
+  expect(await detailOf(server, 'GIVEN-1')).toMatchObject({ state: 'enabled', purchase: null });
   const { licenses } = await listed(server, 'search=sold');
   expect(licenses).toMatchObject([
     { license_key: 'SOLD-1', state: 'refunded', freshness: null, pending: null },

@@ -1,8 +1,9 @@
 import { afterAll, expect, test, vi } from 'vitest';
-import type { Transaction } from '../../../src/service/tables.ts';
-import { prepareList } from '../../../src/store/sql.ts';
-import type * as Statements from '../../../src/store/sqlite/statements.ts';
-import { createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
+import type { ActivationFilter } from '../src/features/leases/service/tables.ts';
+import type { Transaction } from '../src/service/tables.ts';
+import { prepareList } from '../src/store/sql.ts';
+import type * as Statements from '../src/store/sqlite/statements.ts';
+import { createTestStore, type TestStore } from './support/builders/store-builders.ts';
 
 const made = new Set<string>();
 
@@ -36,8 +37,8 @@ vi.doMock('../../../src/store/sqlite/statements.ts', async (importOriginal) => {
   };
   return { ...original, sqlOn };
 });
-const { prepareTransaction } = await import('../../../src/store/sqlite/tables.ts');
-const { sqliteText } = await import('../../../src/store/sqlite/statements.ts');
+const { prepareTransaction } = await import('../src/store/sqlite/tables.ts');
+const { sqliteText } = await import('../src/store/sqlite/statements.ts');
 vi.doUnmock('../../../src/store/sqlite/statements.ts');
 
 /** Every statement that a transaction makes, the reader's among them, and those of lists for each filter. */
@@ -64,7 +65,13 @@ function listAll(tables: Transaction): void {
   products.list({ archived: false }, byText);
   sync.list({}, byNumber);
   sync.count({});
-  const ofActivations = [{}, { licenseKey: 'k' }, { productKey: 'p' }, { seatAt: 1 }, { tenant }];
+  const ofActivations: ActivationFilter[] = [
+    {},
+    { licenseKey: 'k' },
+    { productKey: 'p' },
+    { seatAt: 1 },
+    { tenant },
+  ];
   for (const filter of ofActivations) {
     activations.list(filter, byText);
     activations.count(filter);
