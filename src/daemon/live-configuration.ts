@@ -146,7 +146,8 @@ type Reload = NonNullable<SettingMeta['reload']>;
 export function reloadedConfiguration(running: Configuration, requested: Configuration): Configuration {
   const { role } = running;
   const kept = sectionsOfRole.map((name) => [name, running[name as keyof Configuration]]);
-  const ofThisRole = requested.role === role ? requested : { ...requested, ...Object.fromEntries(kept) };
+  const ofThisRole =
+    requested.role === role ? requested : { ...requested, ...(Object.fromEntries(kept) as object) };
   const values = reloadPart(settings, 'applies', { running, requested: ofThisRole });
   return { ...(values as Configuration), role };
 }

@@ -2,7 +2,6 @@ import { features } from '../features.ts';
 import type {
   AgentTablesOfFeatures,
   CoreReader,
-  CoreTransaction,
   Reader,
   Transaction,
 } from '../service/tables.ts';
@@ -25,9 +24,9 @@ export type FeatureTables = {
   effects?: TableEffects;
 };
 
-/** What features add to tables of the core. */
-type Added<All, Core> = Omit<All, keyof Core | keyof AgentTablesOfFeatures>;
-type AddedLocal<All, Core> = Pick<All, Exclude<keyof All & keyof AgentTablesOfFeatures, keyof Core>>;
+/** The tables that features add to those of the core. */
+type Added = Exclude<keyof Reader, keyof CoreReader | keyof AgentTablesOfFeatures>;
+type AddedLocal = Extract<keyof Reader, keyof AgentTablesOfFeatures>;
 
 // What is loaded here must not import this file.
 const ofFeatures = (await Promise.all(features.map(({ tables }) => tables?.()))).filter(
@@ -36,20 +35,20 @@ const ofFeatures = (await Promise.all(features.map(({ tables }) => tables?.())))
 
 /* The compiler cannot see that the features of the list have all the tables that features add to the types. */
 
-function readsOfFeatures<E extends Engine>(sql: Sql<E>): AllOn<E, Added<Reader, CoreReader>> {
+function readsOfFeatures<E extends Engine>(sql: Sql<E>): AllOn<E, Pick<Reader, Added>> {
   return merged(ofFeatures.map(({ reads }) => reads?.(sql)));
 }
 
-function tablesOfFeatures<E extends Engine>(sql: WritingSql<E>): AllOn<E, Added<Transaction, CoreTransaction>> {
+function tablesOfFeatures<E extends Engine>(sql: WritingSql<E>): AllOn<E, Pick<Transaction, Added>> {
   return merged(ofFeatures.map(({ tables }) => tables?.(sql)));
 }
 
 /** The tables of features that only an agent or a holder has. */
-export function localReads(sql: Sql<'sqlite'>): AddedLocal<Reader, CoreReader> {
+export function localReads(sql: Sql<'sqlite'>): Pick<Reader, AddedLocal> {
   return merged(ofFeatures.map(({ local }) => local?.reads(sql)));
 }
 
-export function localTables(sql: WritingSql<'sqlite'>): AddedLocal<Transaction, CoreTransaction> {
+export function localTables(sql: WritingSql<'sqlite'>): Pick<Transaction, AddedLocal> {
   return merged(ofFeatures.map(({ local }) => local?.tables(sql)));
 }
 

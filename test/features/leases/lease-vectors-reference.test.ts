@@ -6,7 +6,7 @@ import { makeLeaseVectors } from './support/vectors.ts';
 
 /*
  * `npm run docs` writes examples/leases/vectors.json again. Its keys and signatures are the same each time
- * (support/lease/documents.ts). The programs in examples/clients are tested with the same answers, with the nonce that each
+ * (support/documents.ts). The programs in examples/clients are tested with the same answers, with the nonce that each
  * run makes (e2e/lease-examples.test.ts).
  */
 
