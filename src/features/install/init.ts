@@ -15,6 +15,7 @@ import { restrictToOwner } from '../windows/config/windows-rights.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import type { Environment } from '../../config/defaults.ts';
 import type { Finding } from '../../config/finding.ts';
+import { valueAt } from '../../config/file/tree.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import type { DialectName } from '../../domain/header-names.ts';
 import { makeDirectory, renameOver } from '../../store/sqlite/files/private-file.ts';
@@ -170,7 +171,7 @@ async function write({ args, target, output }: Task, { text, loaded, findings }:
   } catch (error) {
     throw refusal(`${formatPath(target)} cannot be written: ${formatReason(error)}`);
   }
-  const { role, stateDir, listen, upstream, leases } = loaded.configuration;
+  const { role, stateDir, listen, upstream } = loaded.configuration;
   const found = loadConfiguration(toLoadOptions({ warn: args.warn }));
   const isFound = found.ok && found.file === target;
   const hint = hintFor(isFound ? {} : { config: formatPath(target) });
@@ -178,7 +179,8 @@ async function write({ args, target, output }: Task, { text, loaded, findings }:
   const whats = {
     authority: 'an authority',
     agent: `an agent in front of ${upstream?.baseUrl}`,
-    holder: `a holder of leases from ${leases.issuer}`,
+    // The section is of a feature.
+    holder: `a holder of leases from ${String(valueAt(loaded.configuration, ['leases', 'issuer']))}`,
   };
   const [tcp] = listen.tcp;
   const at = tcp === undefined ? '' : ` on http://${formatAddress(tcp)}`;
