@@ -7,12 +7,15 @@ import { commands } from '../src/cli/commands.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
 import { Metrics } from '../src/daemon/metrics.ts';
+import { leaseMetrics } from '../src/features/leases/daemon/metrics.ts';
+import { webhookMetrics } from '../src/features/webhooks/daemon/metrics.ts';
 import { specification } from '../src/http/dialects.ts';
 import { routesOf } from '../src/http/routes/all.ts';
 import type { Status } from '../src/service/status.ts';
 import { openStore } from '../src/store/sqlite/files/open.ts';
 import { latchkey, runProcess } from './support/process/command-line.ts';
 import { startDaemonProcess } from './support/process/daemon-process.ts';
+import { chapterOf, readExample } from './support/reference/guides.ts';
 import { temporaryDirectory } from './support/temporary.ts';
 
 const routes = await routesOf(specification);
@@ -232,15 +235,27 @@ const status: Status = {
   totals: { verifies: 0, uses: 0 },
 };
 
-test('the alerts and the scrape name metrics, labels and a route that exist', async () => {
+/** What is scraped, of every role and with every feature. */
+async function allMetrics(): Promise<string> {
   using metrics = new Metrics({ role: 'agent', isSecure: true, hasDatabase: true });
-  const text = await metrics.expose({
-    status,
-    freeBytes: 1,
-    productKeys: ['p'],
-    database: { connections: 1, free: 1, waiting: 0, max: 1 },
-  });
-  const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+  using ofHolder = new Metrics({ role: 'holder', isSecure: false, hasDatabase: false });
+  webhookMetrics(metrics, 'agent');
+  leaseMetrics(metrics, 'agent');
+  leaseMetrics(ofHolder, 'holder');
+  metrics.countUnrouted(400);
+  const database = { connections: 1, free: 1, waiting: 0, max: 1 };
+  const snapshot = { status, freeBytes: 1, productKeys: ['p'], database };
+  return `${await metrics.expose(snapshot)}\n${await ofHolder.expose(snapshot)}`;
+}
+
+test('the guide for operators lists every metric, and no other metric', async () => {
+  const real = [...(await allMetrics()).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+  const written = chapterOf(readExample('guides/maintain.md'), 'Metrics').matchAll(/`(latchkey_[a-z_]+)`/g);
+  expect(new Set([...written].map(([, name]) => name))).toEqual(new Set(real));
+});
+
+test('the alerts and the scrape name metrics, labels and a route that exist', async () => {
+  const described = [...(await allMetrics()).matchAll(/^# TYPE (\S+) (\S+)$/gm)];
   const names = new Set(
     described.flatMap(([, name = '', type]) => (type === 'histogram' ? [`${name}_bucket`] : [name])),
   );

@@ -109,61 +109,64 @@ function withSectionsOfFeatures<Shape extends z.core.$ZodShape>(core: Shape): Sh
 /** The whole file, with every default that does not depend on the machine (defaults.ts). */
 export const settings = section(
   withRulesOfFeatures(
-  z
-    .strictObject(
-      withSectionsOfFeatures({
-      state_dir: path.meta({
-        description:
-          'The directory that holds the database, `admin.token`, and `listen.json`, through which commands find the daemon.',
-        defaultText:
-          '`$STATE_DIRECTORY`, else `latchkey` in `$XDG_STATE_HOME` or `~/.local/state`; on Windows `%LOCALAPPDATA%\\Latchkey`, on macOS `~/Library/Application Support/Latchkey`',
-        reload: 'restart',
-      }),
-      store: store.prefault({}),
-      listen,
-      upstream,
-      products,
-      freshness: freshness.prefault({}),
-      sync: sync.prefault({}),
-      limits: limits.prefault({}),
-      history: history.prefault({}),
-      metrics: metrics.prefault({}),
-      console: consoleSettings.prefault({}),
-      log,
-    }),
-    )
-    .refine(
-      (input) => input.store.postgres === null || input.upstream === null,
-      rule(
-        ['store', 'upstream'],
-        'is only for an authority: remove it, since an agent keeps its data in state_dir',
-      ),
-    )
-    .refine(
-      (input) => roleOf(input) !== 'authority' || input.products.length === 0,
-      rule(
-        ['products', 'upstream', 'leases'],
-        'are only for an agent or a holder: set upstream.base_url or leases.issuer, or remove them (an authority keeps its products in its own store)',
-      ),
-    )
-    .refine(
-      (input) => roleOf(input) !== 'holder' || input.products.length > 0,
-      rule(
-        ['products', 'upstream', 'leases'],
-        'must have at least one product: a holder serves their license keys',
-      ),
-    )
-    .refine(
-      (input) =>
-        roleOf(input) === 'authority' ||
-        input.listen.sockets.every(
-          ({ grant }) =>
-            grant === null ||
-            grant.product === null ||
-            input.products.some(({ key }) => key === grant.product),
+    z
+      .strictObject(
+        withSectionsOfFeatures({
+          state_dir: path.meta({
+            description:
+              'The directory that holds the database, `admin.token`, and `listen.json`, through which commands find the daemon.',
+            defaultText:
+              '`$STATE_DIRECTORY`, else `latchkey` in `$XDG_STATE_HOME` or `~/.local/state`; on Windows `%LOCALAPPDATA%\\Latchkey`, on macOS `~/Library/Application Support/Latchkey`',
+            reload: 'restart',
+          }),
+          store: store.prefault({}),
+          listen,
+          upstream,
+          products,
+          freshness: freshness.prefault({}),
+          sync: sync.prefault({}),
+          limits: limits.prefault({}),
+          history: history.prefault({}),
+          metrics: metrics.prefault({}),
+          console: consoleSettings.prefault({}),
+          log,
+        }),
+      )
+      .refine(
+        (input) => input.store.postgres === null || input.upstream === null,
+        rule(
+          ['store', 'upstream'],
+          'is only for an authority: remove it, since an agent keeps its data in state_dir',
         ),
-      rule(['listen', 'products', 'upstream', 'leases'], 'a socket grants a product that is not in products'),
-    ),
+      )
+      .refine(
+        (input) => roleOf(input) !== 'authority' || input.products.length === 0,
+        rule(
+          ['products', 'upstream', 'leases'],
+          'are only for an agent or a holder: set upstream.base_url or leases.issuer, or remove them (an authority keeps its products in its own store)',
+        ),
+      )
+      .refine(
+        (input) => roleOf(input) !== 'holder' || input.products.length > 0,
+        rule(
+          ['products', 'upstream', 'leases'],
+          'must have at least one product: a holder serves their license keys',
+        ),
+      )
+      .refine(
+        (input) =>
+          roleOf(input) === 'authority' ||
+          input.listen.sockets.every(
+            ({ grant }) =>
+              grant === null ||
+              grant.product === null ||
+              input.products.some(({ key }) => key === grant.product),
+          ),
+        rule(
+          ['listen', 'products', 'upstream', 'leases'],
+          'a socket grants a product that is not in products',
+        ),
+      ),
   ),
 );
 

@@ -164,14 +164,7 @@ function consoleDeskOf({ current, clock }: OpenedStore, daemon: Daemon): App['co
 }
 
 /** What `compose` builds for the routes. */
-type OfProcess = Pick<
-  App,
-  | 'backup'
-  | 'cachesResponses'
-  | 'control'
-  | 'prove'
-  | 'syncServer'
->;
+type OfProcess = Pick<App, 'backup' | 'cachesResponses' | 'control' | 'prove' | 'syncServer'>;
 
 /** Answers agents; null on a holder. */
 function syncServerOf(store: OpenedStore, { chain }: Role): App['syncServer'] {

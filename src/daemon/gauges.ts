@@ -1,9 +1,4 @@
-import type {
-  OutboxStatus,
-  FollowStatus,
-  Status,
-  UpstreamStatus,
-} from '../service/status.ts';
+import type { OutboxStatus, FollowStatus, Status, UpstreamStatus } from '../service/status.ts';
 
 /** The states that count as depth: changes that wait or need attention. */
 const outboxStates = ['pending', 'in_flight', 'uncertain', 'inferred', 'conflicted', 'dead'] as const;

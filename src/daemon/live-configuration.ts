@@ -1,5 +1,10 @@
 import type { z } from 'zod';
-import { type Configuration, type UpstreamSettings, sectionsOfRole, settings } from '../config/configuration.ts';
+import {
+  type Configuration,
+  type UpstreamSettings,
+  sectionsOfRole,
+  settings,
+} from '../config/configuration.ts';
 import type { Tree } from '../config/file/tree.ts';
 import type { ConfigurationSource } from '../config/load.ts';
 import { keysOf, metaOf } from '../config/schema.ts';

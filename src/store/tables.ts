@@ -1,10 +1,5 @@
 import { features } from '../features.ts';
-import type {
-  AgentTablesOfFeatures,
-  CoreReader,
-  Reader,
-  Transaction,
-} from '../service/tables.ts';
+import type { AgentTablesOfFeatures, CoreReader, Reader, Transaction } from '../service/tables.ts';
 import type { TableEffects } from './changes.ts';
 import type { Engine, On, Sql, WritingSql } from './sql.ts';
 import * as access from './tables/access.ts';
@@ -19,7 +14,10 @@ type AllOn<E extends Engine, Tables> = { readonly [Name in keyof Tables]: On<E, 
 export type FeatureTables = {
   reads?<E extends Engine>(sql: Sql<E>): Partial<AllOn<E, Reader>>;
   tables?<E extends Engine>(sql: WritingSql<E>): Partial<AllOn<E, Transaction>>;
-  local?: { reads(sql: Sql<'sqlite'>): Partial<Reader>; tables(sql: WritingSql<'sqlite'>): Partial<Transaction> };
+  local?: {
+    reads(sql: Sql<'sqlite'>): Partial<Reader>;
+    tables(sql: WritingSql<'sqlite'>): Partial<Transaction>;
+  };
   /** Which cached responses the calls of its tables invalidate. */
   effects?: TableEffects;
 };

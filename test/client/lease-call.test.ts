@@ -1,6 +1,11 @@
 import { expect, it } from 'vitest';
 import { ConfigurationError, connect, type LeaseTrust, type LeaseVerdict } from '../../src/client/index.ts';
-import { problem, startFakeHolder, startHolderWith, type FakeHolder } from '../features/leases/support/fake-holder.ts';
+import {
+  problem,
+  startFakeHolder,
+  startHolderWith,
+  type FakeHolder,
+} from '../features/leases/support/fake-holder.ts';
 import { makeLeaseVectors, type LeaseVector } from '../features/leases/support/vectors.ts';
 
 const made = makeLeaseVectors();

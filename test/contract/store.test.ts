@@ -4,7 +4,13 @@ import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
-import { at, buildLicense, buildSnapshot, createTestStore, page } from '../support/builders/store-builders.ts';
+import {
+  at,
+  buildLicense,
+  buildSnapshot,
+  createTestStore,
+  page,
+} from '../support/builders/store-builders.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },

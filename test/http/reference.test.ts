@@ -1,7 +1,6 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Metrics } from '../../src/daemon/metrics.ts';
 import {
   credentialHeaders,
   idempotencyKeyHeader,
@@ -10,8 +9,7 @@ import {
   requestIdHeader,
 } from '../../src/domain/header-names.ts';
 import { scopes } from '../../src/domain/access/principal.ts';
-import { authoritySnapshot } from '../support/app/http-app.ts';
-import { chapterOf, readExample } from '../support/reference/guides.ts';
+import { chapterOf } from '../support/reference/guides.ts';
 
 const source = join(import.meta.dirname, '../../src');
 const book = readFileSync(join(source, 'http/README.md'), 'utf8');
@@ -19,16 +17,6 @@ const book = readFileSync(join(source, 'http/README.md'), 'utf8');
 const pages = globSync('**/README.md', { cwd: source }).map((path) =>
   readFileSync(join(source, path), 'utf8'),
 );
-
-test('the guide for operators lists every metric, and no other metric', async () => {
-  using metrics = new Metrics({ role: 'agent', isSecure: true, hasDatabase: true });
-  metrics.countUnrouted(400);
-  using ofHolder = new Metrics({ role: 'holder', isSecure: false, hasDatabase: false });
-  const text = `${await metrics.expose(authoritySnapshot)}\n${await ofHolder.expose(authoritySnapshot)}`;
-  const real = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
-  const written = chapterOf(readExample('guides/maintain.md'), 'Metrics').matchAll(/`(latchkey_[a-z_]+)`/g);
-  expect(new Set([...written].map(([, name]) => name))).toEqual(new Set(real));
-});
 
 test('the references name every header that is read or sent', () => {
   const own = [

@@ -1,4 +1,10 @@
-import { type Account, type Product, type Collection, defaultLeaseTerms, type LeaseTerms } from '../../domain/catalogue.ts';
+import {
+  type Account,
+  type Product,
+  type Collection,
+  defaultLeaseTerms,
+  type LeaseTerms,
+} from '../../domain/catalogue.ts';
 import {
   notFound,
   done,

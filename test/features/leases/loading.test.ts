@@ -30,6 +30,10 @@ const starts = [
   'daemon/compose.ts',
   'daemon/role/agent.ts',
   'daemon/threads/writer-worker.ts',
+  ...['config/leases', 'daemon/process', 'store/tables', 'service/use-cases', 'wire/checks'].map(
+    (name) => `features/leases/${name}.ts`,
+  ),
+  ...['activation', 'agent-lease', 'lease'].map((name) => `features/leases/http/${name}.ts`),
 ];
 
 it('a start of a daemon without leases loads neither jose nor the documents and keys of leases', () => {

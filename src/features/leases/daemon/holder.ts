@@ -66,8 +66,7 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
     process: {
       app: {
         leaseHolder: holder,
-        licenseCredential: (licenseKey) =>
-          licenseCredential(sha256(`${secret} ${licenseKey}`).slice(0, 16)),
+        licenseCredential: (licenseKey) => licenseCredential(sha256(`${secret} ${licenseKey}`).slice(0, 16)),
       },
       status: () => heldStatus({ reader, clock, holder, issuer, device: device.kid }),
       onSleep: () => holder.renewals.retryNow(),

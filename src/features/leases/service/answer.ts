@@ -1,4 +1,13 @@
-import { maxEndedActivations, noUses, type Activation, type Lease, type LeaseAnswer, type LeaseRequest, type SignedRequest, type UseTotals } from '../domain/lease.ts';
+import {
+  maxEndedActivations,
+  noUses,
+  type Activation,
+  type Lease,
+  type LeaseAnswer,
+  type LeaseRequest,
+  type SignedRequest,
+  type UseTotals,
+} from '../domain/lease.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { growthOf, leaseDates, nextRev, wholeSecond, type LeaseLimits } from '../domain/lease-rules.ts';
 import type { License } from '../../../domain/license.ts';

@@ -1,4 +1,10 @@
-import { movesWithinMs, type Activation, type LeaseRequest, type NoticeState, type Seats } from '../domain/lease.ts';
+import {
+  movesWithinMs,
+  type Activation,
+  type LeaseRequest,
+  type NoticeState,
+  type Seats,
+} from '../domain/lease.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import type { ProblemCode } from '../../../domain/problem/problem-table.ts';
 import type { Problem, SeatHolder } from '../../../domain/problem/problem.ts';

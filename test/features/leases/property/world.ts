@@ -1,6 +1,11 @@
 import { deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
-import type { Activation, KnownSequence, SignedRequest, UseTotals } from '../../../../src/features/leases/domain/lease.ts';
+import type {
+  Activation,
+  KnownSequence,
+  SignedRequest,
+  UseTotals,
+} from '../../../../src/features/leases/domain/lease.ts';
 import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { License } from '../../../../src/domain/license.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';

@@ -1,5 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Activation, HeldLease, KnownSequence, Lease, LeaseAnswer, SignedRequest } from '../../../../src/features/leases/domain/lease.ts';
+import type {
+  Activation,
+  HeldLease,
+  KnownSequence,
+  Lease,
+  LeaseAnswer,
+  SignedRequest,
+} from '../../../../src/features/leases/domain/lease.ts';
 import type { LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { failWith, type Result } from '../../../../src/domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../../../src/domain/problem/problem-table.ts';
@@ -10,7 +17,11 @@ import { DeviceDocuments } from '../../../../src/features/leases/received.ts';
 import { examineStored } from '../../../../src/features/leases/stored.ts';
 import { heldLicenseService } from '../../../../src/features/leases/service/held-license.ts';
 import { mayWait } from '../../../../src/features/leases/service/waiting.ts';
-import type { FileAnswer, SignedAnswer, SignedSequence } from '../../../../src/features/leases/service/ports.ts';
+import type {
+  FileAnswer,
+  SignedAnswer,
+  SignedSequence,
+} from '../../../../src/features/leases/service/ports.ts';
 import type { LicenseService } from '../../../../src/service/services.ts';
 import type { IssuerReply } from '../../../../src/service/ports.ts';
 import {

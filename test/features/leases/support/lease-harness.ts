@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Activation, Lease, LeaseRequest, SignedRequest, UseTotals } from '../../../../src/features/leases/domain/lease.ts';
+import type {
+  Activation,
+  Lease,
+  LeaseRequest,
+  SignedRequest,
+  UseTotals,
+} from '../../../../src/features/leases/domain/lease.ts';
 import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { License } from '../../../../src/domain/license.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';
