@@ -1,5 +1,4 @@
-import type { CommandArea, CommandLine, Entry, Group } from './cli/command.ts';
-import type { ReadLicensePart } from './cli/commands/license.ts';
+import type { CommandArea, CommandLine, Entry, Group, ReadLicensePart } from './cli/command.ts';
 import type { Configuration, FeatureSection } from './config/configuration.ts';
 import type { Finding } from './config/finding.ts';
 import type { FeatureProcess, ProcessParts } from './daemon/feature-process.ts';

@@ -11,7 +11,7 @@ const made = new Set<string>();
 vi.resetModules();
 afterAll(() => vi.resetModules());
 /** They are prepared when they are first used, so it is noted which are made. */
-vi.doMock('../../../src/store/sqlite/statements.ts', async (importOriginal) => {
+vi.doMock('../src/store/sqlite/statements.ts', async (importOriginal) => {
   const original = await importOriginal<typeof Statements>();
   const sqlOn: typeof Statements.sqlOn = (database) => {
     const sql = original.sqlOn(database);
@@ -39,7 +39,7 @@ vi.doMock('../../../src/store/sqlite/statements.ts', async (importOriginal) => {
 });
 const { prepareTransaction } = await import('../src/store/sqlite/tables.ts');
 const { sqliteText } = await import('../src/store/sqlite/statements.ts');
-vi.doUnmock('../../../src/store/sqlite/statements.ts');
+vi.doUnmock('../src/store/sqlite/statements.ts');
 
 /** Every statement that a transaction makes, the reader's among them, and those of lists for each filter. */
 function statementsOf(store: TestStore): string[] {

@@ -1,5 +1,6 @@
 import type { ArgumentsCamelCase, InferredOptionTypes, Options } from 'yargs';
 import { exitCode } from './exit-code.ts';
+import type { Block, Cell } from './format.ts';
 import type { Output, Refusal } from './output.ts';
 
 export interface Term {
@@ -83,6 +84,20 @@ export function commandGroup(
     load: async () => ({ command: name, describe, commands: (await load()).commands }),
   };
 }
+
+/** What a feature shows of a license: members of the JSON, fields, and what follows the fields. */
+export type LicensePart = {
+  readonly json: object;
+  readonly fields: Readonly<Record<string, Cell>>;
+  readonly blocks: readonly Block[];
+};
+
+/** Reads it from the daemon. `seats`: of the product, if it is known. */
+export type ReadLicensePart = (
+  options: GlobalOptions,
+  licenseKey: string,
+  seats: number | null,
+) => Promise<LicensePart>;
 
 /** The headings of `latchkey --help`. */
 export type CommandArea = 'Run' | 'Use license keys' | 'Sell' | 'Lease' | 'Look after';

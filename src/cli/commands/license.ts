@@ -22,8 +22,15 @@ import {
   requestAndShow,
   type Result,
 } from '../client/request.ts';
-import { CommandError, defineCommand, type GlobalOptions, textOption } from '../command.ts';
-import { type Block, type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
+import {
+  CommandError,
+  defineCommand,
+  type GlobalOptions,
+  type LicensePart,
+  type ReadLicensePart,
+  textOption,
+} from '../command.ts';
+import { type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 import { licenseKeyPositional, readInstant, readLicenseKey } from '../values.ts';
 import { licenseFields, licensesPath, licenseView } from './license/license-view.ts';
@@ -34,20 +41,6 @@ const soldProduct = productObject.pick({ name: true, seats: true });
 type Sold = z.infer<typeof soldProduct>;
 
 const shownChanges = 5;
-
-/** What a feature shows of a license: members of the JSON, fields, and what follows the fields. */
-export type LicensePart = {
-  readonly json: object;
-  readonly fields: Readonly<Record<string, Cell>>;
-  readonly blocks: readonly Block[];
-};
-
-/** Reads it from the daemon. `seats`: of the product, if it is known. */
-export type ReadLicensePart = (
-  options: GlobalOptions,
-  licenseKey: string,
-  seats: number | null,
-) => Promise<LicensePart>;
 
 export const commands = [
   defineRequest({

@@ -1,6 +1,5 @@
 import { request } from '../../../cli/client/request.ts';
-import { CommandError, type GlobalOptions } from '../../../cli/command.ts';
-import type { ReadLicensePart } from '../../../cli/commands/license.ts';
+import { CommandError, type GlobalOptions, type ReadLicensePart } from '../../../cli/command.ts';
 import { formatTable } from '../../../cli/format.ts';
 import { activationList, type ActivationObject } from '../wire/activation.ts';
 import { activationRow, activationsPath } from './activation.ts';
