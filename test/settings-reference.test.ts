@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
-import { settings } from '../../src/config/configuration.ts';
-import { metaOf, settingsOf } from '../../src/config/schema.ts';
-import { settingsLists, writeKey } from '../support/reference/settings-reference.ts';
+import { settings } from '../src/config/configuration.ts';
+import { metaOf, settingsOf } from '../src/config/schema.ts';
+import { settingsLists, writeKey } from './support/reference/settings-reference.ts';
 
-const book = join(import.meta.dirname, '../../src/config/README.md');
+const book = join(import.meta.dirname, '../src/config/README.md');
 const mark = '<!-- What follows is generated: npm run docs -->';
 const written = readFileSync(book, 'utf8');
 
