@@ -20,6 +20,7 @@ function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
     role: 'agent',
     syncKeepMs: () => 30 * 24 * hour,
     historyKeepMs: () => 0,
+    prunes: [],
     lastSuccessAt: () => null,
     onSleep: () => undefined,
     checkStoreFile: () => undefined,

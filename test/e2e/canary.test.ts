@@ -11,7 +11,7 @@ import { leaksIn } from '../support/app/canary.ts';
 import { startAuthorityAndAgents, untilEqual } from '../support/harness/authority-and-agents.ts';
 import { HttpGateway } from '../support/network/http-gateway.ts';
 import { patience } from '../support/patience.ts';
-import { payhipRefund } from '../support/builders/store-events.ts';
+import { payhipRefund } from '../features/webhooks/support/store-events.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/harness/plain-upstream.ts';
 import {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { payhipRefund, type SentStoreEvent } from '../support/builders/store-events.ts';
+import { payhipRefund, type SentStoreEvent } from '../features/webhooks/support/store-events.ts';
 import {
   eventually,
   productKey,

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { openApp } from '../support/app/http-app.ts';
-import { openReceiver, openSender, type Received } from '../support/app/webhooks.ts';
+import { openReceiver, openSender, type Received } from '../features/webhooks/support/webhooks.ts';
 import { eventually } from '../support/harness/agent-harness.ts';
 import { blocksOf, readExample } from '../support/reference/guides.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openReceiver } from '../support/app/webhooks.ts';
+import { openReceiver } from '../features/webhooks/support/webhooks.ts';
 import { eventually, startHarness } from '../support/harness/agent-harness.ts';
 
 test('an endpoint gets the next outage as an event although the end of the last one came while there was no endpoint', async () => {

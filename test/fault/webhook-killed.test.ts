@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openReceiver, type Receiver } from '../support/app/webhooks.ts';
+import { openReceiver, type Receiver } from '../features/webhooks/support/webhooks.ts';
 import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
 
 const keys = Array.from({ length: 30 }, (_, index) => `KEY-${index}`);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openReceiver, type Receiver } from '../../support/app/webhooks.ts';
+import { openReceiver, type Receiver } from '../../features/webhooks/support/webhooks.ts';
 import { startHarness, type Agent } from '../../support/harness/agent-harness.ts';
 import { isBrowserInstalled, startBrowser } from '../../support/process/browser.ts';
 import { ConsolePage } from '../../support/process/console-page.ts';

@@ -10,7 +10,7 @@ import type { Writer } from '../../../src/service/writer.ts';
 import type { Sender } from '../../../src/features/webhooks/sender.ts';
 import { day, Harness, hour, second } from '../../support/harness/service-harness.ts';
 import { silent } from '../../support/silent-log.ts';
-import { loopback, openReceiver, openSender, type Receiver } from '../../support/app/webhooks.ts';
+import { loopback, openReceiver, openSender, type Receiver } from './support/webhooks.ts';
 
 type Sleeper = { at: number; wake: () => void };
 

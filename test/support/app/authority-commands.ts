@@ -17,19 +17,9 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 
 const agentId = '0123456789abcdef0123456789abcdef';
 
-const issuedEvent = {
-  number: at + 1,
-  eventId: 'of addPurchase',
-  type: 'license.issued',
-  subject: 'KEY',
-  at,
-} as const;
-const failedAttempt = { status: 500, error: 'answered 500', retryAfterMs: null, durationMs: 3 };
-
 /** A command for each use case, in an order in which each command succeeds on a new store. */
 const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
-  addWebhook: { url: 'https://example.com/hook', types: null },
   addAccount: { name: 'Other', apiKey: 'theirs' },
   rollApiKey: { accountId: 'of addAccount', oldUntil: at + 1 },
   addProduct: {
@@ -105,38 +95,31 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
     values: { verifies: 1, uses: 1, pending: null, oldestAgeS: null, upstream: null },
   },
   pruneSeries: { now: at, verifiedNow: at },
-  claimDelivery: { endpointId: 'of addWebhook', claim: 'claim', isAlone: false },
-  recordDelivery: {
-    endpointId: 'of addWebhook',
-    claim: 'claim',
-    event: issuedEvent,
-    attempt: failedAttempt,
-    isLast: false,
-  },
-  recordReplay: { event: issuedEvent, results: [{ endpointId: 'of addWebhook', attempt: failedAttempt }] },
-  recordWebhookTest: { endpointId: 'of addWebhook', attempt: failedAttempt },
-  resumeWebhook: { endpointId: 'of addWebhook' },
-  rotateWebhook: { endpointId: 'of addWebhook' },
-  pruneEvents: { before: at, limit: 10 },
-  removeWebhook: { endpointId: 'of addWebhook' },
   refundPurchase: { purchaseId: 'of addPurchase' },
 };
 
-const { refundPurchase, ...firstCommands } = coreCommands;
+const { startAuthority, refundPurchase, ...otherCommands } = coreCommands;
+const ofFeatures = await commandsOfFeatures();
 
 /** With the commands of features: those come first that later commands use. The refund disables the license. */
-const authorityCommands = Object.assign({}, firstCommands, ...(await commandsOfFeatures()), {
-  refundPurchase,
-}) as Record<AuthorityUseCase, CommandOf<AuthorityUseCase>>;
+const authorityCommands = Object.assign(
+  { startAuthority },
+  ...ofFeatures.map(({ first }) => first),
+  otherCommands,
+  ...ofFeatures.map(({ commands }) => commands),
+  { refundPurchase },
+) as Record<AuthorityUseCase, CommandOf<AuthorityUseCase>>;
 export const authorityUseCases: readonly AuthorityUseCase[] = Object.keys(
   authorityCommands,
 ) as AuthorityUseCase[];
 
-async function commandsOfFeatures(): Promise<readonly object[]> {
+/** `first`: those that come before the commands of the core. */
+async function commandsOfFeatures(): Promise<readonly { commands: object; first?: object }[]> {
   const root = join(import.meta.dirname, '../../features');
   const files = globSync('*/authority-commands.ts', { cwd: root });
-  const modules = files.map((file) => import(join(root, file)) as Promise<{ commands: object }>);
-  return (await Promise.all(modules)).map(({ commands }) => commands);
+  return await Promise.all(
+    files.map((file) => import(join(root, file)) as Promise<{ commands: object; first?: object }>),
+  );
 }
 
 export type AuthorityRequest = {

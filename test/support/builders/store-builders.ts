@@ -1,6 +1,5 @@
 import { reachOf } from '../../../src/features/following/domain/follow.ts';
 import type { NewSyncAgent } from '../../../src/features/following/service/tables.ts';
-import type { WebhookEndpoint } from '../../../src/features/webhooks/domain/webhook.ts';
 import { join } from 'node:path';
 import { type Account, type Product, defaultLeaseTerms } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
@@ -69,28 +68,6 @@ export function createTestStore(): TestStore {
     writing,
     reading,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-}
-
-export function buildEndpoint(changes: Partial<WebhookEndpoint> = {}): WebhookEndpoint {
-  return {
-    endpointId: 'endpoint',
-    url: 'https://hooks.example/',
-    types: null,
-    secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
-    oldSecret: null,
-    oldSecretUntil: null,
-    state: 'active',
-    position: 0,
-    failures: 0,
-    failingSince: null,
-    nextAt: null,
-    claim: null,
-    claimedUntil: null,
-    lastSuccessAt: null,
-    lastError: null,
-    createdAt: at,
-    ...changes,
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openReceiver } from '../../../support/app/webhooks.ts';
+import { openReceiver } from '../../webhooks/support/webhooks.ts';
 import { startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
 

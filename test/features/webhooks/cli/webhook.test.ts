@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { openCliShop } from '../../../support/app/cli-shop.ts';
-import { openReceiver } from '../../../support/app/webhooks.ts';
+import { openReceiver } from '../support/webhooks.ts';
 
 type Added = { webhook_id: string; secret: string };
 

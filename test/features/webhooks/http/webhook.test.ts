@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { Webhook } from 'standardwebhooks';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
-import { openReceiver, openSender } from '../../../support/app/webhooks.ts';
+import { openReceiver, openSender } from '../support/webhooks.ts';
 import type {
   DeliveryObject,
   ReplayObject,

@@ -10,7 +10,7 @@ import {
   payhipRefund,
   standardEvent,
   type SentStoreEvent,
-} from '../../../support/builders/store-events.ts';
+} from '../support/store-events.ts';
 import { minute, second, startSyncHarness, type SyncHarness } from '../../../support/harness/sync-harness.ts';
 import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
 

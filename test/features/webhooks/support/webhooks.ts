@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import type { Clock } from '../../../src/service/ports.ts';
-import type { WebhookSender } from '../../../src/features/webhooks/service/ports.ts';
-import type { Sender, SenderParts } from '../../../src/features/webhooks/sender.ts';
-import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
-import { silent } from '../silent-log.ts';
+import type { Clock } from '../../../../src/service/ports.ts';
+import type { WebhookSender } from '../../../../src/features/webhooks/service/ports.ts';
+import type { Sender, SenderParts } from '../../../../src/features/webhooks/sender.ts';
+import { trustSystemAnd } from '../../../../src/daemon/system/trust.ts';
+import { silent } from '../../../support/silent-log.ts';
 
 export const loopback = [{ address: '127.0.0.0', prefix: 8 }];
 
@@ -28,7 +28,7 @@ const machineClock: Clock = {
 
 /** What sends events in a test: to receivers on loopback, which the addresses of `allow` name. */
 export async function openSender(parts: Needed): Promise<Sender> {
-  const { Sender: Loaded } = await import('../../../src/features/webhooks/sender.ts');
+  const { Sender: Loaded } = await import('../../../../src/features/webhooks/sender.ts');
   return new Loaded({
     clock: machineClock,
     random: { uuid: () => randomUUID() },
