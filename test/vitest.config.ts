@@ -38,6 +38,7 @@ const withOwnPostgres = [
   'test/features/postgres/daemon/*.test.ts',
   'test/features/postgres/cli/*.test.ts',
   'test/features/postgres/service/engine.test.ts',
+  'test/features/webhooks/store/postgres.test.ts',
 ];
 
 /** Tests in process that take too long for `npm test`. */

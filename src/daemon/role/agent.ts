@@ -93,8 +93,8 @@ function openSync(parts: RoleParts & { reader: Reader }, connected: Connected): 
 }
 
 /**
- * Webhook endpoints get an event. While the disk is full, there is none. The state is recorded also without an endpoint:
- * one that is added later gets the changes from this state.
+ * Other systems get an event. While the disk is full, there is none. The state is recorded also while nobody gets events:
+ * who gets them later gets the changes from this state.
  */
 function recordState({ writer }: RoleParts, state: 'up' | 'down'): void {
   writer.write('recordUpstreamState', { state }).catch(() => undefined);
