@@ -66,7 +66,9 @@ export async function examineFeatures(
   configuration: Configuration,
   hint: DoctorInput['hint'],
 ): Promise<readonly Finding[]> {
-  const found = await Promise.all(features.map(({ examine: own }) => own?.(configuration, hint) ?? []));
+  const found = await Promise.all(
+    features.map(async ({ examine: own }) => (await own?.(configuration, hint)) ?? []),
+  );
   return found.flat();
 }
 

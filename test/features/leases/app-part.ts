@@ -4,11 +4,11 @@ import type { LeaseIssuer } from '../../../src/features/leases/service/ports.ts'
 import type { App, CoreApp } from '../../../src/http/app.ts';
 
 /** What this feature adds to the app of tests (support/app/http-app.ts). */
-export function appPart({ role, reader, now }: CoreApp): Partial<App> {
+export function appPart(app: CoreApp): Partial<App> {
   return {
-    leaseIssuer: role === 'holder' ? null : silentIssuer,
+    leaseIssuer: app.role === 'holder' ? null : silentIssuer,
     leaseHolder: null,
-    seatsOf: async (licenseKey) => await countSeats(reader, licenseKey, now()),
+    seatsOf: async (licenseKey) => await countSeats(app.reader, licenseKey, app.now()),
   };
 }
 

@@ -105,8 +105,8 @@ export const settings: FeatureSection = {
     const certificates = caFile === null ? null : readCertificates(caFile, readFile);
     return [
       ...(certificates?.ok === false ? [{ at: ['leases', 'ca_file'], text: certificates.text }] : []),
-      ...roots.flatMap((path, index) => {
-        const read = readRootKey(path, readFile);
+      ...roots.flatMap((root, index) => {
+        const read = readRootKey(root, readFile);
         return read.ok ? [] : [{ at: ['leases', 'roots', index], text: read.text }];
       }),
     ];

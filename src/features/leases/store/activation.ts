@@ -64,9 +64,9 @@ export function activationReads<E extends Engine>(sql: Sql<E>): On<E, Activation
 
 export function activationTable<E extends Engine>(sql: WritingSql<E>): On<E, ActivationTable> {
   // On SQLite, one connection writes, so transactions run one after another.
-  const lock =
+  const lock: (licenseKey: string) => unknown =
     sql.engine === 'sqlite'
-      ? null
+      ? () => null
       : sql.get('SELECT 1 FROM latchkey.license WHERE license_key = $1 FOR UPDATE');
   const { items, noLimit } = sql.dialect;
   const put = sql.run(activation.upsert('activation', ['activation_id'], ['device', 'created_at']));
@@ -80,7 +80,7 @@ export function activationTable<E extends Engine>(sql: WritingSql<E>): On<E, Act
   const changeKey = sql.run('UPDATE latchkey.activation SET license_key = $2 WHERE license_key = $1');
   return {
     ...activationReads(sql),
-    lockLicense: async (licenseKey) => void (await lock?.(licenseKey)),
+    lockLicense: async (licenseKey) => void (await lock(licenseKey)),
     put: ({ uses, ...same }) => put(...activation.values({ ...same, ...uses })),
     pruneEnded: sql.run(`DELETE FROM latchkey.activation WHERE activation_id IN (
        SELECT activation_id FROM latchkey.activation AS ended
