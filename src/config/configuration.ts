@@ -85,9 +85,16 @@ export type FeatureSection = {
   readonly secretFiles?: (input: Sections) => readonly { readonly key: KeyPath; readonly path: string }[];
 };
 
+declare module '../feature.ts' {
+  interface Feature {
+    /** Its section of the configuration. */
+    readonly settings?: () => Promise<FeatureSection>;
+  }
+}
+
 // What is loaded here must not import this file.
 export const sectionsOfFeatures: readonly FeatureSection[] = (
-  await Promise.all(features.map((feature) => feature.settings?.()))
+  await Promise.all(features.map(async (feature) => await feature.settings?.()))
 ).filter((each) => each !== undefined);
 
 /** The sections that decide the role of a process, and what only some roles have. */
@@ -99,9 +106,9 @@ export const sectionsOfRole: readonly string[] = [
 
 /** The compiler does not see the sections of features: they are in `SectionsOfFeatures`. */
 function withSectionsOfFeatures<Shape extends z.core.$ZodShape>(core: Shape): Shape {
-  const sections = Object.entries(core).flatMap((section) => [
-    ...sectionsOfFeatures.filter(({ before }) => before === section[0]).map(({ name, type }) => [name, type]),
-    section,
+  const sections = Object.entries(core).flatMap(([next, type]) => [
+    ...sectionsOfFeatures.filter(({ before }) => before === next).map((added) => [added.name, added.type]),
+    [next, type],
   ]);
   return Object.fromEntries(sections) as Shape;
 }

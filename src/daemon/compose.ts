@@ -5,7 +5,8 @@ import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
 import { recordMinutes, type RecorderParts } from '../features/console/daemon/series-recorder.ts';
 import { Daemon } from './daemon.ts';
-import { type FeatureProcess, startFeatures, withParts } from './feature-process.ts';
+import type { FeatureProcess } from './feature-process.ts';
+import { features } from '../features.ts';
 import { isConsoleServed, openListeners } from './listeners.ts';
 import { epochOf } from './store/epoch.ts';
 import { lazySyncServer } from '../features/following/daemon/sync-server.ts';
@@ -36,6 +37,15 @@ export type ComposeOptions = {
   /** Where the configuration was read from; absent in a program that embeds the daemon. */
   source?: ConfigurationSource | undefined;
 };
+
+export type ProcessParts = OpenedStore & { role: Role; daemon: Daemon };
+
+declare module '../feature.ts' {
+  interface Feature {
+    /** What it has in a process of any role. */
+    readonly process?: (parts: ProcessParts) => Promise<FeatureProcess>;
+  }
+}
 
 /**
  * Builds a daemon on an opened store, listens, and starts the loops: who gets what, from top to bottom. The daemon
@@ -88,6 +98,18 @@ export async function compose(
   // The check takes CPU time, so it starts after the daemon is ready.
   if (damageWatch !== null) owned.use(damageWatch.checkStore());
   return daemon;
+}
+
+/** Starts what features and the role have in a process. */
+async function startFeatures(parts: ProcessParts): Promise<readonly FeatureProcess[]> {
+  const started = await Promise.all(features.map(async ({ process: start }) => await start?.(parts)));
+  return [parts.role.process, ...started].filter((each) => each !== undefined);
+}
+
+/** Adds the parts of features to an app. */
+function withParts(app: CoreApp, processes: readonly FeatureProcess[]): App {
+  // The compiler cannot see that the features of the list have all parts that features add to the type.
+  return Object.assign({}, app, ...processes.map(({ app: parts }) => parts)) as App;
 }
 
 type Maintained = {

@@ -229,7 +229,7 @@ type ProcessState = { listeners: Status['listeners']; startedAt: number; storage
 async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status> {
   const { instance, current, clock, metrics } = parts;
   const agent = agentOf(parts);
-  const ofFeatures = await Promise.all(parts.processes.map(({ status }) => status?.()));
+  const ofFeatures = await Promise.all(parts.processes.map(async ({ status }) => await status?.()));
   return {
     role: current.configuration.role,
     version,

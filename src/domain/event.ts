@@ -17,6 +17,13 @@ export type EventType = (typeof eventTypes)[number];
 /** An event of a transaction. The subject is a license key or an id; null: the event has none. */
 export type NewEvent = { type: EventType; subject: string | null };
 
+/** The events of a transaction. They are stored at its end, so that a refused use case stores none. */
+export interface NewEvents {
+  add(event: NewEvent): void;
+  /** The events since the last call. */
+  take(): readonly NewEvent[];
+}
+
 /** The event when a license is enabled or disabled; null: nothing changed. */
 export function enabledEvent(licenseKey: string, before: boolean, after: boolean): NewEvent | null {
   if (before === after) return null;

@@ -3,7 +3,6 @@ import { done, type Result } from '../domain/problem/problem.ts';
 import { features } from '../features.ts';
 import type { Context } from './ports.ts';
 import type { AuthorityTransaction, Awaitable, Reader, Transaction } from './tables.ts';
-import type { Writer } from './writer.ts';
 
 /** Keeps the events of use cases for other systems. */
 export type EventKeeper = {
@@ -16,6 +15,12 @@ export type EventKeeper = {
     context: Pick<Context, 'now' | 'random'>,
   ): Awaitable<void>;
 };
+
+declare module '../feature.ts' {
+  interface Feature {
+    readonly events?: EventKeeper;
+  }
+}
 
 /** Adds an event if there is one. */
 export function note({ events }: Pick<AuthorityTransaction, 'events'>, event: NewEvent | null): void {
@@ -35,11 +40,6 @@ export async function storeEvents(
   const noted = transaction.events.take();
   if (noted.length === 0) return;
   for (const { events } of features) await events?.store(transaction, noted, context);
-}
-
-/** Records the events that only the time causes. */
-export async function recordTimedEvents(writer: Writer): Promise<void> {
-  for (const { timedEvents } of features) await timedEvents?.(writer);
 }
 
 const lastUpstreamState = 'webhook_upstream_state';

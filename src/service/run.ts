@@ -17,7 +17,24 @@ import type { Token } from '../domain/access/principal.ts';
 import { storeEvents } from './events.ts';
 import { counted } from '../domain/text.ts';
 import { features } from '../features.ts';
-import { type Audited, type AuditEntries, endOfOld } from './audited.ts';
+import type { Locks } from './locks.ts';
+import { type Audited, type AuditEntries, endOfOld, type FeatureUseCases } from './audited.ts';
+
+declare module '../feature.ts' {
+  interface Feature {
+    /** Its use cases that write, and what each locks on a database that several processes write to. */
+    readonly useCases?: {
+      readonly load: () => Promise<FeatureUseCases>;
+      readonly locks: { readonly [Name in UseCaseName]?: (command: CommandOf<Name>) => Locks };
+      /** Those that run on a local store only, and lock nothing. */
+      readonly local?: readonly UseCaseName[];
+      /** Maintenance that one node does for all nodes: the result for those that try at the same time. */
+      readonly byOneNode?: { readonly [Name in UseCaseName]?: CommandResult<Name> };
+      /** Those that run even if the disk is full. */
+      readonly essential?: readonly UseCaseName[];
+    };
+  }
+}
 
 /** The use cases of features are added when the first of them runs. */
 const byName: Partial<UseCases> = { ...useCases };

@@ -11,7 +11,7 @@ import type {
 import type { ChainReads, ChainTable, SyncReads, SyncTable } from '../features/following/service/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
-import type { NewEvent } from '../domain/event.ts';
+import type { NewEvents } from '../domain/event.ts';
 import type { Page } from '../domain/page.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
 import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../domain/license.ts';
@@ -33,13 +33,6 @@ export interface Changes {
   add(change: Change): void;
   /** The changes since the last call. */
   take(): readonly Change[];
-}
-
-/** The events of a transaction. They are stored at its end, so that a refused use case stores none. */
-export interface NewEvents {
-  add(event: NewEvent): void;
-  /** The events since the last call. */
-  take(): readonly NewEvent[];
 }
 
 /** Single values of this store, e.g. its instance id and the number of starts. */

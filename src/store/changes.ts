@@ -1,7 +1,8 @@
 import type { Traced } from '../domain/outbox/trace.ts';
-import type { NewEvent } from '../domain/event.ts';
+import type { NewEvent, NewEvents } from '../domain/event.ts';
 import type { Trace } from '../service/outbox/tables.ts';
-import type { Change, Changes, NewEvents, Reader, Transaction } from '../service/tables.ts';
+import type { Change, Changes, Reader } from '../service/tables.ts';
+import type { Effect, TableEffects } from './effects.ts';
 import { effectsOfFeatures } from './tables.ts';
 
 /** After more changes, for example by an import, everything is invalidated. */
@@ -47,23 +48,11 @@ function collect<Item>(): { add: (item: Item) => void; take: () => readonly Item
   };
 }
 
-/** Which cached records a call invalidates; null for none. */
-type Effect<Args extends unknown[]> = (...args: Args) => Change | null;
-
-/** The effect of each method that writes; a missing one does not compile. */
-type Effects<Name extends keyof Reader> = {
-  readonly [
-    Method in Exclude<keyof Transaction[Name], keyof Reader[Name]>
-  ]: Transaction[Name][Method] extends (...args: infer Args) => unknown ? Effect<Args> : never;
-};
-
 const nothing = (): null => null;
 const credentials = (): Change => 'credentials';
 const anything = (): Change => 'anything';
 
-/** The effects of tables that verifies read. */
-export type TableEffects = { readonly [Name in keyof Reader]?: Effects<Name> };
-
+/** The tables that verifies read. */
 const effects: TableEffects = {
   accounts: { add: nothing, keyDigest: nothing, setKeyDigest: credentials },
   products: { add: anything, secretDigest: nothing, setSecretDigest: credentials, put: anything },

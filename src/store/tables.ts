@@ -1,6 +1,6 @@
 import { features } from '../features.ts';
 import type { AgentTablesOfFeatures, CoreReader, Reader, Transaction } from '../service/tables.ts';
-import type { TableEffects } from './changes.ts';
+import type { TableEffects } from './effects.ts';
 import type { Engine, On, Sql, WritingSql } from './sql.ts';
 import * as access from './tables/access.ts';
 import * as catalogue from './tables/catalogue.ts';
@@ -12,8 +12,8 @@ type AllOn<E extends Engine, Tables> = { readonly [Name in keyof Tables]: On<E, 
 
 /** The tables of a feature. Those of `local` only an agent or a holder has. */
 export type FeatureTables = {
-  reads?<E extends Engine>(sql: Sql<E>): Partial<AllOn<E, Reader>>;
-  tables?<E extends Engine>(sql: WritingSql<E>): Partial<AllOn<E, Transaction>>;
+  readonly reads?: <E extends Engine>(sql: Sql<E>) => Partial<AllOn<E, Reader>>;
+  readonly tables?: <E extends Engine>(sql: WritingSql<E>) => Partial<AllOn<E, Transaction>>;
   local?: {
     reads(sql: Sql<'sqlite'>): Partial<Reader>;
     tables(sql: WritingSql<'sqlite'>): Partial<Transaction>;
@@ -22,32 +22,38 @@ export type FeatureTables = {
   effects?: TableEffects;
 };
 
+declare module '../feature.ts' {
+  interface Feature {
+    readonly tables?: () => Promise<FeatureTables>;
+  }
+}
+
 /** The tables that features add to those of the core. */
 type Added = Exclude<keyof Reader, keyof CoreReader | keyof AgentTablesOfFeatures>;
 type AddedLocal = Extract<keyof Reader, keyof AgentTablesOfFeatures>;
 
 // What is loaded here must not import this file.
-const ofFeatures = (await Promise.all(features.map(({ tables }) => tables?.()))).filter(
+const ofFeatures = (await Promise.all(features.map(async ({ tables }) => await tables?.()))).filter(
   (tables) => tables !== undefined,
 );
 
 /* The compiler cannot see that the features of the list have all the tables that features add to the types. */
 
 function readsOfFeatures<E extends Engine>(sql: Sql<E>): AllOn<E, Pick<Reader, Added>> {
-  return merged(ofFeatures.map(({ reads }) => reads?.(sql)));
+  return merged(ofFeatures.map(({ reads }) => reads?.(sql))) as AllOn<E, Pick<Reader, Added>>;
 }
 
 function tablesOfFeatures<E extends Engine>(sql: WritingSql<E>): AllOn<E, Pick<Transaction, Added>> {
-  return merged(ofFeatures.map(({ tables }) => tables?.(sql)));
+  return merged(ofFeatures.map(({ tables }) => tables?.(sql))) as AllOn<E, Pick<Transaction, Added>>;
 }
 
 /** The tables of features that only an agent or a holder has. */
 export function localReads(sql: Sql<'sqlite'>): Pick<Reader, AddedLocal> {
-  return merged(ofFeatures.map(({ local }) => local?.reads(sql)));
+  return merged(ofFeatures.map(({ local }) => local?.reads(sql))) as Pick<Reader, AddedLocal>;
 }
 
 export function localTables(sql: WritingSql<'sqlite'>): Pick<Transaction, AddedLocal> {
-  return merged(ofFeatures.map(({ local }) => local?.tables(sql)));
+  return merged(ofFeatures.map(({ local }) => local?.tables(sql))) as Pick<Transaction, AddedLocal>;
 }
 
 /** What calls of the tables of features invalidate. */
@@ -55,8 +61,8 @@ export function effectsOfFeatures(): TableEffects {
   return merged(ofFeatures.map(({ effects }) => effects));
 }
 
-function merged<All>(parts: readonly (object | undefined)[]): All {
-  return Object.assign({}, ...parts) as All;
+function merged(parts: readonly (object | undefined)[]): object {
+  return Object.assign({}, ...parts) as object;
 }
 
 /** The reads of the tables that both engines have, with the same statements. */

@@ -9,7 +9,7 @@ import type { OutboxObject, StatusObject } from './status.ts';
 const orResume = 'and reload; if it was right all along, resume';
 const resume = { command: 'sync resume', page: 'settings' };
 
-const ofFeatures = await Promise.all(features.map(({ findings }) => findings?.()));
+const ofFeatures = await Promise.all(features.map(async ({ findings }) => await findings?.()));
 
 /** All that a status can show to be wrong. */
 const checks: Checks = {

@@ -61,6 +61,16 @@ export async function examine({
   ];
 }
 
+declare module '../../feature.ts' {
+  interface Feature {
+    /** What it finds for `latchkey doctor`. `hint` returns the command line of a command. */
+    readonly examine?: (
+      configuration: Configuration,
+      hint: (words: string) => string,
+    ) => Promise<readonly Finding[]>;
+  }
+}
+
 /** What features find. */
 export async function examineFeatures(
   configuration: Configuration,

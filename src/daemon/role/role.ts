@@ -83,6 +83,13 @@ export type RoleParts = {
 /** Builds a role on a local store. */
 export type BuildRole = (parts: RoleParts & { reader: Reader; lists: LocalLists }) => Role | Promise<Role>;
 
+declare module '../../feature.ts' {
+  interface Feature {
+    /** Roles of a process that it adds, and how to build one. */
+    readonly roles?: { readonly [Name in RoleName]?: () => Promise<BuildRole> };
+  }
+}
+
 /** Each role loads its own modules only. */
 export async function loadRole(role: RoleName): Promise<BuildRole> {
   if (role === 'authority') return authorityRole;

@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import { failWith } from '../../domain/problem/problem.ts';
 import { signingSecrets, type Attempt, type WebhookEndpoint, type WebhookEvent } from './domain/webhook.ts';
-import { recordTimedEvents } from '../../service/events.ts';
+import { recordTimedEvents } from '../../service/timed-events.ts';
 import type { Clock, Log, Random } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 import type { ClaimedDelivery } from './service/delivery.ts';

@@ -21,6 +21,13 @@ import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
 import { tokenRoutes } from './admin/token.ts';
 
+declare module '../../feature.ts' {
+  interface Feature {
+    /** Its routes, which follow those of the core. */
+    readonly routes?: () => Promise<readonly Route[]>;
+  }
+}
+
 /** The table of all routes in a dialect, with those of features: the server and OpenAPI read it. */
 export async function routesOf({ license, hasFirstVersion }: Dialect): Promise<readonly Route[]> {
   const firstVersion = hasFirstVersion ? firstVersionRoutes(license) : [];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { signingDirectoryOf } from '../../../config/configuration.ts';
 import { hostOf } from '../../../config/value/address.ts';
 import { logOf } from '../../../daemon/log.ts';
-import type { ProcessParts } from '../../../daemon/feature-process.ts';
+import type { ProcessParts } from '../../../daemon/compose.ts';
 import { queueOf } from '../../../domain/outbox/operation.ts';
 import { NamedRateLimiter } from '../../../http/entry/admission.ts';
 import { networkOf } from '../../../http/entry/client-address.ts';

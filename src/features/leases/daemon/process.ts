@@ -1,4 +1,5 @@
-import type { FeatureProcess, ProcessParts } from '../../../daemon/feature-process.ts';
+import type { ProcessParts } from '../../../daemon/compose.ts';
+import type { FeatureProcess } from '../../../daemon/feature-process.ts';
 import { StorageError } from '../../../service/ports.ts';
 import type { Status } from '../../../service/status.ts';
 import type { AuthorityReader } from '../../../service/tables.ts';

@@ -5,9 +5,9 @@ import { eventResults, type EventResult } from '../service/store-event.ts';
 
 export type WebhookMetrics = {
   /** Counts an event of a store. */
-  countReceived(webhook: string, result: EventResult): void;
+  readonly countReceived: (webhook: string, result: EventResult) => void;
   /** Counts an attempt to deliver an event. */
-  countAttempt(result: 'delivered' | 'failed'): void;
+  readonly countAttempt: (result: 'delivered' | 'failed') => void;
 };
 
 /** Adds the metrics of webhooks. `senders`: the names in `webhooks.in`. */

@@ -1,7 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import { version } from '../../../config/version.ts';
-import type { FeatureProcess, ProcessParts } from '../../../daemon/feature-process.ts';
+import type { ProcessParts } from '../../../daemon/compose.ts';
+import type { FeatureProcess } from '../../../daemon/feature-process.ts';
 import { logOf } from '../../../daemon/log.ts';
 import { done } from '../../../domain/problem/problem.ts';
 import { StorageError } from '../../../service/ports.ts';

@@ -1,0 +1,14 @@
+import { features } from '../features.ts';
+import type { Writer } from './writer.ts';
+
+declare module '../feature.ts' {
+  interface Feature {
+    /** Records the events that only the time causes. Called once a minute while somebody gets events. */
+    readonly timedEvents?: (writer: Writer) => Promise<unknown>;
+  }
+}
+
+/** Records the events that only the time causes. */
+export async function recordTimedEvents(writer: Writer): Promise<void> {
+  for (const { timedEvents } of features) await timedEvents?.(writer);
+}
