@@ -17,6 +17,7 @@ import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -29,7 +30,6 @@ import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { assetPrefix } from '../features/console/http/files.ts';
 import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
-import { schemaPath } from '../store/schema-file.ts';
 import { bundle, includedModules, programSource, workers, workerSource } from './bundle.ts';
 import { buildConsole, writeConsole } from './console.ts';
 import { thirdPartyNotices } from './third-party.ts';
@@ -53,8 +53,8 @@ try {
   const page = await buildConsole();
   writeConsole(page.files, join(temporary, 'console'));
   for (const name of page.files.keys()) assets[assetPrefix + name] = join(temporary, 'console', name);
-  for (const engine of ['sqlite', 'postgres'] as const) {
-    assets[schemaPath(engine)] = join(root, 'src', schemaPath(engine));
+  for (const path of globSync('**/schema.sql', { cwd: join(root, 'src') })) {
+    assets[path.replaceAll('\\', '/')] = join(root, 'src', path);
   }
   mkdirSync(dirname(output), { recursive: true });
   combine({ main, assets, executable: nodeOfTarget() });

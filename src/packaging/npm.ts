@@ -10,7 +10,6 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { schemaPath } from '../store/schema-file.ts';
 import { buildConsole, writeConsole } from './console.ts';
 import { bundle, programSource, workers, workerSource } from './bundle.ts';
 import { noticesOf } from './third-party.ts';
@@ -50,8 +49,7 @@ for (const worker of workers) {
   const file = inRoot(`dist/cli/${worker}.js`);
   await bundle(workerSource(worker), 'package', { file, codeSplitting: false });
 }
-for (const engine of ['sqlite', 'postgres'] as const) {
-  const path = schemaPath(engine);
+for (const path of globSync('**/schema.sql', { cwd: inRoot('src') })) {
   mkdirSync(dirname(inRoot(`dist/${path}`)), { recursive: true });
   copyFileSync(inRoot(`src/${path}`), inRoot(`dist/${path}`));
 }

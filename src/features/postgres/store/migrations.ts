@@ -17,7 +17,7 @@ export type Migration = { sql: string; minimum: number };
 const migrations: readonly Migration[] = [];
 
 export function latchkeySchemas(): readonly Migration[] {
-  return [{ sql: readSchema('postgres'), minimum: firstSchema }, ...migrations];
+  return [{ sql: readSchema('features/postgres/store/schema.sql'), minimum: firstSchema }, ...migrations];
 }
 
 /** The number of the newest schema that this version knows. */

@@ -15,7 +15,7 @@ export const newestSchema: number = firstSchema + migrations.length;
 export type Schemas = readonly string[];
 
 export function latchkeySchemas(): Schemas {
-  return [readSchema('sqlite'), ...migrations];
+  return [readSchema('store/sqlite/schema.sql'), ...migrations];
 }
 
 /** Called before a migration, which may take minutes. `copy`: where the database is kept as it was. */
