@@ -91,7 +91,7 @@ const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
 export const containsGenerated: RegExp = /[A-HJ-NP-Za-hj-np-z2-9]{5}(?:-[A-HJ-NP-Za-hj-np-z2-9]{5}){3}/;
 /** The limit for a license key that is issued, imported or leased. A key that is looked up may be longer. */
 export const maxLicenseKeyLength = 1_024;
-/** The same limit in UTF-8: PostgreSQL stores at most about 2,700 bytes in a row of an index. */
+/** The same limit in UTF-8: some databases store at most about 2,700 bytes in a row of an index. */
 export const maxLicenseKeyBytes = 2_048;
 
 /** The number of random bytes for one license key. */

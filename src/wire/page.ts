@@ -81,7 +81,7 @@ function parseArray(text: string): unknown[] {
   }
 }
 
-/** Refuses `\0` and broken surrogates: no key has them, and PostgreSQL cannot compare them. */
+/** Refuses `\0` and broken surrogates: no key has them, and some databases cannot compare them. */
 function isOf(types: readonly string[]): (value: unknown, index: number) => boolean {
   return (value, index) =>
     typeof value === types[index] &&

@@ -95,7 +95,7 @@ export function pathOf(target: string): string {
   return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single;
 }
 
-/** The parameters of a path. No stored name contains `\0`, and PostgreSQL refuses to look it up. */
+/** The parameters of a path. No stored name contains `\0`, and some databases refuse to look it up. */
 function namesIn(params: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const entries = Object.entries(params);
   return Object.fromEntries(entries.map(([name, value]) => [name, value.includes('\0') ? '' : value]));

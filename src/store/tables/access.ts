@@ -176,13 +176,12 @@ export function settingReads<E extends Engine>(sql: Sql<E>): On<E, SettingReads>
   return { get: sql.value('SELECT value FROM latchkey.setting WHERE name = $1') };
 }
 
-/** On SQLite, an equal value is written as well, so that a start finds a full disk before it answers. */
-const replaceSetting: Readonly<Record<Engine, string>> = {
-  sqlite: 'INSERT OR REPLACE INTO setting (name, value) VALUES ($1, $2)',
-  postgres: `INSERT INTO latchkey.setting (name, value) VALUES ($1, $2)
-    ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-};
-
 export function settingTable<E extends Engine>(sql: WritingSql<E>): On<E, SettingTable> {
-  return { ...settingReads(sql), set: sql.run(replaceSetting[sql.engine]) };
+  const into = 'INTO latchkey.setting (name, value) VALUES ($1, $2)';
+  // On SQLite, an equal value is written as well, so that a start finds a full disk before it answers.
+  const replace =
+    sql.engine === 'sqlite'
+      ? `INSERT OR REPLACE ${into}`
+      : `INSERT ${into} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+  return { ...settingReads(sql), set: sql.run(replace) };
 }

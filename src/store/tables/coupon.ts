@@ -119,20 +119,20 @@ export function couponReads<E extends Engine>(sql: Sql<E>, locking = ''): On<E, 
 
 const insertCoupon = coupon.insert('coupon', 'account_id');
 
-/** INSERTs that generate an id if it is null. On PostgreSQL, one row has the last id, so that no id is used twice. */
-const insertNumbered: Readonly<Record<Engine, string>> = {
-  sqlite: insertCoupon,
-  postgres: `WITH numbered AS (
+/** An INSERT that generates an id if it is null. On a server, one row has the last id, so that no id is used twice. */
+function insertNumbered(engine: Engine): string {
+  if (engine === 'sqlite') return insertCoupon;
+  return `WITH numbered AS (
       UPDATE latchkey.coupon_number SET last = greatest(last, coalesce($1, last + 1)) RETURNING last
-    ) ${insertCoupon.replace('$1', () => 'coalesce($1, (SELECT last FROM numbered))')}`,
-};
+    ) ${insertCoupon.replace('$1', () => 'coalesce($1, (SELECT last FROM numbered))')}`;
+}
 
 /**
  * Reading a single coupon locks it, because the code may belong to another coupon after the wait for the lock of the
  * first one.
  */
 export function couponTable<E extends Engine>(sql: WritingSql<E>): On<E, CouponTable> {
-  const add = sql.get(`${insertNumbered[sql.engine]} RETURNING ${coupon.list}`, couponFrom);
+  const add = sql.get(`${insertNumbered(sql.engine)} RETURNING ${coupon.list}`, couponFrom);
   const put = sql.run(`UPDATE latchkey.coupon SET ${coupon.set(['id'])} WHERE id = $1`);
   return {
     ...couponReads(sql, sql.dialect.forUpdate),
@@ -164,7 +164,7 @@ function redemptionFrom(row: never): Redemption {
 
 /** SQL for the present id of a coupon. On an agent, `parameter` may be its provisional id. */
 export function couponIdNow(engine: Engine, parameter: string): string {
-  if (engine === 'postgres') return parameter;
+  if (engine !== 'sqlite') return parameter;
   return `coalesce((SELECT real_id FROM provisional_coupon WHERE id = -${parameter}), ${parameter})`;
 }
 
@@ -192,9 +192,9 @@ const deleteRedemption = `DELETE FROM latchkey.redemption WHERE account_id = $1 
   RETURNING account_id, coupon_id`;
 
 /** The same, and a count of the redemptions of each coupon: on SQLite by triggers of the schema. */
-const redemptionWrites: Readonly<Record<Engine, { add: string; remove: string }>> = {
-  sqlite: { add: insertRedemption, remove: deleteRedemption },
-  postgres: {
+function redemptionWrites(engine: Engine): { add: string; remove: string } {
+  if (engine === 'sqlite') return { add: insertRedemption, remove: deleteRedemption };
+  return {
     add: `WITH added AS (${insertRedemption} RETURNING account_id, coupon_id)
       INSERT INTO latchkey.redemption_count AS redeemed (account_id, coupon_id, count)
       SELECT account_id, coupon_id, 1 FROM added
@@ -202,11 +202,11 @@ const redemptionWrites: Readonly<Record<Engine, { add: string; remove: string }>
     remove: `WITH removed AS (${deleteRedemption})
       UPDATE latchkey.redemption_count AS redeemed SET count = redeemed.count - 1 FROM removed
       WHERE redeemed.account_id = removed.account_id AND redeemed.coupon_id = removed.coupon_id RETURNING 1`,
-  },
-};
+  };
+}
 
 export function redemptionTable<E extends Engine>(sql: WritingSql<E>): On<E, RedemptionTable> {
-  const writes = redemptionWrites[sql.engine];
+  const writes = redemptionWrites(sql.engine);
   const add = sql.run(writes.add);
   return {
     ...redemptionReads(sql),

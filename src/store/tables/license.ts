@@ -2,7 +2,7 @@ import type { License } from '../../domain/license.ts';
 import type { ListedChange } from '../../service/tables.ts';
 import { columns } from '../sql.ts';
 
-/* What the engines share about licenses. Each has its own statements (`sqlite/tables/`, `postgres/tables/`). */
+/* What the engines share about licenses. Each has its own statements. */
 
 /** Of the table with the alias `license`. */
 export const license = columns<License>(

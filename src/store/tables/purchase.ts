@@ -4,7 +4,7 @@ import type { PurchaseTable } from '../../service/tables.ts';
 import { columns, type Engine, type On, type WritingSql } from '../sql.ts';
 import { license } from './license.ts';
 
-/* What the engines share about purchases. Each has its own lists (`sqlite/tables/`, `postgres/tables/`). */
+/* What the engines share about purchases. Each has its own lists. */
 
 /** Of the table with the alias `purchase`. */
 export const purchase = columns<Purchase>('purchase_id, license_key, created_at, refunded_at', 'purchase');
