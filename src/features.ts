@@ -2,8 +2,9 @@ import type { Feature } from './feature.ts';
 import { bulk } from './features/bulk/feature.ts';
 import { install } from './features/install/feature.ts';
 import { leases } from './features/leases/feature.ts';
+import { postgres } from './features/postgres/feature.ts';
 import { sandbox } from './features/sandbox/feature.ts';
 import { webhooks } from './features/webhooks/feature.ts';
 
 /** The features of this build. Only this file of the core names them. */
-export const features: readonly Feature[] = [sandbox, install, bulk, leases, webhooks];
+export const features: readonly Feature[] = [sandbox, install, bulk, postgres, leases, webhooks];

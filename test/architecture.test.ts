@@ -88,7 +88,7 @@ const floors: Readonly<Record<string, Allowance>> = {
   // What has to lie in the executable beside the program.
   packaging: {
     folders: [],
-    files: ['features/console/http/files.ts', 'http/viewer-file.ts', 'store/schema-file.ts'],
+    files: ['features/console/http/files.ts', 'http/viewer-file.ts'],
     modules: true,
   },
   // Only `features.ts` and the entries of the package import features.
@@ -128,7 +128,7 @@ function featureOf(path: string): string | null {
 }
 
 /** The core still imports these features, so they cannot be deleted. */
-const neededByCore = new Set(['console', 'postgres', 'following', 'windows']);
+const neededByCore = new Set(['console', 'following', 'windows']);
 
 /** The only files outside features that name one: the list, and the entries of the package. */
 const listsOfFeatures = new Set(['features.ts', 'testing.ts', 'index.ts']);

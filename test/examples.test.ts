@@ -8,6 +8,7 @@ import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
 import { Metrics } from '../src/daemon/metrics.ts';
 import { leaseMetrics } from '../src/features/leases/daemon/metrics.ts';
+import { databaseMetrics } from '../src/features/postgres/daemon/database-metrics.ts';
 import { webhookMetrics } from '../src/features/webhooks/daemon/metrics.ts';
 import { specification } from '../src/http/dialects.ts';
 import { routesOf } from '../src/http/routes/all.ts';
@@ -237,14 +238,14 @@ const status: Status = {
 
 /** What is scraped, of every role and with every feature. */
 async function allMetrics(): Promise<string> {
-  using metrics = new Metrics({ role: 'agent', isSecure: true, hasDatabase: true });
-  using ofHolder = new Metrics({ role: 'holder', isSecure: false, hasDatabase: false });
+  using metrics = new Metrics({ role: 'agent', isSecure: true });
+  using ofHolder = new Metrics({ role: 'holder', isSecure: false });
+  databaseMetrics(metrics, () => ({ connections: 1, free: 1, waiting: 0, max: 1 }));
   webhookMetrics(metrics, 'agent');
   leaseMetrics(metrics, 'agent');
   leaseMetrics(ofHolder, 'holder');
   metrics.countUnrouted(400);
-  const database = { connections: 1, free: 1, waiting: 0, max: 1 };
-  const snapshot = { status, freeBytes: 1, productKeys: ['p'], database };
+  const snapshot = { status, freeBytes: 1, productKeys: ['p'] };
   return `${await metrics.expose(snapshot)}\n${await ofHolder.expose(snapshot)}`;
 }
 

@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { compileCache } from './support/build-once.ts';
 import { patienceMs } from './support/patience.ts';
-import { postgresPrograms } from './support/postgres/postgres-programs.ts';
+import { postgresPrograms } from './support/process/postgres-programs.ts';
 import { NotTestedReporter } from './support/report/not-tested.ts';
 
 // `npm test` runs two projects: 'in process' and 'stories'. `npm run test:all` runs all of them.
@@ -62,7 +62,7 @@ const thorough = [
 
 /** Tests in process with an authority: they run once on each engine. */
 const onBothEngines = [
-  'test/contract/{access,accounts,dialects,http,http-gate,openapi,tokens}.test.ts',
+  'test/contract/{access,accounts,dialects,http,http-gate,openapi,store-authority,tokens}.test.ts',
   'test/http/{after-commit,answers}.test.ts',
   'test/http/entry/{bodies,departure,instance,request-id}.test.ts',
   'test/http/openapi/openapi-examples.test.ts',
@@ -70,6 +70,7 @@ const onBothEngines = [
   'test/http/routes/admin/{purchase,roll,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
   'test/features/leases/contract.test.ts',
+  'test/features/leases/store/activation.test.ts',
   'test/features/bulk/http/{export,import,import-dry-run}.test.ts',
   'test/features/following/http/{agent,sync-v1,sync-v1-hostile,sync-v1-old}.test.ts',
   'test/features/webhooks/http/webhook.test.ts',
@@ -109,7 +110,7 @@ const inProcess = { isolate: false, ...timeouts, sequence: { groupOrder: 0 } };
 const inProcesses = { ...timeouts, sequence: { groupOrder: 1 } };
 const inProcessesAlone = { ...inProcesses, maxWorkers: 1, sequence: { groupOrder: 2 } };
 
-const globalSetup = 'test/support/postgres/shared-postgres.ts';
+const globalSetup = 'test/features/postgres/support/shared-postgres.ts';
 
 /** Windows' Node under Wine runs tests too: `test/windows/vitest.config.ts` chooses them. */
 const windows = ['test/windows/**/*.test.ts'];

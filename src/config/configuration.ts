@@ -7,7 +7,6 @@ import { rule, section } from './schema.ts';
 import { freshness } from './settings/freshness.ts';
 import { limits } from './settings/limits.ts';
 import { listen } from './settings/listen.ts';
-import { store } from '../features/postgres/config/store.ts';
 import { sync } from './settings/sync.ts';
 import { products, upstream } from './settings/upstream.ts';
 import { duration, path } from './types.ts';
@@ -126,7 +125,6 @@ export const settings = section(
               '`$STATE_DIRECTORY`, else `latchkey` in `$XDG_STATE_HOME` or `~/.local/state`; on Windows `%LOCALAPPDATA%\\Latchkey`, on macOS `~/Library/Application Support/Latchkey`',
             reload: 'restart',
           }),
-          store: store.prefault({}),
           listen,
           upstream,
           products,
@@ -138,13 +136,6 @@ export const settings = section(
           console: consoleSettings.prefault({}),
           log,
         }),
-      )
-      .refine(
-        (input) => input.store.postgres === null || input.upstream === null,
-        rule(
-          ['store', 'upstream'],
-          'is only for an authority: remove it, since an agent keeps its data in state_dir',
-        ),
       )
       .refine(
         (input) => roleOf(input) !== 'authority' || input.products.length === 0,

@@ -9,6 +9,7 @@ import {
   settings,
   signingDirectoryOf,
 } from './configuration.ts';
+import { type Engine, engineIn } from './engine.ts';
 import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
 import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
@@ -97,7 +98,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     ...collectErrors(parsed.error, raw.originOf).filter(({ key }) => !unread.has(`${key}_file`)),
     ...secrets.errors,
     ...checkProductSecrets(secrets.tree, raw),
-    ...checkCaFiles(sections, raw, sources),
+    ...checkCaFile(sections, raw, sources),
     ...checkSectionsOfFeatures(sections, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
     ...checkSocketsHere(sections, raw, sources),
@@ -142,20 +143,16 @@ function checkProductSecrets(tree: Tree, { originOf }: Raw): ConfigError[] {
 }
 
 /** Reports unusable certificates now; they are used when connections are opened. */
-function checkCaFiles(
+function checkCaFile(
   configuration: Omit<Configuration, 'role'> | undefined,
   raw: Raw,
   { readFile }: Sources,
 ): ConfigError[] {
-  const files = [
-    { at: ['upstream', 'ca_file'], path: configuration?.upstream?.caFile ?? null },
-    { at: ['store', 'postgres', 'ca_file'], path: configuration?.store.postgres?.caFile ?? null },
-  ];
-  return files.flatMap(({ at, path }) => {
-    const read = path === null ? null : readCertificates(path, readFile);
-    if (read === null || read.ok) return [];
-    return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
-  });
+  const { caFile = null } = configuration?.upstream ?? {};
+  const read = caFile === null ? null : readCertificates(caFile, readFile);
+  if (read === null || read.ok) return [];
+  const at = ['upstream', 'ca_file'];
+  return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
 }
 
 /** Reports unusable files that sections of features name. */
@@ -229,8 +226,8 @@ export interface Location {
   readonly stateDir: string;
   readonly socket: string | null;
   readonly tcp: readonly Address[];
-  /** Whether the data is in a database (`store.postgres`) instead of the state directory. */
-  readonly hasDatabase: boolean;
+  /** What has the records instead of the state directory. */
+  readonly engine: Engine | null;
   readonly hasUpstream: boolean;
   readonly hasIssuer: boolean;
   /** Where an issuer has its signing keys. */
@@ -265,7 +262,6 @@ export function parseLocation(sources: Sources): LocationResult {
   const { stateNamedBy: namedBy } = raw;
   const { path: file, searchedPaths } = raw.file;
   const { state_dir: stateDir, listen: listeners, leases } = parsed.data;
-  const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));
   const hasUpstream = isTree(valueAt(raw.tree, ['upstream']));
   const hasIssuer = typeof valueAt(raw.tree, ['leases', 'issuer']) === 'string';
   return {
@@ -273,7 +269,7 @@ export function parseLocation(sources: Sources): LocationResult {
     location: {
       stateDir,
       ...listeners,
-      hasDatabase,
+      engine: engineIn(raw.tree),
       hasUpstream,
       hasIssuer,
       signingDir: signingDirectoryOf({ stateDir, leases: { signingDir: leases.signing_dir } }),

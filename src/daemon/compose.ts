@@ -12,7 +12,7 @@ import { epochOf } from './store/epoch.ts';
 import { lazySyncServer } from '../features/following/daemon/sync-server.ts';
 import { logOf } from './log.ts';
 import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
-import { nodeRole, loadRole, type Role, type RoleParts } from './role/role.ts';
+import { loadRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
 import type { OpenedStore } from './store/opened-store.ts';
@@ -56,7 +56,7 @@ export async function compose(
   { prepare, control = null, source }: ComposeOptions,
   resources: AsyncDisposableStack,
 ): Promise<Daemon> {
-  const { current, clock, local, metrics, log } = store;
+  const { current, clock, local, shared, metrics, log } = store;
   current.source = source ?? null;
   const { configuration } = current;
   const tokenUses = new TokenUses();
@@ -77,7 +77,10 @@ export async function compose(
       ? null
       : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.stopWriting(damage));
   const coreApp = appOf(store, role, daemon, {
-    backup: backupsOf(local, configuration.stateDir, clock, lifetime.signal),
+    backup:
+      shared === null
+        ? backupsOf(local.databasePath, configuration.stateDir, clock, lifetime.signal)
+        : shared.backup,
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
     control,
@@ -170,11 +173,8 @@ function recorderParts({ writer, clock, metrics, local }: OpenedStore, { upstrea
   };
 }
 
-async function buildRole(
-  { current, reader, local, node, adminToken }: OpenedStore,
-  parts: RoleParts,
-): Promise<Role> {
-  if (node !== null) return nodeRole({ ...parts, reader, adminToken, ...node });
+async function buildRole({ current, local, shared }: OpenedStore, parts: RoleParts): Promise<Role> {
+  if (shared !== null) return shared.role(parts);
   const build = await loadRole(current.configuration.role);
   return await build({ ...parts, ...local });
 }
@@ -207,9 +207,9 @@ function appOf(
   daemon: Daemon,
   ofProcess: OfProcess,
 ): CoreApp {
-  const { instance, current, reader, local, node, writer, clock, log, changes } = store;
+  const { instance, current, reader, local, shared, writer, clock, log, changes } = store;
   const { role, stateDir, listen } = current.configuration;
-  const credentialCache = node?.cache ?? new AnnouncedCredentialCache(changes);
+  const credentialCache = shared?.credentialCache ?? new AnnouncedCredentialCache(changes);
   return {
     role,
     version,
@@ -279,7 +279,7 @@ function consoleOf(store: OpenedStore, daemon: Daemon): Pick<App, 'overview' | '
 }
 
 /** The metrics of this process, for the routes. */
-function appMetrics({ current, metrics, node }: OpenedStore, daemon: Daemon): App['metrics'] {
+function appMetrics({ current, metrics }: OpenedStore, daemon: Daemon): App['metrics'] {
   const { stateDir } = current.configuration;
   return {
     isOpen: () => current.configuration.metrics.open,
@@ -288,7 +288,6 @@ function appMetrics({ current, metrics, node }: OpenedStore, daemon: Daemon): Ap
         status: await daemon.status(),
         freeBytes: await freeBytesIn(stateDir),
         productKeys: current.products.configured.map(({ productKey }) => productKey),
-        database: node?.connections() ?? null,
       }),
     begin: () => metrics.begin(),
     countResponse: (...response) => metrics.countResponse(...response),

@@ -266,8 +266,8 @@ async function agentsOf({ syncServer, local, reader }: DaemonParts): Promise<Sta
 }
 
 /** Counts the licenses of an authority. */
-async function licenseCounts({ node, reader }: OpenedStore): Promise<RecordCounts | null> {
-  return node === null ? await countLicenses(reader) : await node.licenses();
+async function licenseCounts({ shared, reader }: OpenedStore): Promise<RecordCounts | null> {
+  return shared === null ? await countLicenses(reader) : await shared.licenses();
 }
 
 /** The parts of an agent. */

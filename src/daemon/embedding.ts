@@ -38,7 +38,7 @@ export type DaemonOptions = {
 
 /**
  * Starts a daemon. If the start fails, rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`,
- * `StateDirectoryRefused`, `DatabaseRefused`, `PostgresRefused`, `PostgresAway` or `ListenError`, and leaves nothing
+ * `StateDirectoryRefused`, `DatabaseRefused`, an error about a database elsewhere or `ListenError`, and leaves nothing
  * open. The upstream need not be reachable.
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {

@@ -11,12 +11,7 @@ export type ProcessSnapshot = {
   freeBytes: number | null;
   /** The products that an agent is configured with; empty on an authority. */
   productKeys: readonly string[];
-  /** Null: the store is on this machine. */
-  database: ConnectionCounts | null;
 };
-
-/** The connections of this process to its database: all, free, the limit, and the waiting reads and writes. */
-export type ConnectionCounts = { connections: number; free: number; waiting: number; max: number };
 
 export type Sample = { labels?: Record<string, string>; value: number };
 
@@ -90,38 +85,6 @@ export const certificateGauges: readonly GaugeDescription[] = [
     name: 'tls_certificate_expiry_timestamp_seconds',
     help: 'When the certificate of the TCP listener expires.',
     read: ({ status: { listeners } }) => (listeners.tls === null ? [] : one(listeners.tls.notAfter / 1000)),
-  },
-];
-
-const databaseStates = ['unavailable', 'slow', 'refused', 'full', 'read_only'] as const;
-
-/** The gauges of a node of an authority on PostgreSQL. */
-export const databaseGauges: readonly GaugeDescription[] = [
-  {
-    name: 'database_state',
-    help: '1: this node sees the database in this state (src/features/postgres/store/README.md, States of the database).',
-    labels: ['state'],
-    read: ({ status: { storage } }) =>
-      databaseStates.map((state) => ({ labels: { state }, value: Number(storage === state) })),
-  },
-  {
-    name: 'database_connections',
-    help: 'Connections to the database.',
-    labels: ['state'],
-    read: ofDatabase(({ connections, free }) => [
-      { labels: { state: 'used' }, value: connections - free },
-      { labels: { state: 'free' }, value: free },
-    ]),
-  },
-  {
-    name: 'database_connections_limit',
-    help: 'The limit of connections of this node (store.postgres.pool).',
-    read: ofDatabase(({ max }) => one(max)),
-  },
-  {
-    name: 'database_waiting',
-    help: 'Reads and writes that wait for a connection now.',
-    read: ofDatabase(({ waiting }) => one(waiting)),
   },
 ];
 
@@ -206,10 +169,6 @@ function ofFollows(read: (follow: FollowStatus) => number): GaugeDescription['re
   return ofUpstream(({ follows }) =>
     follows.map((each) => ({ labels: { product: each.productKey }, value: read(each) })),
   );
-}
-
-function ofDatabase(read: (database: ConnectionCounts) => readonly Sample[]): GaugeDescription['read'] {
-  return ({ database }) => (database === null ? [] : read(database));
 }
 
 function ofOutbox(read: (outbox: OutboxStatus) => readonly Sample[]): GaugeDescription['read'] {

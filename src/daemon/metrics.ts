@@ -5,43 +5,37 @@ import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
 import type { LicenseResponse } from '../service/services.ts';
 import { type Status, type Totals, type UpstreamMeter } from '../service/status.ts';
-import type { RepeatReason, TransactionMeasure } from '../features/postgres/store/writer.ts';
 import {
   agentGauges,
   certificateGauges,
-  databaseGauges,
   processGauges,
   upstreamGauges,
   type GaugeDescription,
   type ProcessSnapshot,
 } from './gauges.ts';
-import type { CommitMeasure } from './threads/worker.ts';
 
 const freshnesses = ['authoritative', 'fresh', 'stale', 'grace', 'expired'] as const;
-const retryReasons: readonly RepeatReason[] = ['conflict', 'away', 'doubt'];
 const outcomes = ['applied', 'not_applied', 'ambiguous'] as const;
 
 /** In seconds: a verify takes less than a millisecond, and a caller may wait 30 seconds for the upstream. */
 const requestBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+export const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 /** How often the delay of the event loop is measured, in ms. The measured delay includes this interval. */
 const resolutionMs = 20;
 
 /** Creates the metrics that fit a configuration. */
-export function metricsOf({ role, listen, store }: Configuration): Metrics {
+export function metricsOf({ role, listen }: Configuration): Metrics {
   return new Metrics({
     role,
     isSecure: listen.tls !== null,
-    hasDatabase: store.postgres !== null,
   });
 }
 
 type MetricsOptions = {
   role: Status['role'];
   isSecure: boolean;
-  hasDatabase: boolean;
 };
 
 /** The metrics of this process, in their own registry (src/http/README.md, Health and status). */
@@ -71,11 +65,8 @@ export class Metrics implements UpstreamMeter, Disposable {
     commitBuckets,
   );
   readonly #commitSize = this.histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
-  /** Null: the store is on this machine. */
-  readonly #database: { waits: Histogram; retries: Counter<'reason'> } | null;
 
-  constructor({ role, isSecure, hasDatabase }: MetricsOptions) {
-    this.#database = hasDatabase ? this.#ofDatabase() : null;
+  constructor({ role, isSecure }: MetricsOptions) {
     const lag = {
       name: 'event_loop_lag_seconds',
       help: 'The longest delay of the event loop since the last scrape.',
@@ -87,7 +78,6 @@ export class Metrics implements UpstreamMeter, Disposable {
       lag,
       ...(isSecure ? certificateGauges : []),
       ...(role === 'agent' ? upstreamGauges : []),
-      ...(hasDatabase ? databaseGauges : []),
     ];
     this.#startAtZero();
     this.#eventLoop.enable();
@@ -154,18 +144,10 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#unexpected.inc();
   }
 
-  committed({ durationMs, size }: CommitMeasure): void {
+  /** `size`: how many writes were committed together, if there are such batches. */
+  committed({ durationMs, size }: { durationMs: number; size?: number }): void {
     this.#commitDuration.observe(durationMs / 1000);
-    this.#commitSize.observe(size);
-  }
-
-  transacted({ waitedMs, durationMs }: TransactionMeasure): void {
-    this.#commitDuration.observe(durationMs / 1000);
-    this.#database?.waits.observe(waitedMs / 1000);
-  }
-
-  repeated(reason: RepeatReason): void {
-    this.#database?.retries.inc({ reason });
+    if (size !== undefined) this.#commitSize.observe(size);
   }
 
   /** Adds gauges, before the first scrape. */
@@ -202,17 +184,6 @@ export class Metrics implements UpstreamMeter, Disposable {
     for (const freshness of freshnesses) {
       for (const enabled of ['true', 'false']) this.#verdicts.inc({ freshness, enabled }, 0);
     }
-  }
-
-  #ofDatabase(): { waits: Histogram; retries: Counter<'reason'> } {
-    const retries = this.counter('database_repeats_total', 'Writes that were retried.', ['reason']);
-    for (const reason of retryReasons) retries.inc({ reason }, 0);
-    const waits = this.histogram(
-      'database_connection_wait_seconds',
-      'How long a write waited for a connection.',
-      commitBuckets,
-    );
-    return { waits, retries };
   }
 
   /** A counter of its own name in `latchkey_…`. */

@@ -7,8 +7,7 @@ import { homeDirectory, variableBehind } from '../config/defaults.ts';
 import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts';
 import type { ProcessControl, ReloadResult } from '../http/app.ts';
 import { ListenError } from '../http/listen.ts';
-import { StorageError, type Log } from '../service/ports.ts';
-import { PostgresAway, PostgresRefused } from '../features/postgres/store/faults.ts';
+import { EngineError, StorageError, type Log } from '../service/ports.ts';
 import {
   DatabaseRefused,
   StateDirectoryHeld,
@@ -81,7 +80,7 @@ export async function serve(
     handlers.uninstall();
     if (!isExpected(error)) throw error;
     process.stderr.write(`latchkey: ${explainFailure(error)}\n`);
-    return error instanceof PostgresRefused && error.isConfigured ? configurationExit : 1;
+    return error instanceof EngineError && error.isConfigured ? configurationExit : 1;
   }
   // The line `ready` is not delayed by the work that follows.
   root.flush();
@@ -194,8 +193,7 @@ function isExpected(error: unknown): error is Error {
     error instanceof StateDirectoryRefused ||
     error instanceof StateDirectoryUnusable ||
     error instanceof DatabaseRefused ||
-    error instanceof PostgresRefused ||
-    error instanceof PostgresAway ||
+    error instanceof EngineError ||
     error instanceof ListenError ||
     error instanceof StorageError
   );

@@ -1,4 +1,5 @@
 import type { Configuration } from '../config/configuration.ts';
+import { engineIn } from '../config/engine.ts';
 import type { Log } from '../service/ports.ts';
 import type { OnMigration } from '../store/sqlite/files/migrations.ts';
 import { openStore } from '../store/sqlite/files/open.ts';
@@ -20,19 +21,18 @@ export type DaemonOptions = ComposeOptions & {
 
 /**
  * Starts a daemon. Rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`, `StateDirectoryRefused`,
- * `DatabaseRefused`, `PostgresRefused`, `PostgresAway` or `ListenError`, and then leaves nothing open. The upstream need
- * not be reachable.
+ * `DatabaseRefused`, `EngineError` or `ListenError`, and then leaves nothing open. The upstream need not be reachable.
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
-  const { stateDir: directory, store } = configuration;
+  const { stateDir: directory } = configuration;
   const { onMigration, log } = options;
   secureStateDirectory(directory, (error) =>
     logOf(log, 'daemon').warn({ error }, 'who can access the state directory was not checked'),
   );
   await using resources = new AsyncDisposableStack();
-  if (store.postgres !== null) {
-    const { openSharedStore } = await import('../features/postgres/daemon/shared-store.ts');
-    const opened = await openSharedStore(configuration, { ...options, postgres: store.postgres }, resources);
+  const engine = engineIn(configuration);
+  if (engine !== null) {
+    const opened = await engine.open(configuration, options, resources);
     const { compose } = await import('./compose.ts');
     return await compose(opened, options, resources);
   }

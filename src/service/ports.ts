@@ -85,6 +85,16 @@ export class StorageError extends Error {
   }
 }
 
+/** Why a start cannot use its database. `isConfigured`: the configuration is wrong, so another start does not help. */
+export class EngineError extends Error {
+  readonly isConfigured: boolean;
+
+  constructor(message: string, { cause, isConfigured = false }: { cause?: unknown; isConfigured?: boolean }) {
+    super(message, { cause });
+    this.isConfigured = isConfigured;
+  }
+}
+
 /** A coupon of the upstream's list that cannot be parsed; `id` and `code` are null if they cannot be parsed either. */
 export type UnreadableCoupon = { id: number | null; code: string | null; fault: string };
 

@@ -2,7 +2,6 @@ import { clockAdvice, counted, describeClock } from '../domain/text.ts';
 import { certificateEndsSoonMs } from '../domain/time.ts';
 import { features } from '../features.ts';
 import { followingChecks } from '../features/following/wire/checks.ts';
-import { databaseChecks } from '../features/postgres/wire/checks.ts';
 import { askDoctor, type Check, type Checks, endChecks, type Level, type Remedy, some } from './check.ts';
 import type { OutboxObject, StatusObject } from './status.ts';
 
@@ -25,7 +24,13 @@ const checks: Checks = {
     advice: 'stop the daemon, restore a backup, and start the daemon again',
     command: 'restore FILE',
   },
-  ...databaseChecks,
+  storage_unavailable: inStorage('unavailable', 'the database cannot be reached'),
+  storage_slow: inStorage('slow', 'the database does not answer in time'),
+  storage_read_only: inStorage(
+    'read_only',
+    'the database is read-only: changes are refused, verify keeps working',
+  ),
+  storage_refused: inStorage('refused', 'this process cannot use the database'),
   socket_lost: {
     level: 'fail',
     find: ({ listeners }) =>
@@ -124,6 +129,11 @@ const checks: Checks = {
   },
   ...(Object.assign({}, ...ofFeatures) as Checks),
 };
+
+/** Only a database that is not on this machine is in these states. */
+function inStorage(state: StatusObject['storage'], what: string): Check {
+  return { level: 'fail', find: ({ storage }) => storage === state && what, ...askDoctor };
+}
 
 function undecided(state: string, find: (outbox: OutboxObject) => string | null): Check {
   return {

@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LocalClient } from '../../src/daemon/local-client.ts';
 import { Database } from '../../src/features/postgres/store/database.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
+import { startPostgres, type PostgresServer } from '../features/postgres/support/postgres.ts';
 import type { Bench } from './bench.ts';
 import { licenseKeyOf, productKey, secret } from './sample.ts';
 import { startLatchkey, type Latchkey } from './server.ts';

@@ -5,7 +5,7 @@ import { commands } from '../../src/cli/commands.ts';
 import { readPages } from '../../src/cli/reference.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
-import { postgresOfProject } from '../support/app/app-store.ts';
+import { engineOfProject } from '../support/app/engine.ts';
 import { openCliShop } from '../support/app/cli-shop.ts';
 import { completeLine, everyLine } from '../support/app/every-command.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
@@ -210,7 +210,7 @@ test('a command that succeeds prints JSON and nothing else', async () => {
   await using shop = await openCliShop();
   const isOffered = (line: string): boolean => {
     // PostgreSQL has its own backup tools.
-    if (line.startsWith('backup ')) return postgresOfProject === null;
+    if (line.startsWith('backup ')) return engineOfProject === null;
     // Services are installed for systemd alone.
     return process.platform !== 'win32' || !/^service (un)?install /.test(line);
   };

@@ -160,26 +160,6 @@ test.each([
     'products: [{ key: A, secret: a }]',
     'products: are only for an agent or a holder: set upstream.base_url or leases.issuer',
   ],
-  [
-    `${agent}store: { postgres: { url: "postgres://a@localhost/b" } }`,
-    'store: is only for an authority: remove it, since an agent keeps its data in state_dir',
-  ],
-  [
-    'store: { postgres: { url: "mysql://a@localhost/b" } }',
-    'store.postgres.url: must be postgres://user@host',
-  ],
-  [
-    'store: { postgres: { url: "postgres://a@localhost/b", listen_url: "postgres://b.example/b" } }',
-    'store.postgres.listen_url: must be postgres://user@host',
-  ],
-  [
-    'store: { postgres: { url: "postgres://a@localhost/b", schema: pg_a } }',
-    'store.postgres.schema: must consist of at most 63 lower-case letters',
-  ],
-  [
-    `store: { postgres: { url: "postgres://a@localhost/b", schema: ${'s'.repeat(64)} } }`,
-    'store.postgres.schema: must consist of at most 63 lower-case letters',
-  ],
   ['freshness: { grace: 1000001d }', 'freshness.grace: must be a duration, 0 or above'],
   ['freshness: { stale: 15d }', 'freshness.stale: must not be longer than grace'],
   ['sync: { backoff: { first: 1h } }', 'sync.backoff.first: must not be longer than max'],
@@ -289,7 +269,6 @@ test('unusual but valid values are accepted', () => {
     'upstream: { base_url: "http://x", connect_to: "a:443", headers: { api_key: a, product_secret: b } }',
     'listen: { tcp: "LocalHost:65535", drain_delay: 10m }',
     `listen: { socket: /${'x'.repeat(106)} }`,
-    `store: { postgres: { url: "postgres://a@localhost/b", schema: ${'s'.repeat(63)} } }`,
     'freshness: { grace: 1000000d, refresh: 24d }',
     'sync: { backoff: { first: 1m, max: 1m } }',
     agent,

@@ -15,21 +15,17 @@ test('the daemon is found even if the secrets are unreadable and other settings 
 });
 
 test('a section without any keys counts as not given', () => {
-  const text = 'state_dir: /s\nstore:\nupstream:\nlisten:\n';
+  const text = 'state_dir: /s\nupstream:\nlisten:\n';
   expect(parseLocation(configSources({ text }))).toMatchObject({
     ok: true,
-    location: { stateDir: '/s', hasDatabase: false, hasUpstream: false },
+    location: { stateDir: '/s', engine: null, hasUpstream: false },
   });
 });
 
-test('the location says whether the daemon uses a database and whether it is an agent', () => {
-  const told = (text: string): unknown => parseLocation(configSources({ text }));
-  const url = 'postgres://a@localhost/b';
-  expect(told(`store: { postgres: { url: "${url}" } }`)).toMatchObject({
-    location: { hasDatabase: true, hasUpstream: false },
-  });
-  expect(told('upstream: { base_url: "http://localhost" }')).toMatchObject({
-    location: { hasDatabase: false, hasUpstream: true },
+test('the location says whether the daemon is an agent', () => {
+  const text = 'upstream: { base_url: "http://localhost" }';
+  expect(parseLocation(configSources({ text }))).toMatchObject({
+    location: { engine: null, hasUpstream: true },
   });
 });
 

@@ -35,15 +35,6 @@ test('setting a secret and its file is an error, even if they come from differen
   );
 });
 
-test.each([
-  ['url_file: away', 'store.postgres.url_file: cannot read'],
-  ['url_file: away, url: "postgres://me@localhost/shop"', 'store.postgres.url_file: is given as well as url'],
-])('an unreadable file with the database URL is the only error about the URL: %s', (keys, error) => {
-  const errors = errorsOf({ text: `store: { postgres: { ${keys} } }` });
-  expect(errors).toHaveLength(1);
-  expect(errors[0]).toContain(error);
-});
-
 test('two products with unreadable secret files are not reported as having the same secret', () => {
   const products = '[{ key: A, secret_file: /away }, { key: B, secret_file: /away }]';
   const errors = errorsOf({ text: `upstream: { base_url: "http://localhost" }\nproducts: ${products}` });

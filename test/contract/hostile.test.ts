@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { storeOfProject } from '../support/app/app-store.ts';
+import { storeOfProject } from '../support/app/engine.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { httpClient, sendRaw, type HttpClient, type Listener } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

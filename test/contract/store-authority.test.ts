@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import { licenseAfter, type License, type LicenseTrigger } from '../../src/domain/license.ts';
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
-import { engines, type AuthorityStore, type Engine } from '../support/app/authority-store.ts';
+import { openAuthorityStore } from '../support/app/authority-store.ts';
+import type { AuthorityStore } from '../support/app/engine.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import type { LicenseFilter } from '../../src/service/tables.ts';
 import { account, at, buildLicense, page, product } from '../support/builders/store-builders.ts';
@@ -40,17 +41,9 @@ function buildRedemption(changes: Partial<Redemption> = {}): Redemption {
   return { order: 'A-1', couponId, cart, quote, redeemedAt: at, ...changes };
 }
 
-describe.each(engines)('the store of an authority on $name', ({ start }) => {
-  let engine: Engine;
-  beforeAll(async () => {
-    engine = await start();
-  });
-  afterAll(async () => {
-    await engine[Symbol.asyncDispose]();
-  });
-
+describe('the store of an authority', () => {
   test('an account is found by its id and by the digest of its API key', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const { accounts } = store.reader;
     await store.write(async (transaction) => {
       await transaction.accounts.add(account, 'digest-1');
@@ -66,7 +59,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a product is found by its key and by the digest of its secret', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const { products } = store.reader;
     const recurring = { ...product, productKey: 'abc', recurring: true };
     await store.write(async (transaction) => {
@@ -88,7 +81,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('keys are sorted by their bytes, in any locale of the database', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const keys = ['B', 'a', 'Z', '_', 'é', 'b', 'A-', 'A', '10', '9'];
     await add(store, ...keys.map((licenseKey) => buildLicense({ licenseKey })));
@@ -99,7 +92,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a collection keeps the order of its products', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const collection = { collectionId: 'c', accountId: 'default', name: 'C', productKeys: ['press', 'abc'] };
     await store.write(async ({ collections }) => await collections.add(collection));
@@ -112,7 +105,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('licenses are added once, changed, and listed by every filter', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const { licenses } = store.reader;
     const one = buildLicense();
@@ -153,7 +146,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a license is changed by the rule of the domain, and its history records the change', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const triggers = ['usage', 'decrease', 'enable', 'disable'] as const;
     const tenant = { accountId: 'default', productKey: null };
@@ -180,7 +173,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a license outside the tenant of a credential is not changed, and a license without a history has an empty one', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     await add(store, buildLicense());
     const use = async (accountId: string, productKey: string | null, licenseKey = 'KEY-1') => {
@@ -198,7 +191,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a purchase stores the time of its refund, and is listed by every filter', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const sold = buildLicense();
     const other = buildLicense({ licenseKey: 'KEY-2', productKey: 'abc', buyerEmail: 'B@example.com' });
@@ -236,7 +229,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a coupon code is unique per account in any letter case, and no coupon id is reused', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await store.write(async ({ accounts }) => {
       await accounts.add(account, 'digest-1');
       await accounts.add({ ...account, accountId: 'other' }, 'digest-2');
@@ -267,7 +260,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a coupon stores its scope and its discount, and is changed as a whole', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const added = await store.write(async ({ collections, coupons }) => {
       await collections.add({ collectionId: 'c', accountId: 'default', name: 'C', productKeys: [] });
@@ -288,7 +281,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('coupons are listed by code, product and state', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const [ended, full, scheduled, active] = await store.write(async ({ coupons, redemptions }) => {
       const make = async (code: string, changes: Partial<CouponTerms>) =>
@@ -320,7 +313,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a redemption is found by its account and order, and counted for its coupon', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const [one, two] = [buildRedemption(), buildRedemption({ order: 'A-2' })];
     await store.write(async (transaction) => {
       for (const redemption of [one, two]) await transaction.redemptions.add('default', redemption);
@@ -349,7 +342,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a removed redemption is no longer counted', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await store.write(async ({ redemptions }) => {
       await redemptions.add('default', buildRedemption());
       expect(await redemptions.remove('other', 'A-1')).toBe(false);
@@ -363,7 +356,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a token is found by its digest until it is removed', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const token = {
       tokenId: 't',
       scopes: ['verify', 'coupons:read'],
@@ -390,7 +383,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a rolled credential stays valid until it is pruned, and only the last one of an owner', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const { oldCredentials } = store.reader;
     const old = { kind: 'api_key', id: 'default', until: at } as const;
     await store.write(async (transaction) => {
@@ -407,7 +400,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a license is found by the beginning of its key or of its buyer, and page by page', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const { licenses } = store.reader;
     const sold = (licenseKey: string, buyerEmail: string, productKey = 'press'): License =>
@@ -446,7 +439,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a search that finds thousands of buyers lists them in the order of keys', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const keys = Array.from(
       { length: 2_100 },
@@ -463,7 +456,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a step of the series adds its counts, keeps its last values, and is pruned by its start', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const { series } = store.reader;
     const row = { stepS: 60, at, verifies: 2, uses: 1, pending: 3, oldestAgeS: 9, upstream: 'down' } as const;
     await store.write(async (transaction) => {
@@ -486,7 +479,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a stored response is returned again until it is pruned', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const { idempotency } = store.reader;
     const first = { fingerprint: 'f', value: { ok: true, value: null }, until: at, unchanged: true };
     const second = { fingerprint: 'f', value: { ok: true, value: [1] }, until: at, unchanged: false };
@@ -511,7 +504,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('the date of a stored response is moved at most as far as asked', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const { idempotency } = store.reader;
     const dates = { past: 10, now: 20, future: 30, far: 99 };
     for (const [key, until] of Object.entries(dates)) {
@@ -536,7 +529,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a license has a revision for each change and each refund, and the revision of its last disable', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const { licenses } = store.reader;
     await store.write(async (transaction) => await transaction.licenses.add(buildLicense()));
@@ -571,7 +564,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('a setting has the value that was set last', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     expect(await store.reader.settings.get('instance')).toBeNull();
     await store.write(async ({ settings }) => {
       await settings.set('instance', 'a');
@@ -581,7 +574,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('audit events are listed with the latest first, and by every filter', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     const act = { at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' };
     await store.write(async ({ audit }) => {
       await audit.add(act);
@@ -607,7 +600,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   });
 
   test('the history of a license key lists the last thousand changes, and stores few more', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     await add(store, buildLicense({ licenseKey: 'KEY-1' }), buildLicense({ licenseKey: 'KEY-2' }));
     const state = { uses: 0, enabled: true };

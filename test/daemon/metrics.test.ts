@@ -15,7 +15,7 @@ async function spin(ms: number): Promise<void> {
 }
 
 test('The metrics show the delay of the event loop.', async () => {
-  using metrics = new Metrics({ role: 'authority', isSecure: false, hasDatabase: false });
+  using metrics = new Metrics({ role: 'authority', isSecure: false });
   // The first measurement after a scrape is lost: on a busy machine, one attempt is not enough.
   const lagAfterHold = async (): Promise<number> => {
     await spin(60);
@@ -38,7 +38,7 @@ const routes = ['verify', 'usage', 'decrease', 'enable', 'disable'];
 async function countedServer(changes: Parameters<typeof openApp>[0] = {}) {
   const opened = new AsyncDisposableStack();
   const { app } = opened.use(await openApp(changes));
-  const metrics = opened.use(new Metrics({ role: 'authority', isSecure: false, hasDatabase: false }));
+  const metrics = opened.use(new Metrics({ role: 'authority', isSecure: false }));
   const server = opened.adopt(serverOf(app, { unknown: 'reset' }), (each) => each.close());
   metrics.watch(server);
   const unanswered = async (): Promise<string[]> => {

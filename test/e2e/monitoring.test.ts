@@ -6,8 +6,8 @@ import { startAuthorityAndAgents } from '../support/harness/authority-and-agents
 import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
 import { startSandbox } from '../../src/testing.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
-import { startNode } from '../support/postgres/nodes.ts';
-import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
+import { startNode } from '../features/postgres/support/nodes.ts';
+import { hasPostgres, startPostgres } from '../features/postgres/support/postgres.ts';
 import { every, refusal } from '../support/harness/plain-upstream.ts';
 
 const examples = join(import.meta.dirname, '../../examples');

@@ -8,12 +8,12 @@ import { Database } from '../../src/features/postgres/store/database.ts';
 import { migrate, newestSchema } from '../../src/features/postgres/store/migrations.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
-import { urlByPort } from '../support/postgres/watched-node.ts';
+import { urlByPort } from '../features/postgres/support/watched-node.ts';
 import { freePort } from '../support/network/free-port.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
-import { urlOf } from '../support/postgres/postgres-url.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../features/postgres/support/postgres.ts';
+import { urlOf } from '../features/postgres/support/postgres-url.ts';
 import { silent } from '../support/silent-log.ts';
-import { startStandby } from '../support/postgres/standby.ts';
+import { startStandby } from '../features/postgres/support/standby.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 describe.skipIf(!hasPostgres)('a start on a database', () => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { callersDuring, progress } from '../support/postgres/callers.ts';
-import { startNodes, type Nodes } from '../support/postgres/node-processes.ts';
+import { callersDuring, progress } from '../features/postgres/support/callers.ts';
+import { startNodes, type Nodes } from '../features/postgres/support/node-processes.ts';
 import type { NetworkFault } from '../support/network/fault-proxy.ts';
-import { compare, type Ledger } from '../support/harness/ledger.ts';
-import { hasPostgres } from '../support/postgres/postgres.ts';
+import { compare, type Ledger } from '../features/postgres/support/ledger.ts';
+import { hasPostgres } from '../features/postgres/support/postgres.ts';
 
 /** `npm run test:postgres:full` runs longer and more often than `npm test`. */
 const isFull = process.env['LATCHKEY_TEST_FULL'] === '1';

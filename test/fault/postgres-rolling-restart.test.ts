@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { Agent } from 'undici';
 import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/harness/agent-harness.ts';
-import { hasBalancer, startBalancer, type Balancer } from '../support/postgres/balancer.ts';
+import { hasBalancer, startBalancer, type Balancer } from '../support/network/balancer.ts';
 import { runProcess } from '../support/process/command-line.ts';
-import { startNodes } from '../support/postgres/node-processes.ts';
-import { hasPostgres } from '../support/postgres/postgres.ts';
+import { startNodes } from '../features/postgres/support/node-processes.ts';
+import { hasPostgres } from '../features/postgres/support/postgres.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Under `npm run test:postgres:full` each node restarts ten times. */

@@ -8,8 +8,8 @@ import {
 } from '../support/harness/authority-and-agents.ts';
 import { Callers } from '../support/harness/sync-callers.ts';
 import { HttpGateway } from '../support/network/http-gateway.ts';
-import { hasPostgres } from '../support/postgres/postgres.ts';
-import { startNodes } from '../support/postgres/node-processes.ts';
+import { hasPostgres } from '../features/postgres/support/postgres.ts';
+import { startNodes } from '../features/postgres/support/node-processes.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { patience } from '../support/patience.ts';
 import { SeededRandom } from '../property/simulation/seeded-random.ts';

@@ -39,11 +39,10 @@ export const restore = defineCommand({
   handler: async (args, output) => {
     const located = locateDaemon(toLoadOptions(args));
     if (!located.ok) throw configurationError(located.errors);
-    const { stateDir, hasDatabase, hasUpstream } = located.location;
-    if (hasDatabase) {
-      const moving = hintFor(args)(`store move --from ${args.file}`);
+    const { stateDir, engine, hasUpstream } = located.location;
+    if (engine !== null) {
       throw new CommandError([
-        `latchkey: the records are in PostgreSQL (store.postgres), not in ${stateDir}: restore a dump of the database with pg_restore, or move this backup into an empty schema: ${moving}`,
+        `latchkey: the records are in ${engine.place}, not in ${stateDir}: ${engine.restoring(args.file, hintFor(args))}`,
         'Nothing was changed.',
       ]);
     }

@@ -1,4 +1,5 @@
 import type { Configuration } from '../../config/configuration.ts';
+import { engineIn } from '../../config/engine.ts';
 import { formatConfigError, formatKey } from '../../config/errors.ts';
 import { leavesOf } from '../../config/file/tree.ts';
 import { type Finding, warn } from '../../config/finding.ts';
@@ -54,10 +55,8 @@ export const commands = [
 ];
 
 async function checkConnection(configuration: Configuration): Promise<readonly Finding[]> {
-  if (configuration.store.postgres !== null) {
-    const { examineDatabase } = await import('../../features/postgres/daemon/examine-database.ts');
-    return await examineDatabase(configuration);
-  }
+  const engine = engineIn(configuration);
+  if (engine !== null) return await engine.examine(configuration);
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
   return (await examineUpstream(configuration, instanceOf(configuration.stateDir))).findings;
 }

@@ -31,13 +31,13 @@ export const commands = [
     handler: async (args, output) => {
       const located = locateDaemon(toLoadOptions(args));
       if (!located.ok) throw configurationError(located.errors);
-      const { stateDir, hasDatabase } = located.location;
+      const { stateDir, engine } = located.location;
       const { examineContents } = await import('../../daemon/store/contents.ts');
       const examined = examineContents(stateDir);
       if (!examined.ok) throw new CommandError([`latchkey: cannot read ${stateDir}: ${examined.reason}`]);
       const { role, unfinished, unconfirmedUses, records, replaced } = examined.contents;
       const losses = listLosses(examined.contents);
-      const where = hasDatabase ? ': the records are in PostgreSQL (store.postgres)' : '';
+      const where = engine === null ? '' : `: the records are in ${engine.place}`;
       const shown =
         losses.length === 0
           ? `Nothing would be lost with ${stateDir}${where}.`

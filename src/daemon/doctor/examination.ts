@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
 import type { Configuration } from '../../config/configuration.ts';
+import { engineIn } from '../../config/engine.ts';
 import { type Finding, fail, ok, warn } from '../../config/finding.ts';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
@@ -53,9 +54,8 @@ export async function examine({
     ...examineFiles({ stateDir, ...files }, start),
     ...examineCertificate(configuration, shownUntil, hint),
     ...(presence === 'absent' ? await examineListeners(configuration) : []),
-    ...(configuration.store.postgres === null
-      ? examineLocalStore(configuration, { presence, hint, start })
-      : await examineSharedStore(configuration)),
+    ...((await engineIn(configuration)?.examine(configuration)) ??
+      examineLocalStore(configuration, { presence, hint, start })),
     ...(await examineFeatures(configuration, hint)),
     ...(configuration.role === 'agent' ? await examineUpstreamOf(configuration, instance) : []),
   ];
@@ -87,12 +87,6 @@ function examineLocalStore(
   { presence, ...advice }: Pick<DoctorInput, 'presence' | 'hint' | 'start'>,
 ): Finding[] {
   return [...(presence === 'running' ? [] : examineStore(stateDir, advice)), ...examineRole(stateDir, role)];
-}
-
-/** Loads the driver only if there is a database. */
-async function examineSharedStore(configuration: Configuration): Promise<readonly Finding[]> {
-  const { examineDatabase } = await import('../../features/postgres/daemon/examine-database.ts');
-  return await examineDatabase(configuration);
 }
 
 /** Loads the client of the upstream for agents only: loading takes most of the time of the command. */

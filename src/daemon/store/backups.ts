@@ -9,25 +9,19 @@ import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { pause } from '../system/machine.ts';
 import { startWorker, errorOf, type OutcomeMessage } from '../threads/worker.ts';
 import type { FileTask } from '../threads/file-worker.ts';
-import type { LocalStore } from './opened-store.ts';
 
 /** A backup whose client reads nothing for this long is ended, in ms: the next backup waits for it. */
 const stalledMs = 60_000;
 /** How often stalled clients are checked, in ms. */
 const checkMs = 5_000;
 
-/** Backups of a store on this machine, copied in a thread. A database has its own tools. */
+/** Backups of a store on this machine, copied in a thread. */
 export function backupsOf(
-  local: LocalStore | null,
+  databasePath: string,
   stateDir: string,
   clock: Clock,
   lifetime: AbortSignal,
 ): App['backup'] {
-  if (local === null) {
-    const advice = 'The records are in PostgreSQL: use pg_dump.';
-    return () => Promise.resolve(failWith('backed_up_by_the_database', advice));
-  }
-  const { databasePath } = local;
   const copyTo = (path: string, signal: AbortSignal): Promise<void> =>
     backUpInThread({ databasePath, path }, signal);
   const backups = new Backups(stateDir, copyTo, clock, lifetime);

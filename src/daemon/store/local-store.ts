@@ -71,7 +71,7 @@ export async function openLocalStore(
   const { lists } = resources.use(new ReadingThread(databasePath));
   const exporting = resources.use(new ReadingThread(databasePath));
   const local = { reader, databasePath, lists, longRead: exporting.longRead };
-  return { instance, adminToken, current, clock, log, metrics, changes, reader, writer, local, node: null };
+  return { instance, adminToken, current, clock, log, metrics, changes, reader, writer, local, shared: null };
 }
 
 /** Loads the modules that `startDaemon` needs next. An authority does not load the modules of an agent. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresProgram } from '../../support/postgres/postgres.ts';
+import { postgresProgram } from '../../features/postgres/support/postgres.ts';
 import { output } from '../process.ts';
 
 /** Transactions with one UPDATE of a random key, by several clients with a connection each. */

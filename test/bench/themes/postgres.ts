@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { hasPostgres } from '../../support/postgres/postgres.ts';
+import { hasPostgres } from '../../features/postgres/support/postgres.ts';
 import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
 import { licenses, startDatabase, type MeasuredDatabase } from '../database.ts';

@@ -8,7 +8,7 @@ import {
   type LeaseReply,
   type TestDevice,
 } from './support/issuer-harness.ts';
-import { postgresOfProject } from '../../support/app/app-store.ts';
+import { engineOfProject } from '../../support/app/engine.ts';
 
 // PostgreSQL has no agents.
 /** The names of hostile requests do not depend on their claims. */
@@ -33,7 +33,7 @@ async function usesOf(issuer: RunningIssuer): Promise<number> {
   return await issuer.uses();
 }
 
-const roles: readonly IssuerRole[] = postgresOfProject === null ? ['authority', 'agent'] : ['authority'];
+const roles: readonly IssuerRole[] = engineOfProject === null ? ['authority', 'agent'] : ['authority'];
 
 let addresses = 0;
 /** An address from which nothing was sent yet, so that no limit counts. */

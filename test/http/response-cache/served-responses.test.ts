@@ -1,9 +1,10 @@
-import { expect, inject, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { done } from '../../../src/domain/problem/problem.ts';
 import type { App, Readiness } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
 import { rateLimiters } from '../../../src/http/entry/admission.ts';
 import type { LicenseService } from '../../../src/service/services.ts';
+import { engineOfProject } from '../../support/app/engine.ts';
 import { adminToken, limits, silentMetrics } from '../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { secret } from '../../support/harness/dialect-harness.ts';
@@ -240,8 +241,8 @@ test('a cached response has the present age, counts towards the rate, and is rep
   expect(seen).toMatchObject({ reads: 2, served: 3 });
 });
 
-// PostgreSQL cannot be read synchronously.
-test.skipIf(inject('postgres') !== undefined)(
+// Another engine cannot be read synchronously.
+test.skipIf(engineOfProject !== null)(
   'a verify of another license key with known headers is answered without its route, and 404s are left to the route',
   async () => {
     await using served = await serve();

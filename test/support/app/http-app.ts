@@ -281,5 +281,4 @@ export const authoritySnapshot: ProcessSnapshot = {
   status: authorityStatus,
   freeBytes: 1_000_000,
   productKeys: [],
-  database: null,
 };

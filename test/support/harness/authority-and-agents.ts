@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { startDaemonProcess, type DaemonProcess } from '../process/daemon-process.ts';
-import { storeOfProject } from '../app/app-store.ts';
+import { storeOfProject } from '../app/engine.ts';
 import { freePort } from '../network/free-port.ts';
 import { httpClient, type HttpClient } from '../network/raw-http.ts';
 import { longPatienceMs } from '../patience.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { startDaemon } from '../../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../../src/daemon/embedded-configuration.ts';
-import { storeOfProject } from '../app/app-store.ts';
+import { storeOfProject } from '../app/engine.ts';
 import { httpClient } from '../network/raw-http.ts';
 import { silent } from '../silent-log.ts';
 import { temporaryDirectory } from '../temporary.ts';

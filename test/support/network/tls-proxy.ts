@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import { startBalancer } from '../postgres/balancer.ts';
+import { startBalancer } from './balancer.ts';
 import { readExample } from '../reference/guides.ts';
 import { freePort } from './free-port.ts';
 import { patience } from '../patience.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { maxDeviceNameLength } from '../domain/lease.ts';
 import type { FeatureSection } from '../../../config/configuration.ts';
+import { engineIn } from '../../../config/engine.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
 import { rule, section } from '../../../config/schema.ts';
 import { issuerUrl, optional, orText, path, proxyUrl, shortText, wait } from '../../../config/types.ts';
@@ -91,8 +92,7 @@ export const settings: FeatureSection = {
   type: leases.prefault({}),
   rules: [
     {
-      keeps: ({ leases: { issuer }, upstream, store }) =>
-        issuer === null || (upstream === null && store.postgres === null),
+      keeps: (input) => input.leases.issuer === null || (input.upstream === null && engineIn(input) === null),
       or: rule(
         ['leases', 'upstream', 'store'],
         'has an issuer, which makes this process a holder: remove upstream and store, or leases.issuer',

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import type { FeatureSection } from '../../../config/configuration.ts';
+import { readCertificates } from '../../../config/file/certificates.ts';
 import { rule, section } from '../../../config/schema.ts';
 import { count, optional, path, secret, secretFile, text, wait } from '../../../config/types.ts';
-import { parseDatabaseUrl } from '../../../config/value/address.ts';
+import { parseDatabaseUrl } from './database-url.ts';
 
 const urlForm =
   'must be postgres://user@host:port/database with one parameter at most: sslmode=verify-full, sslmode=disable (on this machine only), or host=/directory for a Unix socket';
@@ -51,7 +53,7 @@ const postgres = section(
     ),
 );
 
-export const store = section(
+const store = section(
   z.strictObject({
     postgres: optional(postgres).meta({
       description:
@@ -59,3 +61,29 @@ export const store = section(
     }),
   }),
 ).meta({ description: 'Where an authority keeps its data.', reload: 'restart' });
+
+declare module '../../../config/configuration.ts' {
+  interface SectionsOfFeatures {
+    readonly store: z.output<typeof store>;
+  }
+}
+
+export const settings: FeatureSection = {
+  name: 'store',
+  before: 'listen',
+  type: store.prefault({}),
+  rules: [
+    {
+      keeps: (input) => input.store.postgres === null || input.upstream === null,
+      or: rule(
+        ['store', 'upstream'],
+        'is only for an authority: remove it, since an agent keeps its data in state_dir',
+      ),
+    },
+  ],
+  check({ store: { postgres: configured } }, readFile) {
+    const caFile = configured?.caFile ?? null;
+    const read = caFile === null ? null : readCertificates(caFile, readFile);
+    return read === null || read.ok ? [] : [{ at: ['store', 'postgres', 'ca_file'], text: read.text }];
+  },
+};

@@ -14,7 +14,7 @@ import {
   type Survey,
 } from '../store/survey.ts';
 import { addressOf, databaseSettings, directAddressOf, type PostgresSettings } from './database-settings.ts';
-import { findLeftBehind } from '../../../daemon/store/left-behind.ts';
+import { findLeftBehind } from './left-behind.ts';
 import { systemRandom } from '../../../daemon/system/machine.ts';
 import { counted } from '../../../domain/text.ts';
 

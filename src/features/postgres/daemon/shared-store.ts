@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../../config/configuration.ts';
+import { failWith } from '../../../domain/problem/problem.ts';
 import { isFailure } from '../../../service/access/records.ts';
 import type { RevokeToken } from '../../../service/access/token.ts';
 import { ChangeFeed, type Writer } from '../../../service/writer.ts';
@@ -19,7 +20,6 @@ import { stateFiles } from '../../../store/sqlite/files/state-directory.ts';
 import { LiveConfiguration } from '../../../daemon/live-configuration.ts';
 import { hashLicenseKeys, logOf } from '../../../daemon/log.ts';
 import { metricsOf } from '../../../daemon/metrics.ts';
-import { NodeCache } from '../../../daemon/role/role.ts';
 import {
   PersistentClock,
   machineTime,
@@ -30,17 +30,14 @@ import {
 } from '../../../daemon/system/machine.ts';
 import { ensureSecretFile } from '../../../daemon/system/secret-files.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
+import { databaseMetrics, type DatabaseMetrics } from './database-metrics.ts';
 import { DatabaseTime, DatabaseWriter } from './database-writer.ts';
-import { findLeftBehind } from '../../../daemon/store/left-behind.ts';
-import { cachedCounts, type OpenedStore } from '../../../daemon/store/opened-store.ts';
+import { findLeftBehind } from './left-behind.ts';
+import { NodeCache, nodeRole } from './node-role.ts';
+import { cachedCounts } from './record-counts.ts';
+import type { Engine } from '../../../daemon/store/engine.ts';
+import type { OpenedStore } from '../../../daemon/store/opened-store.ts';
 import { firstApiKey, isApiKeyKnown, placeOfDirectory } from '../../../daemon/store/local-store.ts';
-
-type SharedStoreOptions = {
-  postgres: PostgresSettings;
-  log: Log;
-  time?: TimeSource;
-  signal?: AbortSignal;
-};
 
 /**
  * Opens the store of a node of an authority on PostgreSQL. Rejects with `PostgresRefused`, or with `PostgresAway` if the
@@ -48,10 +45,11 @@ type SharedStoreOptions = {
  */
 export async function openSharedStore(
   configuration: Configuration,
-  options: SharedStoreOptions,
+  options: Parameters<Engine['open']>[1],
   resources: AsyncDisposableStack,
 ): Promise<OpenedStore> {
-  const { postgres } = options;
+  const { postgres } = configuration.store;
+  if (postgres === null) throw new Error('the configuration has no database');
   resources.use(claimDirectory(configuration.stateDir));
   const database = resources.use(
     new Database({ ...databaseSettings(postgres), node: nodeNameOf(configuration.stateDir) }),
@@ -73,7 +71,7 @@ export async function openSharedStore(
     current,
     clock,
     cache,
-    metrics,
+    metrics: databaseMetrics(metrics, () => ({ ...database.use, max: postgres.pool })),
     log: storeLog,
   });
   const writer = resources.use(
@@ -85,16 +83,18 @@ export async function openSharedStore(
     startUsing(configuration, { writer, reader, log: options.log }),
   );
   const adminToken = ensureSecretFile(configuration.stateDir, 'adminToken', 'lk_tok');
-  const node = {
-    cache,
+  const shared: OpenedStore['shared'] = {
+    role: (parts) => nodeRole(parts, { reader, cache, adminToken }),
+    credentialCache: cache,
+    backup: () => Promise.resolve(failWith('backed_up_by_the_database', backupAdvice)),
     licenses: cachedCounts(reader, { clock, isReadable: () => isReadable(writer) }),
-    connections: () => ({ ...database.use, max: postgres.pool }),
   };
-  return { instance, adminToken, current, clock, log, metrics, changes, reader, writer, local: null, node };
+  return { instance, adminToken, current, clock, log, metrics, changes, reader, writer, local: null, shared };
 }
 
-type WriterParts = Pick<OpenedStore, 'current' | 'clock' | 'metrics' | 'log'> & {
+type WriterParts = Pick<OpenedStore, 'current' | 'clock' | 'log'> & {
   configuration: Configuration;
+  metrics: DatabaseMetrics;
   cache: NodeCache;
 };
 
@@ -190,6 +190,8 @@ function logListening(log: Log): (error: unknown) => void {
       );
   };
 }
+
+const backupAdvice = 'The records are in PostgreSQL: use pg_dump.';
 
 /** The place of a store that all nodes share, wherever a node runs. */
 const sharedPlace = 'postgres';

@@ -1,4 +1,4 @@
-import { StorageError } from '../../../service/ports.ts';
+import { EngineError, StorageError } from '../../../service/ports.ts';
 import { oneLine } from '../../../domain/text.ts';
 import type { Names } from './names.ts';
 
@@ -157,21 +157,16 @@ export function storageErrorOf(error: unknown): unknown {
  * This version or this role may not use the database. Nothing was changed, and waiting does not help. `isConfigured`:
  * the configuration is wrong.
  */
-export class PostgresRefused extends Error {
+export class PostgresRefused extends EngineError {
   readonly code = 'database_refused';
-  readonly isConfigured: boolean;
-  constructor(
-    reason: string,
-    { cause, isConfigured = false }: { cause?: unknown; isConfigured?: boolean } = {},
-  ) {
-    super(`The database is refused: ${reason}`, { cause });
+  constructor(reason: string, options: { cause?: unknown; isConfigured?: boolean } = {}) {
+    super(`The database is refused: ${reason}`, options);
     this.name = 'PostgresRefused';
-    this.isConfigured = isConfigured;
   }
 }
 
 /** The database cannot be used now, but perhaps later. */
-export class PostgresAway extends Error {
+export class PostgresAway extends EngineError {
   constructor(place: string, cause: unknown) {
     super(`The database at ${place} cannot be used: ${reasonOf(cause)}`, { cause });
     this.name = 'PostgresAway';

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { movesWithinMs, type Activation } from '../../../../src/features/leases/domain/lease.ts';
 import type { ActivationFilter } from '../../../../src/features/leases/service/tables.ts';
-import { engines, type AuthorityStore, type Engine } from '../../../support/app/authority-store.ts';
+import { openAuthorityStore } from '../../../support/app/authority-store.ts';
+import type { AuthorityStore } from '../../../support/app/engine.ts';
 import { account, at, page, product } from '../../../support/builders/store-builders.ts';
 import { buildActivation } from '../support/records.ts';
 
@@ -14,17 +15,9 @@ async function catalogue(store: AuthorityStore): Promise<void> {
   });
 }
 
-describe.each(engines)('activations in the store of an authority on $name', ({ start }) => {
-  let engine: Engine;
-  beforeAll(async () => {
-    engine = await start();
-  });
-  afterAll(async () => {
-    await engine[Symbol.asyncDispose]();
-  });
-
+describe('activations in the store of an authority', () => {
   test('an activation is found by its id and its device, and listed by every filter', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const { activations } = store.reader;
     const ended = buildActivation({
@@ -67,7 +60,7 @@ describe.each(engines)('activations in the store of an authority on $name', ({ s
   });
 
   test('the taken seats and the moves of a license are counted', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const { activations } = store.reader;
     await store.write(async (transaction) => {
@@ -87,7 +80,7 @@ describe.each(engines)('activations in the store of an authority on $name', ({ s
   });
 
   test('only the oldest devices without a seat are removed, and never a blocked device or one whose move counts', async () => {
-    await using store = await engine.open();
+    await using store = await openAuthorityStore();
     await catalogue(store);
     const { activations } = store.reader;
     const gone = { state: 'ended', seatUntil: at - 1, uses: { recorded: 0, returned: 0 } } as const;

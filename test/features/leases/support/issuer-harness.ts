@@ -13,7 +13,7 @@ import type {
   RequestClaims,
 } from '../../../../src/features/leases/wire/lease.ts';
 import { keyPair, leaseIssuer, setUpIssuer } from './lease-builders.ts';
-import { storeOfProject } from '../../../support/app/app-store.ts';
+import { storeOfProject } from '../../../support/app/engine.ts';
 import { httpClient, type HttpClient, type HttpResponse } from '../../../support/network/raw-http.ts';
 import { silent } from '../../../support/silent-log.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';

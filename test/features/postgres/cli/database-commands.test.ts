@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { latchkey } from '../../../support/process/command-line.ts';
 import { startDaemonProcess } from '../../../support/process/daemon-process.ts';
-import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
-import { urlOf } from '../../../support/postgres/postgres-url.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
+import { urlOf } from '../support/postgres-url.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
 test.skipIf(!hasPostgres)(

@@ -6,12 +6,12 @@ import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { migrate } from '../../../../src/features/postgres/store/migrations.ts';
 import { surveyDatabase } from '../../../../src/features/postgres/store/survey.ts';
 import { latchkey, type Outcome } from '../../../support/process/command-line.ts';
-import { startNode } from '../../../support/postgres/nodes.ts';
-import { urlByPort } from '../../../support/postgres/watched-node.ts';
+import { startNode } from '../support/nodes.ts';
+import { urlByPort } from '../support/watched-node.ts';
 import { freePort } from '../../../support/network/free-port.ts';
-import { hasPooler, startPooler } from '../../../support/postgres/pooler.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
-import { startStandby } from '../../../support/postgres/standby.ts';
+import { hasPooler, startPooler } from '../support/pooler.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startStandby } from '../support/standby.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
 /** What was found of the database, a line each, in the order of the doctor. */

@@ -8,9 +8,9 @@ import {
   migrate,
   newestSchema,
 } from '../../../../src/features/postgres/store/migrations.ts';
-import { urlByPort, watchNode, type WatchedNode } from '../../../support/postgres/watched-node.ts';
+import { urlByPort, watchNode, type WatchedNode } from '../support/watched-node.ts';
 import { startFaultProxy } from '../../../support/network/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { canMount, smallDisk } from '../../../support/process/small-disk.ts';
 import { patience } from '../../../support/patience.ts';
 

@@ -9,12 +9,7 @@ import { embeddedConfiguration } from '../../../../src/daemon/embedded-configura
 import { nodeNameOf } from '../../../../src/features/postgres/daemon/shared-store.ts';
 import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../../../support/reference/guides.ts';
 import { latchkey } from '../../../support/process/command-line.ts';
-import {
-  hasPostgres,
-  postgresProgram,
-  startPostgres,
-  type PostgresServer,
-} from '../../../support/postgres/postgres.ts';
+import { hasPostgres, postgresProgram, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { silent } from '../../../support/silent-log.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 

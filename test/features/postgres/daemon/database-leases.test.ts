@@ -12,9 +12,9 @@ import {
 } from '../../leases/support/issuer-harness.ts';
 import { keysIn, startIssuer } from '../../leases/support/private-keys.ts';
 import { httpClient } from '../../../support/network/raw-http.ts';
-import { startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
-import { urlOf } from '../../../support/postgres/postgres-url.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
+import { startNode, type AuthorityNode } from '../support/nodes.ts';
+import { urlOf } from '../support/postgres-url.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { latchkey } from '../../../support/process/command-line.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { machineTime, type TimeSource } from '../../../../src/daemon/system/machine.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
-import { sellOne, startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
 import { startFaultProxy } from '../../../support/network/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 
 /** Clocks that move only when a test calls `pass`, so that cached values do not expire by themselves. */
 function manualTime(): TimeSource & { pass(ms: number): void } {

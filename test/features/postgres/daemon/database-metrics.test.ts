@@ -1,8 +1,8 @@
 import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cachedCounts } from '../../../../src/daemon/store/opened-store.ts';
-import { sellOne, startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
+import { cachedCounts } from '../../../../src/features/postgres/daemon/record-counts.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { buildLicense } from '../../../support/builders/store-builders.ts';
 
 async function scrape(node: AuthorityNode): Promise<(series: string) => number | undefined> {

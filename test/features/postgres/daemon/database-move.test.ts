@@ -17,8 +17,8 @@ import {
   repeatWrites,
   type Caller,
   type Shop,
-} from '../../../support/postgres/moved-shop.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
+} from '../support/moved-shop.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { silent } from '../../../support/silent-log.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 

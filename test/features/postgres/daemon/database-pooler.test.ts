@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { sellOne, startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
-import { hasPooler, startPooler } from '../../../support/postgres/pooler.ts';
-import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
-import { urlOf } from '../../../support/postgres/postgres-url.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
+import { hasPooler, startPooler } from '../support/pooler.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
+import { urlOf } from '../support/postgres-url.ts';
 
 if (!hasPooler) process.stderr.write('PgBouncer is not installed: its tests are skipped.\n');
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { DatabaseTime } from '../../../../src/features/postgres/daemon/database-writer.ts';
 import { machineTime, type TimeSource } from '../../../../src/daemon/system/machine.ts';
-import { sellOne, startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
-import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
 
 const hourMs = 3_600_000;
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openReceiver } from '../../webhooks/support/webhooks.ts';
-import { startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
-import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
+import { startNode, type AuthorityNode } from '../support/nodes.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
 
 const settings = { webhooks: { out: { allow: ['127.0.0.0/8'] } } };
 

@@ -6,9 +6,9 @@ import { logApiKey } from '../../../../src/features/postgres/daemon/shared-store
 import type { Log } from '../../../../src/service/ports.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { advisory } from '../../../../src/features/postgres/store/locks.ts';
-import { sellOne, startNode, type AuthorityNode } from '../../../support/postgres/nodes.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
-import { urlOf } from '../../../support/postgres/postgres-url.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { urlOf } from '../support/postgres-url.ts';
 import { silent } from '../../../support/silent-log.ts';
 
 describe.skipIf(!hasPostgres)('Nodes of an authority on one PostgreSQL', () => {

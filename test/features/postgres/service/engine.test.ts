@@ -18,7 +18,7 @@ import {
   requestOf,
   type AuthorityRequest,
 } from '../../../support/app/authority-commands.ts';
-import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
 import { at, createTestStore, page, type TestStore } from '../../../support/builders/store-builders.ts';
 
 /** Runs all requests in one batch, as the writer's thread does. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { checkDatabase } from '../../../../src/features/postgres/store/condition.ts';
-import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
 
 test.skipIf(!hasPostgres)(
   'a database that takes fewer connections than the pool may have serves all who ask by those that it takes',

@@ -3,8 +3,8 @@ import { runUseCase } from '../../../../src/service/run.ts';
 import type { Database } from '../../../../src/features/postgres/store/database.ts';
 import type { PostgresWriter } from '../../../../src/features/postgres/store/writer.ts';
 import { startFaultProxy } from '../../../support/network/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
-import { openNodes, use, usesIn, writerOn } from '../../../support/postgres/postgres-writer.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { openNodes, use, usesIn, writerOn } from '../support/postgres-writer.ts';
 import { account, buildLicense } from '../../../support/builders/store-builders.ts';
 
 const tenant = { accountId: account.accountId, productKey: null };

@@ -6,8 +6,8 @@ import type { PostgresWriter } from '../../../../src/features/postgres/store/wri
 import { buildRequest, thumbprint } from '../../leases/support/activation-builders.ts';
 import { page, product } from '../../../support/builders/store-builders.ts';
 import { saidIn, signed } from '../../leases/support/lease-harness.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
-import { openNodes, usesIn, writerOn } from '../../../support/postgres/postgres-writer.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { openNodes, usesIn, writerOn } from '../support/postgres-writer.ts';
 
 const day = 86_400_000;
 

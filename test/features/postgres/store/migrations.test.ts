@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { firstSchema } from '../../../../src/store/schema-file.ts';
 import { migrate } from '../../../../src/features/postgres/store/migrations.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 
 /** A first schema. */
 const notes = { sql: 'CREATE TABLE latchkey.note (text text)', minimum: firstSchema };

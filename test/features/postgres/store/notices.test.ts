@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PersistentClock } from '../../../../src/daemon/system/machine.ts';
 import { Notices } from '../../../../src/features/postgres/store/notices.ts';
 import { startFaultProxy } from '../../../support/network/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { buildActivation } from '../../leases/support/records.ts';
-import { writerOn } from '../../../support/postgres/postgres-writer.ts';
+import { writerOn } from '../support/postgres-writer.ts';
 
 describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () => {
   let server: PostgresServer;

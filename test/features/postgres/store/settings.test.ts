@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
-import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
 
 test.skipIf(!hasPostgres)('what a role is set to elsewhere changes nothing that a node reads', async () => {
   await using server = await startPostgres();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { StorageError } from '../../../../src/service/ports.ts';
-import { hasPostgres, startPostgres } from '../../../support/postgres/postgres.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
 
 test.skipIf(!hasPostgres)(
   'reads that share a connection are refused, and never fail, where the first of them could not be prepared',

@@ -5,8 +5,8 @@ import type { Database } from '../../../../src/features/postgres/store/database.
 import { tryAdvisory } from '../../../../src/features/postgres/store/locks.ts';
 import { buildCart } from '../../../support/builders/coupon-builders.ts';
 import { startFaultProxy, type FaultProxy } from '../../../support/network/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
-import { openNodes, use, usesIn, writerOn } from '../../../support/postgres/postgres-writer.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { openNodes, use, usesIn, writerOn } from '../support/postgres-writer.ts';
 import { account, buildLicense, page } from '../../../support/builders/store-builders.ts';
 
 const tenant = { accountId: account.accountId, productKey: null };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dayMs } from '../../../../src/domain/time.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../../support/postgres/postgres.ts';
-import { openNodes, writerOn } from '../../../support/postgres/postgres-writer.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../../postgres/support/postgres.ts';
+import { openNodes, writerOn } from '../../postgres/support/postgres-writer.ts';
 
 describe.skipIf(!hasPostgres)('the events of an authority with several nodes', () => {
   let server: PostgresServer;

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { maxUnchangedResponses } from '../../../../src/service/access/records.ts';
 import { stateFiles } from '../../../../src/store/sqlite/files/state-directory.ts';
-import { postgresOfProject } from '../../../support/app/app-store.ts';
+import { engineOfProject } from '../../../support/app/engine.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
@@ -12,7 +12,7 @@ const ours = { 'product-secret-key': secret };
 
 /** Stores `count` responses to changes without an effect. */
 async function fill({ directory, write }: TestApp, count: number): Promise<void> {
-  if (postgresOfProject === null) {
+  if (engineOfProject === null) {
     // The tables of the app commit each row separately, which takes a minute.
     using database = new DatabaseSync(join(directory, stateFiles.database));
     database

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from '../../../src/daemon/daemon.ts';
-import { startDaemon, type DaemonOptions } from '../../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../../src/daemon/embedded-configuration.ts';
+import type { Daemon } from '../../../../src/daemon/daemon.ts';
+import { startDaemon, type DaemonOptions } from '../../../../src/daemon/start.ts';
+import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
 import type { PostgresServer } from './postgres.ts';
 import { urlOf } from './postgres-url.ts';
-import { silent } from '../silent-log.ts';
-import { temporaryDirectory } from '../temporary.ts';
+import { silent } from '../../../support/silent-log.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 type Call = {
   method?: string;

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { eventually } from '../harness/agent-harness.ts';
-import { freePort } from '../network/free-port.ts';
+import { freePort } from './free-port.ts';
 import { readExample } from '../reference/guides.ts';
 import { hasProgram } from '../process/installed.ts';
 

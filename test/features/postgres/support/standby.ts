@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { chmodSync, chownSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { DatabaseAddress } from '../../../src/features/postgres/store/client.ts';
-import { Database } from '../../../src/features/postgres/store/database.ts';
-import { eventually } from '../harness/agent-harness.ts';
-import { endWithThisProcess } from '../process/ends-with-process.ts';
-import { freePort } from '../network/free-port.ts';
+import type { DatabaseAddress } from '../../../../src/features/postgres/store/client.ts';
+import { Database } from '../../../../src/features/postgres/store/database.ts';
+import { eventually } from '../../../support/harness/agent-harness.ts';
+import { endWithThisProcess } from '../../../support/process/ends-with-process.ts';
+import { freePort } from '../../../support/network/free-port.ts';
 import { postgresProgram, userOfServer } from './postgres.ts';
-import { temporaryDirectory } from '../temporary.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const run = promisify(execFile);
 

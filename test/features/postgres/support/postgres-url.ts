@@ -1,4 +1,4 @@
-import type { DatabaseAddress } from '../../../src/features/postgres/store/client.ts';
+import type { DatabaseAddress } from '../../../../src/features/postgres/store/client.ts';
 
 /** The URL of a database for a configuration; `changes` is merged into its address. */
 export function urlOf(address: DatabaseAddress, changes: Partial<DatabaseAddress> = {}): string {

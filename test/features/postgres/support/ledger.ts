@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert';
-import type { Database } from '../../../src/features/postgres/store/database.ts';
+import type { Database } from '../../../../src/features/postgres/store/database.ts';
 
 /** The redemption limit of the coupon that all orders use. */
 export const redemptionLimit = 20;

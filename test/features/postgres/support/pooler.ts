@@ -4,11 +4,11 @@ import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DatabaseAddress } from '../../../src/features/postgres/store/client.ts';
-import { freePort } from '../network/free-port.ts';
-import { hasProgram } from '../process/installed.ts';
+import type { DatabaseAddress } from '../../../../src/features/postgres/store/client.ts';
+import { freePort } from '../../../support/network/free-port.ts';
+import { hasProgram } from '../../../support/process/installed.ts';
 import { userOfServer } from './postgres.ts';
-import { temporaryDirectory } from '../temporary.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 /** Whether PgBouncer is installed; otherwise tests that need it are skipped. */
 export const hasPooler: boolean = hasProgram('pgbouncer');

@@ -2,13 +2,13 @@ import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { DatabaseAddress } from '../../../src/features/postgres/store/client.ts';
-import { Database, type DatabaseSettings } from '../../../src/features/postgres/store/database.ts';
-import { migrate } from '../../../src/features/postgres/store/migrations.ts';
-import { endWithThisProcess } from '../process/ends-with-process.ts';
-import { freePort } from '../network/free-port.ts';
-import { postgresPrograms } from './postgres-programs.ts';
-import { temporaryDirectory } from '../temporary.ts';
+import type { DatabaseAddress } from '../../../../src/features/postgres/store/client.ts';
+import { Database, type DatabaseSettings } from '../../../../src/features/postgres/store/database.ts';
+import { migrate } from '../../../../src/features/postgres/store/migrations.ts';
+import { endWithThisProcess } from '../../../support/process/ends-with-process.ts';
+import { freePort } from '../../../support/network/free-port.ts';
+import { postgresPrograms } from '../../../support/process/postgres-programs.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const run = promisify(execFile);
 

@@ -1,8 +1,8 @@
-import { isUnusedAuthority } from '../../service/lifecycle/start.ts';
-import type { Database } from '../../features/postgres/store/database.ts';
-import { examine } from '../../features/postgres/store/migrations.ts';
-import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { examineContents } from './contents.ts';
+import { isUnusedAuthority } from '../../../service/lifecycle/start.ts';
+import type { Database } from '../store/database.ts';
+import { examine } from '../store/migrations.ts';
+import { databaseIn } from '../../../store/sqlite/files/state-directory.ts';
+import { examineContents } from '../../../daemon/store/contents.ts';
 
 /** Data in a state directory that belongs elsewhere, and advice. */
 export type LeftBehind = { what: string; advice: string };

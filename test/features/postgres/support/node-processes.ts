@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Database } from '../../../src/features/postgres/store/database.ts';
-import { startDaemonProcess, type DaemonProcess } from '../process/daemon-process.ts';
-import { startFaultProxy, type FaultProxy } from '../network/fault-proxy.ts';
-import { freePort } from '../network/free-port.ts';
+import { Database } from '../../../../src/features/postgres/store/database.ts';
+import { startDaemonProcess, type DaemonProcess } from '../../../support/process/daemon-process.ts';
+import { startFaultProxy, type FaultProxy } from '../../../support/network/fault-proxy.ts';
+import { freePort } from '../../../support/network/free-port.ts';
 import { startPostgres, type PostgresServer } from './postgres.ts';
 import { urlOf } from './postgres-url.ts';
-import { httpClient, type HttpClient } from '../network/raw-http.ts';
-import { temporaryDirectory } from '../temporary.ts';
+import { httpClient, type HttpClient } from '../../../support/network/raw-http.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const schema = 'nodes';
 

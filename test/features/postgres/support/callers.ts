@@ -1,10 +1,10 @@
 import { deepStrictEqual as equal, ok } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../harness/agent-harness.ts';
+import { eventually } from '../../../support/harness/agent-harness.ts';
 import type { Nodes, AuthorityNode } from './node-processes.ts';
-import { firstUses, Ledger, redemptionLimit, redemptionsOf, type Told } from '../harness/ledger.ts';
-import type { HttpResponse } from '../network/raw-http.ts';
+import { firstUses, Ledger, redemptionLimit, redemptionsOf, type Told } from './ledger.ts';
+import type { HttpResponse } from '../../../support/network/raw-http.ts';
 
 const secret = 'the-secret-of-the-press';
 const callersPerNode = 16;

@@ -1,7 +1,7 @@
 import { expect, vi } from 'vitest';
-import type { Activation } from '../../../src/features/leases/domain/lease.ts';
-import { buildActivation, thumbprint } from '../../features/leases/support/activation-builders.ts';
-import { patience } from '../patience.ts';
+import type { Activation } from '../../../../src/features/leases/domain/lease.ts';
+import { buildActivation, thumbprint } from '../../leases/support/activation-builders.ts';
+import { patience } from '../../../support/patience.ts';
 
 /** Calls an authority, by default with the admin token. */
 export type Caller = (
