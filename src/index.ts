@@ -11,5 +11,6 @@ export {
   StateDirectoryRefused,
   StateDirectoryUnusable,
 } from './store/sqlite/faults.ts';
+/** `startDaemon` rejects with one of these if it cannot use the database of `store.postgres`. */
 export { PostgresAway, PostgresRefused } from './features/postgres/store/faults.ts';
 export { type Status } from './service/status.ts';

@@ -38,8 +38,8 @@ export type DaemonOptions = {
 
 /**
  * Starts a daemon. If the start fails, rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`,
- * `StateDirectoryRefused`, `DatabaseRefused`, an error about a database elsewhere or `ListenError`, and leaves nothing
- * open. The upstream need not be reachable.
+ * `StateDirectoryRefused`, `DatabaseRefused` or `ListenError`, or if it has its records elsewhere with an error of its
+ * database, and leaves nothing open. The upstream need not be reachable.
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
   return await start(configuration, options);

@@ -19,7 +19,6 @@ import { startDaemon } from '../../src/daemon/start.ts';
 import { machineTime } from '../../src/daemon/system/machine.ts';
 import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import * as latchkey from '../../src/index.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -186,16 +185,4 @@ test.for([
   "The state directory /state cannot be used: EDQUOT: disk quota exceeded, open '/state/admin.token'",
 ])('a start on a disk whose last reserve is used up says what to do: %s', (message) => {
   expect(explainFailure(new Error(message))).toContain(`${message}; free some space there and start again`);
-});
-
-test('Every error that startDaemon documents is exported as a class.', async () => {
-  // The errors in the docstring of startDaemon.
-  const text = readFileSync('src/daemon/embedding.ts', 'utf8');
-  const [, documented = ''] = /rejects with ([^.]+), and leaves nothing/.exec(text) ?? [];
-  const names = [...documented.matchAll(/`(\w+)`/g)].map(([, name]) => name);
-  expect(names).toHaveLength(7);
-  expect(Object.keys(latchkey)).toEqual(expect.arrayContaining(names));
-  await using directory = temporaryDirectory();
-  using _ = openStore({ directory: directory.path });
-  await expect(start(directory.path)).rejects.toBeInstanceOf(latchkey.StateDirectoryHeld);
 });
