@@ -15,7 +15,7 @@ import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
 import { type Environment, homeDirectory } from './defaults.ts';
 import { checkLocalFile, checkWindowsFile, type LocalFile, localFileName } from './file/file.ts';
-import { checkRights } from '../features/windows/config/windows-rights.ts';
+import { checkRights } from './file/windows-rights.ts';
 import { readNamedFile } from './file/named-file.ts';
 import { readSecretFiles } from './file/secret-file.ts';
 import { type Tree, isTree, valueAt } from './file/tree.ts';

@@ -8,7 +8,7 @@ import type { Daemon } from './daemon.ts';
 import { logOf } from './log.ts';
 import { explainFailedStart, openLocalStore } from './store/local-store.ts';
 import type { TimeSource } from './system/machine.ts';
-import { secureStateDirectory } from '../features/windows/daemon/windows-directory.ts';
+import { secureStateDirectory } from './store/windows-directory.ts';
 
 export type DaemonOptions = ComposeOptions & {
   log: Log;

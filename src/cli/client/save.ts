@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { z } from 'zod';
 import { formatReason } from '../../config/errors.ts';
-import { restrictToOwner } from '../../features/windows/config/windows-rights.ts';
+import { restrictToOwner } from '../../config/file/windows-rights.ts';
 import { CommandError, type GlobalOptions, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';

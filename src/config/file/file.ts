@@ -5,7 +5,7 @@ import { type ConfigError, formatReason, type KeyPath } from '../errors.ts';
 import { findConfigurationFiles, type Machine, pathsOf } from '../defaults.ts';
 import { metaOf, settingsOf } from '../schema.ts';
 import { isTree } from './tree.ts';
-import { checkRights, formatAccounts, type Rights } from '../../features/windows/config/windows-rights.ts';
+import { checkRights, formatAccounts, type Rights } from './windows-rights.ts';
 import { parseYaml } from './yaml.ts';
 
 /** What decides which file is read, and how; `readFile` throws the error of the file system. */

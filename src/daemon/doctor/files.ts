@@ -4,10 +4,7 @@ import { formatReason } from '../../config/errors.ts';
 import { type Finding, fail, ok, warn } from '../../config/finding.ts';
 import { freeBytes } from '../../store/sqlite/reserve.ts';
 import { databaseIn, findSafetyProblem, stateFiles } from '../../store/sqlite/files/state-directory.ts';
-import {
-  examineWindowsDirectory,
-  examineWindowsSecret,
-} from '../../features/windows/daemon/examine-windows.ts';
+import { examineWindowsDirectory, examineWindowsSecret } from './windows.ts';
 
 const ownerOnly = 0o700;
 const ownerWrite = 0o600;

@@ -13,7 +13,7 @@ import {
 } from '../../store/sqlite/faults.ts';
 import { localWriter } from '../../store/sqlite/local-writer.ts';
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
-import { secureStateDirectory } from '../../features/windows/daemon/windows-directory.ts';
+import { secureStateDirectory } from './windows-directory.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { countMissing, type UnsentCounts } from '../../store/sqlite/files/contents.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';

@@ -21,7 +21,7 @@ import {
   type TimeState,
   type TimeMark,
 } from '../../domain/time.ts';
-import { runProgram, runWindowsProgram } from '../../features/windows/config/windows-rights.ts';
+import { runProgram, runWindowsProgram } from '../../config/file/windows-rights.ts';
 import type { Clock, Digest, Random, SameDigest } from '../../service/ports.ts';
 
 /** Node's timers overflow beyond this many ms. */

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { formatReason } from '../../config/errors.ts';
-import { restrictToOwner } from '../windows/config/windows-rights.ts';
+import { restrictToOwner } from '../../config/file/windows-rights.ts';
 import { parseHost } from '../../config/value/address.ts';
 import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
 import { CommandError, defineCommand, textOption, UsageError } from '../../cli/command.ts';

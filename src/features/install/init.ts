@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatReason } from '../../config/errors.ts';
-import { restrictToOwner } from '../windows/config/windows-rights.ts';
+import { restrictToOwner } from '../../config/file/windows-rights.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import type { Environment } from '../../config/defaults.ts';
 import type { Finding } from '../../config/finding.ts';

@@ -21,8 +21,7 @@ const outsideModules = /^node:(?:process|timers(?:\/promises)?|perf_hooks)$/;
 /** The allowed uses of the outside world below the daemon, with reasons. */
 export const outsideAllowed: Readonly<Record<string, string>> = {
   'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
-  'features/windows/config/windows-rights.ts process':
-    'runs the programs of the system that show access rights',
+  'config/file/windows-rights.ts process': 'runs the programs of the system that show access rights',
   'store/sqlite/files/open.ts process': 'only Node knows the version of its SQLite',
   'store/sqlite/connection.ts process': 'macOS needs another pragma for a durable commit',
   'store/sqlite/files/private-file.ts process':

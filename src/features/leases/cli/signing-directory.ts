@@ -1,7 +1,7 @@
 import { lstatSync, statSync } from 'node:fs';
 import { isInFolder } from '../../../config/defaults.ts';
 import { formatReason } from '../../../config/errors.ts';
-import { restrictToOwner } from '../../windows/config/windows-rights.ts';
+import { restrictToOwner } from '../../../config/file/windows-rights.ts';
 import { locateDaemon } from '../../../config/load.ts';
 import type { Address } from '../../../config/value/address.ts';
 import type { Ownership } from '../signing-files.ts';

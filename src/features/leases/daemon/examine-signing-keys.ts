@@ -7,7 +7,7 @@ import { readPrivateKey, thumbprintOf } from '../documents.ts';
 import { keyEndsSoonMs } from '../domain/lease.ts';
 import { readSigningDirectory, signerOf, type SigningDirectory, type SigningKey } from '../signing-keys.ts';
 import type { PublicJwk } from '../wire/lease.ts';
-import { examineWindowsDirectory } from '../../windows/daemon/examine-windows.ts';
+import { examineWindowsDirectory } from '../../../daemon/doctor/windows.ts';
 
 type Hint = (words: string) => string;
 

@@ -5,9 +5,9 @@ import {
   formatAccounts,
   restrictToOwner,
   type WindowsTools,
-} from '../config/windows-rights.ts';
-import { StateDirectoryRefused } from '../../../store/sqlite/faults.ts';
-import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
+} from '../../config/file/windows-rights.ts';
+import { StateDirectoryRefused } from '../../store/sqlite/faults.ts';
+import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
 
 /**
  * Creates a state directory on Windows for this user, SYSTEM and administrators alone. Throws `StateDirectoryRefused` if

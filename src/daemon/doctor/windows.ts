@@ -6,8 +6,8 @@ import {
   formatAccounts,
   type Rights,
   type WindowsTools,
-} from '../config/windows-rights.ts';
-import { type Finding, fail, ok, warn } from '../../../config/finding.ts';
+} from '../../config/file/windows-rights.ts';
+import { type Finding, fail, ok, warn } from '../../config/finding.ts';
 
 /** Examines who can access a state directory, and the files in it, by the access rights of Windows. */
 export function examineWindowsDirectory(directory: string, tools?: WindowsTools): Finding[] {

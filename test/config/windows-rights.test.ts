@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkWindowsFile } from '../../../../src/config/file/file.ts';
-import { findStrangers, parseSddl, type Strangers } from '../../../../src/features/windows/config/sddl.ts';
+import { checkWindowsFile } from '../../src/config/file/file.ts';
+import { findStrangers, parseSddl, type Strangers } from '../../src/config/file/sddl.ts';
 import {
   adviceToRestrict,
   checkRights,
@@ -12,7 +12,7 @@ import {
   restrictToOwner,
   type Rights,
   type WindowsTools,
-} from '../../../../src/features/windows/config/windows-rights.ts';
+} from '../../src/config/file/windows-rights.ts';
 
 const ada = 'S-1-5-21-3623811015-3361044348-30300820-1013';
 const eve = 'S-1-5-21-3623811015-3361044348-30300820-1014';

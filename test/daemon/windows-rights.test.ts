@@ -1,13 +1,10 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { WindowsTools } from '../../../../src/features/windows/config/windows-rights.ts';
-import {
-  examineWindowsDirectory,
-  examineWindowsSecret,
-} from '../../../../src/features/windows/daemon/examine-windows.ts';
-import { secureStateDirectory } from '../../../../src/features/windows/daemon/windows-directory.ts';
-import { temporaryDirectory } from '../../../support/temporary.ts';
+import type { WindowsTools } from '../../src/config/file/windows-rights.ts';
+import { examineWindowsDirectory, examineWindowsSecret } from '../../src/daemon/doctor/windows.ts';
+import { secureStateDirectory } from '../../src/daemon/store/windows-directory.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 
 const ada = 'S-1-5-21-3623811015-3361044348-30300820-1013';
 const own = `D:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;${ada})(A;OICI;RC;;;OW)`;
