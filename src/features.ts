@@ -1,5 +1,6 @@
 import type { Feature } from './feature.ts';
 import { bulk } from './features/bulk/feature.ts';
+import { console } from './features/console/feature.ts';
 import { install } from './features/install/feature.ts';
 import { leases } from './features/leases/feature.ts';
 import { postgres } from './features/postgres/feature.ts';
@@ -7,4 +8,4 @@ import { sandbox } from './features/sandbox/feature.ts';
 import { webhooks } from './features/webhooks/feature.ts';
 
 /** The features of this build. Only this file of the core names them. */
-export const features: readonly Feature[] = [sandbox, install, bulk, postgres, leases, webhooks];
+export const features: readonly Feature[] = [sandbox, install, bulk, postgres, leases, webhooks, console];

@@ -13,7 +13,6 @@ const coreCommands: readonly Entry[] = [
   { name: 'stop', load: async () => (await import('./commands/daemon.ts')).stop },
   { name: 'reload', load: async () => (await import('./commands/daemon.ts')).reload },
   { name: 'status', load: async () => (await import('./commands/status.ts')).command },
-  { name: 'console', load: async () => (await import('../features/console/cli/console.ts')).command },
   { name: 'verify', load: async () => (await import('./commands/use.ts')).verify },
   { name: 'use', load: async () => (await import('./commands/use.ts')).use },
   { name: 'unuse', load: async () => (await import('./commands/use.ts')).unuse },
@@ -95,7 +94,7 @@ export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>>
   ],
   Lease: linesOfFeatures('Lease'),
   'Look after': [
-    line('status console doctor', 'Show the state, also in a browser; find problems'),
+    line('status doctor', 'Show the state; find problems'),
     line('outbox sync', 'Resolve changes waiting for the store; pause, resume'),
     line('agent audit', 'List the agents of an authority; see who did what'),
     line('backup restore', 'Copy the state into a file, and restore it'),
