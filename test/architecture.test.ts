@@ -88,7 +88,7 @@ const floors: Readonly<Record<string, Allowance>> = {
   // What has to lie in the executable beside the program.
   packaging: {
     folders: [],
-    files: ['features/console/http/files.ts', 'http/viewer-file.ts'],
+    files: ['http/viewer-file.ts'],
     modules: true,
   },
   // Only `features.ts` and the entries of the package import features.

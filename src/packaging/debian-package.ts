@@ -21,7 +21,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { includedModules } from './bundle.ts';
-import { buildConsole } from './console.ts';
+import { buildPage, pages } from './page.ts';
 import { nodeNotice, thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -35,7 +35,8 @@ const { values: options } = parseArgs({
   },
 });
 
-const modules = [...(await includedModules()), ...(await buildConsole()).modules];
+const built = await Promise.all(pages.map(buildPage));
+const modules = [...(await includedModules()), ...built.flatMap((page) => page.modules)];
 
 /** A temporary directory with the files of the package, in their places on the machine. */
 const temporary = mkdtempSync(join(tmpdir(), 'latchkey-package-'));

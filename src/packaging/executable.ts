@@ -9,7 +9,7 @@
  *
  * Files that the program reads at run time are assets of the executable, by their names: the code of each thread
  * (`daemon/threads/worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`),
- * the page of the console (`features/console/http/files.ts`) and the tables (`store/schema-file.ts`).
+ * the pages of features (`page.ts`) and the tables (`store/schema-file.ts`).
  *
  * `dist/third-party.txt` has the licenses of the packages in the executable.
  */
@@ -28,10 +28,9 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { assetPrefix } from '../features/console/http/files.ts';
 import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
 import { bundle, includedModules, programSource, workers, workerSource } from './bundle.ts';
-import { buildConsole, writeConsole } from './console.ts';
+import { buildPage, pages, writePage } from './page.ts';
 import { thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -50,18 +49,19 @@ try {
   const assets: Record<string, string> = { 'package.json': join(root, 'package.json') };
   for (const worker of workers) assets[`${worker}.js`] = await bundleFile(workerSource(worker));
   for (const name of viewerFiles) assets[name] = viewerPath(name);
-  const page = await buildConsole();
-  writeConsole(page.files, join(temporary, 'console'));
-  for (const name of page.files.keys()) assets[assetPrefix + name] = join(temporary, 'console', name);
+  const modules = [...(await includedModules())];
+  for (const name of pages) {
+    const page = await buildPage(name);
+    writePage(page.files, join(temporary, name));
+    for (const file of page.files.keys()) assets[`${name}/${file}`] = join(temporary, name, file);
+    modules.push(...page.modules);
+  }
   for (const path of globSync('**/schema.sql', { cwd: join(root, 'src') })) {
     assets[path.replaceAll('\\', '/')] = join(root, 'src', path);
   }
   mkdirSync(dirname(output), { recursive: true });
   combine({ main, assets, executable: nodeOfTarget() });
-  writeFileSync(
-    join(root, 'dist/third-party.txt'),
-    thirdPartyNotices(root, [...(await includedModules()), ...page.modules]),
-  );
+  writeFileSync(join(root, 'dist/third-party.txt'), thirdPartyNotices(root, modules));
 } finally {
   rmSync(temporary, { recursive: true });
 }

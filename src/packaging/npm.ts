@@ -10,8 +10,8 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { buildConsole, writeConsole } from './console.ts';
 import { bundle, programSource, workers, workerSource } from './bundle.ts';
+import { buildPage, pages, writePage } from './page.ts';
 import { noticesOf } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -53,10 +53,12 @@ for (const path of globSync('**/schema.sql', { cwd: inRoot('src') })) {
   mkdirSync(dirname(inRoot(`dist/${path}`)), { recursive: true });
   copyFileSync(inRoot(`src/${path}`), inRoot(`dist/${path}`));
 }
-const page = await buildConsole();
-writeConsole(page.files, inRoot('dist/console'));
-// The page includes its packages, unlike the rest of the npm package.
-writeFileSync(inRoot('dist/third-party-console.txt'), `${noticesOf(page.modules)}\n`);
+for (const name of pages) {
+  const page = await buildPage(name);
+  writePage(page.files, inRoot(`dist/${name}`));
+  // The page includes its packages, unlike the rest of the npm package.
+  writeFileSync(inRoot(`dist/third-party-${name}.txt`), `${noticesOf(page.modules)}\n`);
+}
 copyFileSync(inRoot('src/cli/launcher.js'), inRoot('dist/cli/launcher.js'));
 const manual = execFileSync(process.execPath, [inRoot('dist/cli/main.js'), 'man']);
 writeFileSync(inRoot('dist/latchkey.1'), manual);

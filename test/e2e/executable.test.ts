@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
-import { buildConsole } from '../../src/packaging/console.ts';
+import { buildPage } from '../../src/packaging/page.ts';
 import { servedConsole } from '../support/app/console.ts';
 import { runProcess, type Outcome } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
@@ -93,7 +93,7 @@ describe.skipIf(!isBuildable)(
         const served = await fetch(new URL(`/docs/${name}`, agent.tcp));
         expect(Buffer.from(await served.arrayBuffer()).equals(readFileSync(viewerPath(name)))).toBe(true);
       }
-      expect(await servedConsole(agent.tcp)).toEqual((await buildConsole()).files);
+      expect(await servedConsole(agent.tcp)).toEqual((await buildPage('console')).files);
       agent.signal('SIGTERM');
       expect(await agent.ended).toBe(0);
       expect(agent.complaints).toBe('');

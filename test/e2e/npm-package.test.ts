@@ -3,7 +3,7 @@ import { copyFileSync, cpSync, globSync, mkdirSync, readdirSync, readFileSync, w
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
-import { buildConsole } from '../../src/packaging/console.ts';
+import { buildPage } from '../../src/packaging/page.ts';
 import { startSandbox } from '../../src/testing.ts';
 import { runProcess, type Outcome } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
@@ -286,7 +286,7 @@ test('the installed program serves the page of the console, with the license of 
   const command = [process.execPath, program] as const;
   const listen = { tcp: '127.0.0.1:0' };
   await using daemon = await startDaemonProcess(folder.path, { listen }, {}, command);
-  const { files } = await buildConsole();
+  const { files } = await buildPage('console');
   expect(await servedConsole(daemon.tcp)).toEqual(files);
   const notice = execFileSync('tar', ['-xzOf', tarball, 'package/dist/third-party-console.txt'], {
     encoding: 'utf8',

@@ -6,7 +6,7 @@ import { getAsset, getAssetKeys, isSea } from 'node:sea';
 export type ConsoleFiles = ReadonlyMap<string, string>;
 
 /** The name of a file of the console among the assets of the single executable begins with this. */
-export const assetPrefix = 'console/';
+const assetPrefix = 'console/';
 
 /** Makes the function that returns the files of the page: from the build, or from the source in a clone. */
 export function consoleFiles(): () => Promise<ConsoleFiles> {
@@ -30,8 +30,8 @@ async function readBuild(): Promise<ConsoleFiles> {
   return new Map(await Promise.all(read));
 }
 
-/** Part of packaging/console.ts, which is not in the build. */
-type Packaging = { buildConsole: () => Promise<{ files: ConsoleFiles }> };
+/** Part of packaging/page.ts, which is not in the build. */
+type Packaging = { buildPage: (feature: string) => Promise<{ files: ConsoleFiles }> };
 
 /** Builds the page at the first request, and again after its source has changed. */
 function filesFromSource(): () => Promise<ConsoleFiles> {
@@ -42,8 +42,8 @@ function filesFromSource(): () => Promise<ConsoleFiles> {
   return async () => {
     const stamp = newestChange(source);
     if (current?.stamp !== stamp) {
-      const { buildConsole } = load('../../../packaging/console.ts') as Packaging;
-      current = { stamp, built: buildConsole().then((built) => built.files) };
+      const { buildPage } = load('../../../packaging/page.ts') as Packaging;
+      current = { stamp, built: buildPage('console').then((built) => built.files) };
     }
     return await current.built;
   };

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildConsole } from '../../../../src/packaging/console.ts';
+import { buildPage } from '../../../../src/packaging/page.ts';
 import { fromPage, openConsole, origin, type ConsoleApp } from '../../../support/app/console.ts';
 
 let app: ConsoleApp;
 let files: ReadonlyMap<string, string>;
 beforeAll(async () => {
   app = await openConsole();
-  ({ files } = await buildConsole());
+  ({ files } = await buildPage('console'));
 });
 afterAll(() => app[Symbol.asyncDispose]());
 

@@ -1,17 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import {
-  buildConsole,
-  compressedSize,
-  writeConsole,
-  type BuiltConsole,
-} from '../../src/packaging/console.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
+import { buildPage, compressedSize, writePage, type BuiltPage } from '../../../../src/packaging/page.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
-let built: BuiltConsole;
+let built: BuiltPage;
 beforeAll(async () => {
-  built = await buildConsole();
+  built = await buildPage('console');
 });
 
 test('The console has at most 60 kB after gzip.', () => {
@@ -30,9 +25,9 @@ test('The console is built of its own source and Preact, and of no code of the d
 test('A build replaces the files of the build before.', async () => {
   await using directory = temporaryDirectory();
   const target = join(directory.path, 'console');
-  writeConsole(built.files, target);
+  writePage(built.files, target);
   writeFileSync(join(target, 'main-of-an-old-build.js'), '');
-  writeConsole(built.files, target);
+  writePage(built.files, target);
   expect(readdirSync(target).sort()).toEqual([...built.files.keys()].sort());
   expect(readFileSync(join(target, 'index.html'), 'utf8')).toBe(built.files.get('index.html'));
 });

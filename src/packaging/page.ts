@@ -1,20 +1,26 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'rolldown';
 
 const root = join(import.meta.dirname, '../..');
-const source = join(root, 'src/features/console/page');
+const features = join(root, 'src/features');
 
-/** The files of the console by their names. `index.html` names the others, whose names have a hash of their content. */
-export type ConsoleFiles = ReadonlyMap<string, string>;
+/** The features that have a page for browsers. What is built of it lies in a folder with the name of the feature. */
+export const pages: readonly string[] = readdirSync(features).filter((feature) =>
+  existsSync(join(features, feature, 'page/main.tsx')),
+);
+
+/** The files of a page by their names. `index.html` names the others, whose names have a hash of their content. */
+export type PageFiles = ReadonlyMap<string, string>;
 
 /** The files, and the modules that are in them, for the notices of third parties. */
-export type BuiltConsole = { readonly files: ConsoleFiles; readonly modules: readonly string[] };
+export type BuiltPage = { readonly files: PageFiles; readonly modules: readonly string[] };
 
-/** Builds the page of the console in memory. */
-export async function buildConsole(): Promise<BuiltConsole> {
+/** Builds the page of a feature in memory. */
+export async function buildPage(feature: string): Promise<BuiltPage> {
+  const source = join(features, feature, 'page');
   const { output } = await build({
     input: join(source, 'main.tsx'),
     cwd: root,
@@ -49,22 +55,24 @@ function hashed(name: string, extension: string, content: string): string {
   return `${name}-${hash}.${extension}`;
 }
 
-/** Writes the files of the console into an empty directory. */
-export function writeConsole(files: ConsoleFiles, directory: string): void {
+/** Writes the files of a page into an empty directory. */
+export function writePage(files: PageFiles, directory: string): void {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   for (const [name, content] of files) writeFileSync(join(directory, name), content);
 }
 
 /** What a browser loads, in bytes after gzip. */
-export function compressedSize(files: ConsoleFiles): number {
+export function compressedSize(files: PageFiles): number {
   return [...files.values()].reduce((sum, content) => sum + gzipSync(content).length, 0);
 }
 
 async function report(): Promise<void> {
-  const { files } = await buildConsole();
-  for (const [name, content] of files) process.stdout.write(`${gzipSync(content).length} ${name}\n`);
-  process.stdout.write(`${compressedSize(files)} bytes after gzip\n`);
+  for (const page of pages) {
+    const { files } = await buildPage(page);
+    for (const [name, content] of files) process.stdout.write(`${gzipSync(content).length} ${name}\n`);
+    process.stdout.write(`${compressedSize(files)} bytes after gzip\n`);
+  }
 }
 
 // Without `await`: the server of a clone loads this module by `require`.
