@@ -11,7 +11,8 @@ import type { CheckoutService, CouponService, LicenseResponse, LicenseService } 
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { SyncServer } from '../features/following/service/ports.ts';
-import type { Overview, Status } from '../service/status.ts';
+import type { Overview } from '../features/console/service/overview.ts';
+import type { Status } from '../service/status.ts';
 import type { LongRead } from '../service/long-read.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
 import type { FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
@@ -20,7 +21,7 @@ import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
 import type { ConsoleDesk } from '../features/console/http/desk.ts';
 import type { Proxies } from './entry/client-address.ts';
-import type { ConfigObject, DoctorObject } from '../wire/console.ts';
+import type { ConfigObject, DoctorObject } from '../features/console/wire/console.ts';
 
 /**
  * Whether this process accepts requests; `leaving`: it does, but no proxy should send more. `reasons` are short codes

@@ -172,27 +172,5 @@ export type Status = {
   totals: Totals;
 };
 
-/** Something that needs a person. */
-export type Attention = {
-  /** A short, stable name of the problem. */
-  code: string;
-  level: 'warn' | 'fail';
-  text: string;
-  advice: string;
-  /** A command line that helps; null: there is none. */
-  command: string | null;
-  /** The page of the console about it. */
-  page: string | null;
-};
-
-/** What the first page of the console shows. Times are epoch ms. */
-export type Overview = Status & {
-  startedAt: number;
-  /** When the oldest unfinished operation was recorded; null: there is none. */
-  oldestAt: number | null;
-  /** The most urgent first. */
-  attention: readonly Attention[];
-};
-
 /** Verify responses and recorded uses since the start. */
 export type Totals = { verifies: number; uses: number };

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { sha256, systemRandom } from '../../../src/daemon/system/machine.ts';
 import type { App, ServerSettings } from '../../../src/http/app.ts';
 import { consoleDesk } from '../../../src/features/console/http/desk.ts';
-import type { SessionObject, SignInObject } from '../../../src/wire/console.ts';
+import type { SessionObject, SignInObject } from '../../../src/features/console/wire/console.ts';
 import { adminToken, openApp, serverOf, type TestApp } from './http-app.ts';
 
 /** An authority that serves the console, with a clock that the test moves. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { waitingSignInList, type WaitingSignInList } from '../../../wire/console.ts';
+import { waitingSignInList, type WaitingSignInList } from '../wire/console.ts';
 import { type Call } from '../../../cli/client/call.ts';
 import { request, requestAndShow } from '../../../cli/client/request.ts';
 import {

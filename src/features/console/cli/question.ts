@@ -1,6 +1,6 @@
 import { confirm, isCancel } from '@clack/prompts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { WaitingSignInList } from '../../../wire/console.ts';
+import type { WaitingSignInList } from '../wire/console.ts';
 
 type SignIns = WaitingSignInList['sign_ins'];
 

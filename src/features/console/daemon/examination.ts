@@ -1,5 +1,5 @@
 import { ok } from '../../../config/finding.ts';
-import type { DoctorObject } from '../../../wire/console.ts';
+import type { DoctorObject } from '../wire/console.ts';
 import { serializeStatus } from '../../../wire/status.ts';
 import type { Daemon } from '../../../daemon/daemon.ts';
 import { examine } from '../../../daemon/doctor/examination.ts';

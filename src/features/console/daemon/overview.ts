@@ -1,8 +1,9 @@
-import type { Attention, Overview, Status } from '../../../service/status.ts';
+import type { Status } from '../../../service/status.ts';
 import type { OpenedStore } from '../../../daemon/store/opened-store.ts';
 import { asSentence } from '../../../domain/text.ts';
 import { findingsOf } from '../../../wire/findings.ts';
 import { serializeStatus } from '../../../wire/status.ts';
+import type { Attention, Overview } from '../service/overview.ts';
 
 /** What the first page of the console shows, from the status. */
 export function overviewOf({ local, current }: OpenedStore, status: Status, startedAt: number): Overview {

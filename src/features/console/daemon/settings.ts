@@ -1,7 +1,7 @@
 import { formatKey } from '../../../config/errors.ts';
 import { leavesOf } from '../../../config/file/tree.ts';
 import { effective } from '../../../config/show.ts';
-import type { ConfigObject } from '../../../wire/console.ts';
+import type { ConfigObject } from '../wire/console.ts';
 import type { LiveConfiguration } from '../../../daemon/live-configuration.ts';
 
 /** The values in effect, as `config show` writes them, and where each comes from. */

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { containsGenerated, parseLicenseKey } from '../../../domain/license.ts';
 import type { Random } from '../../../service/ports.ts';
 import type { RawParameters } from '../../../wire/parameters.ts';
-import { keysOfResponse } from '../../../wire/console.ts';
+import { keysOfResponse } from '../wire/console.ts';
 
 const macBytes = 16;
 /** A key that is a number must not change a time. */

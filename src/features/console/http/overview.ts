@@ -7,7 +7,7 @@ import {
   seriesQuery,
   serializeOverview,
   serializeSeries,
-} from '../../../wire/console.ts';
+} from '../wire/console.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { ok, okUnlessSame } from '../../../http/response.ts';
 import { route, type Route } from '../../../http/route.ts';

@@ -9,7 +9,7 @@ import {
   sessionParameters,
   signInObject,
   waitingSignInList,
-} from '../../../wire/console.ts';
+} from '../wire/console.ts';
 import { enveloped } from '../../../wire/response.ts';
 import type { App } from '../../../http/app.ts';
 import { created, noContent, ok } from '../../../http/response.ts';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import type { OverviewObject } from '../../../wire/console.ts';
+import type { OverviewObject } from '../wire/console.ts';
 import { send } from './api.ts';
 import { count, counted } from './format.ts';
 import { Notice } from './parts/notice.tsx';

@@ -1,4 +1,4 @@
-import type { OverviewObject } from '../../../wire/console.ts';
+import type { OverviewObject } from '../wire/console.ts';
 import type { Route } from './router.ts';
 import type { Loaded } from './use-data.ts';
 

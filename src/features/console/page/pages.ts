@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import type { OverviewObject } from '../../../wire/console.ts';
+import type { OverviewObject } from '../wire/console.ts';
 import { Agents } from './pages/agents.tsx';
 import { Audit } from './pages/audit.tsx';
 import { Devices } from './pages/licenses/devices.tsx';

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { SessionObject, SignInObject } from '../../../wire/console.ts';
+import type { SessionObject, SignInObject } from '../wire/console.ts';
 import { type ApiError, asApiError, send } from './api.ts';
 import { Command } from './parts/command.tsx';
 import { Notice } from './parts/notice.tsx';

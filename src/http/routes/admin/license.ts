@@ -11,7 +11,7 @@ import {
   serializeSnapshotDetail,
   serializeSoldDetail,
   type LicenseDetail,
-} from '../../../wire/console.ts';
+} from '../../../wire/license-detail.ts';
 import {
   licenseList,
   licenseQuery,

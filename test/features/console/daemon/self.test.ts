@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
 import { startDaemon } from '../../../../src/daemon/start.ts';
-import { configObject, doctorObject, overviewObject } from '../../../../src/wire/console.ts';
+import { configObject, doctorObject, overviewObject } from '../../../../src/features/console/wire/console.ts';
 import { freePort } from '../../../support/network/free-port.ts';
 import { silent } from '../../../support/silent-log.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';

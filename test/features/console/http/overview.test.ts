@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { overviewObject, seriesObject } from '../../../../src/wire/console.ts';
-import type { Overview } from '../../../../src/service/status.ts';
+import { overviewObject, seriesObject } from '../../../../src/features/console/wire/console.ts';
+import type { Overview } from '../../../../src/features/console/service/overview.ts';
 import { adminToken, authorityStatus, openApp, serverOf } from '../../../support/app/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };

@@ -1,4 +1,4 @@
-import type { DoctorObject } from '../../../../wire/console.ts';
+import type { DoctorObject } from '../../wire/console.ts';
 import { counted } from '../format.ts';
 import { SameCommand } from '../parts/command.tsx';
 import { Badge, Notice } from '../parts/notice.tsx';

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { OverviewObject } from '../../../../wire/console.ts';
+import type { OverviewObject } from '../../wire/console.ts';
 import type { ExplainedOperation } from '../../../../wire/operation.ts';
 import { count, counted, isMasked, shownKey } from '../format.ts';
 import type { PageProps } from '../page-props.ts';

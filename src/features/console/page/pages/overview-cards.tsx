@@ -1,4 +1,4 @@
-import type { OverviewObject } from '../../../../wire/console.ts';
+import type { OverviewObject } from '../../wire/console.ts';
 import { count, counted } from '../format.ts';
 import { ShareBar, type Part } from '../parts/chart.tsx';
 import { Badge } from '../parts/notice.tsx';

@@ -1,4 +1,4 @@
-import type { OverviewObject, SeriesObject } from '../../../../wire/console.ts';
+import type { OverviewObject, SeriesObject } from '../../wire/console.ts';
 import type { UpstreamObject } from '../../../../wire/server/upstream.ts';
 import { send } from '../api.ts';
 import { clockTime, count, counted, duration, shortDay } from '../format.ts';

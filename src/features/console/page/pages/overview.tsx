@@ -1,4 +1,4 @@
-import type { AttentionObject, OverviewObject, SeriesObject } from '../../../../wire/console.ts';
+import type { AttentionObject, OverviewObject, SeriesObject } from '../../wire/console.ts';
 import type { PageProps } from '../page-props.ts';
 import { Command } from '../parts/command.tsx';
 import { Badge, Notice } from '../parts/notice.tsx';

@@ -1,4 +1,4 @@
-import type { OverviewObject } from '../../../../wire/console.ts';
+import type { OverviewObject } from '../../wire/console.ts';
 import type { ProductObject } from '../../../../wire/product.ts';
 import { goTo } from '../router.ts';
 import { useData } from '../use-data.ts';

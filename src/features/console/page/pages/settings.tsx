@@ -1,4 +1,4 @@
-import type { ConfigObject } from '../../../../wire/console.ts';
+import type { ConfigObject } from '../../wire/console.ts';
 import type { ReloadObject } from '../../../../wire/status.ts';
 import { send } from '../api.ts';
 import { counted } from '../format.ts';

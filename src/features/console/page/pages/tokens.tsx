@@ -1,4 +1,4 @@
-import type { OverviewObject } from '../../../../wire/console.ts';
+import type { OverviewObject } from '../../wire/console.ts';
 import type { TokenObject } from '../../../../wire/token.ts';
 import { send } from '../api.ts';
 import type { PageProps } from '../page-props.ts';

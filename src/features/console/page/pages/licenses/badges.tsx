@@ -1,4 +1,4 @@
-import type { LicenseDetail } from '../../../../../wire/console.ts';
+import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
 import { shownKey } from '../../format.ts';
 import { Badge, type Tone } from '../../parts/notice.tsx';
 import { hrefTo } from '../../router.ts';

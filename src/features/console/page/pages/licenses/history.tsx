@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { OverviewObject } from '../../../../../wire/console.ts';
+import type { OverviewObject } from '../../../wire/console.ts';
 import type { ChangeObject } from '../../../../../wire/license.ts';
 import { count, counted } from '../../format.ts';
 import { Notice } from '../../parts/notice.tsx';

@@ -1,4 +1,5 @@
-import type { LicenseDetail, OverviewObject } from '../../../../../wire/console.ts';
+import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
+import type { OverviewObject } from '../../../wire/console.ts';
 import { send } from '../../api.ts';
 import { counted, isMasked, shownKey } from '../../format.ts';
 import { Action } from '../../parts/action.tsx';

@@ -1,4 +1,5 @@
-import type { LicenseDetail, OverviewObject } from '../../../../../wire/console.ts';
+import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
+import type { OverviewObject } from '../../../wire/console.ts';
 import { count, counted, shownKey } from '../../format.ts';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';

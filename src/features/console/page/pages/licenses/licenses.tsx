@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { OverviewObject } from '../../../../../wire/console.ts';
+import type { OverviewObject } from '../../../wire/console.ts';
 import type { ListedLicenseObject } from '../../../../../wire/license.ts';
 import { withQuery } from '../../api.ts';
 import { count } from '../../format.ts';

@@ -1,4 +1,4 @@
-import type { OverviewObject } from '../../../../../wire/console.ts';
+import type { OverviewObject } from '../../../wire/console.ts';
 import type { CountedCouponObject, CouponObject } from '../../../../../wire/coupon.ts';
 import { send } from '../../api.ts';
 import { counted } from '../../format.ts';

@@ -1,4 +1,4 @@
-import type { OverviewObject } from '../../../../../wire/console.ts';
+import type { OverviewObject } from '../../../wire/console.ts';
 import type { CountedCouponObject } from '../../../../../wire/coupon.ts';
 import { withQuery } from '../../api.ts';
 import { count, counted } from '../../format.ts';
