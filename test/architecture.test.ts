@@ -30,6 +30,7 @@ const floors: Readonly<Record<string, Allowance>> = {
       'service/outbox/tables.ts',
       'features/leases/service/tables.ts',
       'features/webhooks/service/tables.ts',
+      'features/console/service/tables.ts',
       'features/following/service/tables.ts',
     ],
     modules: true,

@@ -39,6 +39,7 @@ const withOwnPostgres = [
   'test/features/postgres/cli/*.test.ts',
   'test/features/postgres/service/engine.test.ts',
   'test/features/webhooks/store/postgres.test.ts',
+  'test/features/console/store/nodes.test.ts',
 ];
 
 /** Tests in process that take too long for `npm test`. */
@@ -71,6 +72,7 @@ const onBothEngines = [
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
   'test/features/leases/contract.test.ts',
   'test/features/leases/store/activation.test.ts',
+  'test/features/console/store/series.test.ts',
   'test/features/bulk/http/{export,import,import-dry-run}.test.ts',
   'test/features/following/http/{agent,sync-v1,sync-v1-hostile,sync-v1-old}.test.ts',
   'test/features/webhooks/http/webhook.test.ts',

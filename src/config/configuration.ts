@@ -31,17 +31,6 @@ const metrics = section(
   }),
 ).meta({ description: 'Who may read `/metrics`.' });
 
-const consoleSettings = section(
-  z.strictObject({
-    enabled: z.boolean().prefault(true).meta({
-      description: 'Whether the page is served, on `listen.tcp` if all its addresses are loopback addresses.',
-    }),
-  }),
-).meta({
-  description: 'The page of the console (`latchkey console`).',
-  reload: 'restart',
-});
-
 const log = section(
   z.strictObject({
     level: z
@@ -133,7 +122,6 @@ export const settings = section(
           limits: limits.prefault({}),
           history: history.prefault({}),
           metrics: metrics.prefault({}),
-          console: consoleSettings.prefault({}),
           log,
         }),
       )

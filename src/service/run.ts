@@ -178,7 +178,6 @@ const audited: AuditEntries = {
   forgetAgent: ({ number, reach }) => ({ act: 'agent.forget', subject: String(number), detail: reach }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
   recordProcessAct: (_, { act, detail }) => ({ act: `process.${act}`, subject: 'process', detail }),
-  recordConsoleAct: (_, { act, code, detail }) => ({ act: `console.${act}`, subject: code, detail }),
   restore: ({ instance, unfinished }) => ({
     act: 'store.restore',
     subject: instance,

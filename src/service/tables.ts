@@ -18,7 +18,6 @@ import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../doma
 import type { Account, Collection, Product, Purchase, PurchaseWithLicense } from '../domain/catalogue.ts';
 import type { Coupon, CouponFilter, CouponTerms } from '../domain/checkout/coupon.ts';
 import type { Redemption } from '../domain/checkout/quote.ts';
-import type { SeriesRow, SeriesStep } from '../features/console/domain/series.ts';
 
 /*
  * The tables, as the use cases see them. Undefined members of a filter do not filter. `after` lists the rows after an id,
@@ -63,7 +62,6 @@ export interface CoreReader {
   audit: AuditReads;
   history: HistoryReads;
   oldCredentials: OldCredentialReads;
-  series: SeriesReads;
   sync: SyncReads;
   chain: ChainReads;
 }
@@ -93,7 +91,6 @@ export interface CoreTransaction extends Reader {
   audit: AuditTable;
   history: HistoryTable;
   oldCredentials: OldCredentialTable;
-  series: SeriesTable;
   events: NewEvents;
   sync: SyncTable;
   chain: ChainTable;
@@ -176,19 +173,6 @@ export interface OldCredentialTable extends OldCredentialReads {
   remove(owner: CredentialOwner): void;
   /** Removes credentials that ended at this instant or earlier. */
   prune(before: number): void;
-}
-
-/** What happened in each minute and in each ten minutes. */
-export interface SeriesReads {
-  get(stepS: SeriesStep, at: number): SeriesRow | null;
-  /** The steps that begin from `start` (epoch ms) to before `end`, in any order. */
-  list(stepS: SeriesStep, start: number, end: number): SeriesRow[];
-}
-export interface SeriesTable extends SeriesReads {
-  /** Adds the counts to those of the step, and replaces its other values. */
-  add(row: SeriesRow): void;
-  /** Removes the steps that begin before `before` or after `after` (epoch ms). */
-  prune(stepS: SeriesStep, before: number, after: number): void;
 }
 
 export type StoredResponse = { fingerprint: string; value: unknown };

@@ -93,7 +93,6 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'pruneOperations',
   'pruneHistory',
   'pruneOldCredentials',
-  'pruneSeries',
   'pruneSync',
   'planStep',
   'makeFollowerId',

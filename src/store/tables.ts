@@ -5,7 +5,6 @@ import type { Engine, On, Sql, WritingSql } from './sql.ts';
 import * as access from './tables/access.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as coupon from './tables/coupon.ts';
-import * as series from '../features/console/store/series.ts';
 
 /** Tables on one of the engines, by their names. */
 type AllOn<E extends Engine, Tables> = { readonly [Name in keyof Tables]: On<E, Tables[Name]> };
@@ -78,7 +77,6 @@ export function sharedReads<E extends Engine>(sql: Sql<E>) {
     settings: access.settingReads(sql),
     audit: access.auditReads(sql),
     oldCredentials: access.oldCredentialReads(sql),
-    series: series.seriesReads(sql),
     ...readsOfFeatures(sql),
   };
 }
@@ -95,7 +93,6 @@ export function sharedTables<E extends Engine>(sql: WritingSql<E>) {
     settings: access.settingTable(sql),
     audit: access.auditTable(sql),
     oldCredentials: access.oldCredentialTable(sql),
-    series: series.seriesTable(sql),
     ...tablesOfFeatures(sql),
   };
 }

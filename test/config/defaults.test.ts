@@ -10,7 +10,6 @@ test('without any configuration the process is an authority with the documented 
   const ofCore = Object.entries(effective(configuration)).filter(([name]) => !ofFeatures.has(name));
   expect(Object.fromEntries(ofCore)).toEqual({
     state_dir: '/home/ada/.local/state/latchkey',
-    console: { enabled: true },
     listen: {
       tcp: '127.0.0.1:8787',
       tls: null,

@@ -72,7 +72,6 @@ const wanted = configurationOf({
       failed_rate: 1,
     },
     metrics: { open: true },
-    console: { enabled: false },
     log: { level: 'debug', format: 'pretty' },
   },
 });
@@ -130,7 +129,6 @@ test('The state directory, the listeners and the connection to the upstream chan
     ),
     'limits.parameters',
     'limits.connections',
-    'console.enabled',
     'log.format',
     ...['path', 'mode', 'group', 'grant.scopes[0]', 'grant.product'].map((key) => `listen.sockets[0].${key}`),
     'listen.header_aliases.api_key[0]',

@@ -1,9 +1,20 @@
 import { commandLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
+import type { Locks } from '../../service/locks.ts';
+
+const nothing = (): Locks => ({});
 
 /** A page for people who look after a daemon (`page/README.md`). */
 export const console: Feature = {
   name: 'console',
+  useCases: {
+    load: () => import('./service/use-cases.ts'),
+    locks: { pruneSeries: nothing, recordConsoleAct: nothing, recordSeries: nothing },
+    byOneNode: { pruneSeries: { ok: true, value: { removed: 0 } } },
+    essential: ['pruneSeries'],
+  },
+  settings: async () => (await import('./config/console.ts')).settings,
+  tables: async () => (await import('./store/series.ts')).tables,
   commands: [{ name: 'console', load: async () => (await import('./cli/console.ts')).command }],
   helpInstead: {
     'status doctor': commandLine('status console doctor', 'Show the state, also in a browser; find problems'),

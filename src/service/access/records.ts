@@ -95,14 +95,6 @@ export function recordProcessAct(
   return done(null);
 }
 
-/** Does nothing but add its audit entry: a person signed in to the console, or out of it. */
-export function recordConsoleAct(
-  _transaction: AuthorityTransaction,
-  _command: { act: 'sign_in' | 'refuse' | 'sign_out'; code: string; detail: string },
-): Result<null> {
-  return done(null);
-}
-
 /** Replaces the response of the commit by the response that the caller got after waiting (`Prefer: wait`). */
 export async function storeFinalResponse(
   transaction: AuthorityTransaction,

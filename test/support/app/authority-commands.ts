@@ -83,18 +83,12 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
   },
   revokeToken: { tokenId: 'of issueToken', accountId: null },
   storeFinalResponse: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
-  recordConsoleAct: { act: 'sign_in', code: 'ABC-DEF', detail: 'may only read' },
   recordProcessAct: { act: 'reload', detail: 'log.level' },
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { removalTime: at, limit: 10 },
   storeTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
   pruneOldCredentials: { verifiedNow: at },
   pruneHistory: { before: at, limit: 1 },
-  recordSeries: {
-    at,
-    values: { verifies: 1, uses: 1, pending: null, oldestAgeS: null, upstream: null },
-  },
-  pruneSeries: { now: at, verifiedNow: at },
   refundPurchase: { purchaseId: 'of addPurchase' },
 };
 

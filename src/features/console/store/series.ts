@@ -1,15 +1,16 @@
 import type { SeriesRow } from '../domain/series.ts';
-import type { SeriesReads, SeriesTable } from '../../../service/tables.ts';
+import type { SeriesReads, SeriesTable } from '../service/tables.ts';
 import { columns, type Engine, type On, type Sql, type WritingSql } from '../../../store/sql.ts';
+import type { FeatureTables } from '../../../store/tables.ts';
 
 const series = columns<SeriesRow>('step_s, at, verifies, uses, pending, oldest_age_s, upstream');
 
-export function seriesReads<E extends Engine>(sql: Sql<E>): On<E, SeriesReads> {
+function seriesReads<E extends Engine>(sql: Sql<E>): On<E, SeriesReads> {
   const select = `SELECT ${series.list} FROM latchkey.series WHERE step_s = $1`;
   return { get: sql.get(`${select} AND at = $2`), list: sql.all(`${select} AND at >= $2 AND at < $3`) };
 }
 
-export function seriesTable<E extends Engine>(sql: WritingSql<E>): On<E, SeriesTable> {
+function seriesTable<E extends Engine>(sql: WritingSql<E>): On<E, SeriesTable> {
   const add = sql.run(`${series.insert('series AS stored')}
      ON CONFLICT (step_s, at) DO UPDATE SET verifies = stored.verifies + excluded.verifies,
        uses = stored.uses + excluded.uses, pending = excluded.pending, oldest_age_s = excluded.oldest_age_s,
@@ -20,3 +21,8 @@ export function seriesTable<E extends Engine>(sql: WritingSql<E>): On<E, SeriesT
     prune: sql.run('DELETE FROM latchkey.series WHERE step_s = $1 AND (at < $2 OR at > $3)'),
   };
 }
+
+export const tables: FeatureTables = {
+  reads: (sql) => ({ series: seriesReads(sql) }),
+  tables: (sql) => ({ series: seriesTable(sql) }),
+};

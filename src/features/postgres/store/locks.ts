@@ -50,15 +50,12 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   issueToken: nothing,
   revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
   storeFinalResponse: nothing,
-  recordConsoleAct: nothing,
   recordProcessAct: nothing,
   markTime: nothing,
   pruneIdempotency: nothing,
   storeTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
   pruneOldCredentials: nothing,
   pruneHistory: nothing,
-  recordSeries: nothing,
-  pruneSeries: nothing,
   // A change of a license that is being followed must see that it is followed.
   followKeys: ({ agentId, tenant, follow }) => ({
     syncAgent: [agentId, reachOf(tenant)],
@@ -83,7 +80,6 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneOldCredentials: done(null),
   pruneIdempotency: done({ removed: 0 }),
   pruneHistory: done({ removed: 0 }),
-  pruneSeries: done(null),
   pruneSync: done({ removed: 0 }),
   ...(Object.assign({}, ...features.map(({ useCases }) => useCases?.byOneNode)) as object),
 };

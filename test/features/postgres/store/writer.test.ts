@@ -310,20 +310,6 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     expect(await Promise.all(both)).toEqual([done({ removed: 0 }), done({ removed: 0 })]);
   });
 
-  test('adds the counts that several nodes record for the same minute at the same time', async () => {
-    await using databases = await nodes(3);
-    const minute = Date.UTC(2026, 0, 1);
-    const values = { verifies: 2, uses: 1, pending: null, oldestAgeS: null, upstream: null };
-    const writes = databases.flatMap((database) =>
-      [0, 60_000, 0].map((ms) => writerOn(database).write('recordSeries', { at: minute + ms, values })),
-    );
-    expect(await Promise.all(writes)).toEqual(Array.from(writes, () => done(null)));
-    const [node] = databases;
-    expect(await node?.reader.series.get(60, minute)).toMatchObject({ verifies: 12, uses: 6 });
-    expect(await node?.reader.series.get(60, minute + 60_000)).toMatchObject({ verifies: 6, uses: 3 });
-    expect(await node?.reader.series.get(600, minute)).toMatchObject({ verifies: 18, uses: 9 });
-  });
-
   test('says that nobody knows, where the answer to a use without a key was lost', async () => {
     await using proxy = await startFaultProxy(server.address.port);
     await using databases = await nodes(2, proxy);

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import type { FeatureSection } from '../../../config/configuration.ts';
+import { section } from '../../../config/schema.ts';
+
+const consoleSettings = section(
+  z.strictObject({
+    enabled: z.boolean().prefault(true).meta({
+      description: 'Whether the page is served, on `listen.tcp` if all its addresses are loopback addresses.',
+    }),
+  }),
+).meta({
+  description: 'The page of the console (`latchkey console`).',
+  reload: 'restart',
+});
+
+declare module '../../../config/configuration.ts' {
+  interface SectionsOfFeatures {
+    readonly console: z.output<typeof consoleSettings>;
+  }
+}
+
+export const settings: FeatureSection = {
+  name: 'console',
+  before: 'log',
+  type: consoleSettings.prefault({}),
+};
