@@ -3,11 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import type { ConfigurationSource } from '../config/load.ts';
 import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
-import { recordMinutes, type RecorderParts } from '../features/console/daemon/series-recorder.ts';
 import { Daemon } from './daemon.ts';
 import type { FeatureProcess } from './feature-process.ts';
 import { features } from '../features.ts';
-import { isConsoleServed, openListeners } from './listeners.ts';
+import { openListeners } from './listeners.ts';
 import { epochOf } from './store/epoch.ts';
 import { lazySyncServer } from '../features/following/daemon/sync-server.ts';
 import { logOf } from './log.ts';
@@ -19,7 +18,6 @@ import type { OpenedStore } from './store/opened-store.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App, CoreApp, ProcessControl } from '../http/app.ts';
-import { consoleDesk } from '../features/console/http/desk.ts';
 import { dialects } from '../http/dialects.ts';
 import { routesOf } from '../http/routes/all.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
@@ -91,12 +89,13 @@ export async function compose(
   const maintenance = maintenanceParts(store, { role, processes, daemon, damageWatch, tokenUses });
   await role.bind();
   const routes = await routesOf(app.dialect);
-  const listeners = await openListeners(configuration, { ...app, routes }, (server) => {
+  const pages = processes.flatMap(({ page }) => page ?? []);
+  const listeners = await openListeners(configuration, { ...app, routes, pages }, (server) => {
     metrics.watch(server);
     prepare?.(server);
   });
   const owned = resources.move();
-  daemon.run(listeners, loopsOf(store, { role, processes, maintenance }), owned);
+  daemon.run(listeners, loopsOf({ role, processes, maintenance }), owned);
   logOf(log, 'daemon').info({ role: configuration.role, version, ...listeners.addresses }, 'ready');
   // The check takes CPU time, so it starts after the daemon is ready.
   if (damageWatch !== null) owned.use(damageWatch.checkStore());
@@ -148,41 +147,18 @@ function maintenanceParts(
 
 type LoopParts = { role: Role; processes: readonly FeatureProcess[]; maintenance: MaintenanceParts };
 
-function loopsOf(store: OpenedStore, { role, processes, maintenance }: LoopParts) {
+function loopsOf({ role, processes, maintenance }: LoopParts) {
   return (signal: AbortSignal): Promise<unknown>[] => [
     role.run(signal),
     ...processes.flatMap(({ run }) => run?.(signal) ?? []),
     runMaintenance(maintenance, signal),
-    recordMinutes(recorderParts(store, role), signal),
   ];
-}
-
-/** What each minute of the series is made of. */
-function recorderParts({ writer, clock, metrics, local }: OpenedStore, { upstream }: Role): RecorderParts {
-  return {
-    writer,
-    clock,
-    totals: () => metrics.totals(),
-    upstream: () => upstream?.status().state ?? null,
-    outbox: () => {
-      if (upstream === null || local === null) return null;
-      const { operations } = local.reader;
-      const { pending, in_flight: inFlight, uncertain } = operations.depth();
-      return { pending: pending + inFlight + uncertain, oldestAt: operations.oldestAt() };
-    },
-  };
 }
 
 async function buildRole({ current, local, shared }: OpenedStore, parts: RoleParts): Promise<Role> {
   if (shared !== null) return shared.role(parts);
   const build = await loadRole(current.configuration.role);
   return await build({ ...parts, ...local });
-}
-
-/** The sign-ins and sessions of the console; null if the page is not served. */
-function consoleDeskOf({ current, clock }: OpenedStore, daemon: Daemon): App['console'] {
-  if (!isConsoleServed(current.configuration)) return null;
-  return consoleDesk({ clock, random: systemRandom, digest: sha256, address: () => daemon.addresses.tcp });
 }
 
 /** What `compose` builds for the routes. */
@@ -238,7 +214,6 @@ function appOf(
     sync,
     licenseCredential: null,
     ...ofProcess,
-    console: consoleDeskOf(store, daemon),
     digest: sha256,
     log: logOf(log, 'http'),
     inFlight: new Set(),
@@ -247,34 +222,9 @@ function appOf(
     historySince: () => clock.verified() - current.configuration.history.keepMs,
     saveApiKey: saveApiKeyIn(stateDir, logOf(log, 'daemon')),
     status: () => daemon.status(),
-    ...consoleOf(store, daemon),
     readiness: () => daemon.readiness(),
     liveness: () => daemon.liveness(),
     metrics: appMetrics(store, daemon),
-  };
-}
-
-/** What only the console asks for. Its code is loaded at the first use. */
-function consoleOf(store: OpenedStore, daemon: Daemon): Pick<App, 'overview' | 'examine' | 'settings'> {
-  const startedAt = store.clock.now();
-  let examining: ReturnType<App['examine']> | null = null;
-  return {
-    async overview() {
-      const { overviewOf } = await import('../features/console/daemon/overview.ts');
-      return overviewOf(store, await daemon.status(), startedAt);
-    },
-    async examine() {
-      const { examineSelf } = await import('../features/console/daemon/examination.ts');
-      // One at a time: requests that arrive meanwhile get the same findings.
-      examining ??= examineSelf(store, daemon).finally(() => {
-        examining = null;
-      });
-      return await examining;
-    },
-    async settings() {
-      const { settingsOf } = await import('../features/console/daemon/settings.ts');
-      return settingsOf(store.current);
-    },
   };
 }
 

@@ -52,7 +52,7 @@ export interface Listeners extends AsyncDisposable {
 
 /** Opens the configured listeners, and writes their addresses and the instance id to `listen.json`. Opens all or none. */
 export async function openListeners(
-  { listen, limits, stateDir, ...others }: Configuration,
+  { listen, limits, stateDir }: Configuration,
   app: ServedApp,
   prepare: (server: FastifyInstance) => void,
 ): Promise<Listeners> {
@@ -69,14 +69,15 @@ export async function openListeners(
       limits,
       tls: null,
       principal: null,
-      servesConsole: false,
+      servesPages: false,
       public: undefined,
     } as const;
     const server = buildListener(app, { ...defaults, ...settings }, ofListener, prepare);
     opening.defer(() => close(server, ofListener));
     return server;
   };
-  const ofTcp = { tls: certificate?.identity ?? null, servesConsole: isConsoleServed({ listen, ...others }) };
+  const servesPages = listen.tcp.every(({ host }) => isLoopback(host));
+  const ofTcp = { tls: certificate?.identity ?? null, servesPages };
   const { servers, urls } = await listenOnTcp(listen, () => open(ofTcp));
   await listenOnSockets(listen, app, sockets, open);
   const publicAddress = await listenPublicly(listen.public, { app, limits, open });
@@ -108,15 +109,6 @@ export async function openListeners(
     answered: (limitMs) => withTimeout(Promise.all(connections.map((each) => each.answered())), limitMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-/** Whether this process serves the page of the console: never to other machines, and not on a holder. */
-export function isConsoleServed({
-  role,
-  console: { enabled },
-  listen: { tcp },
-}: Pick<Configuration, 'role' | 'console' | 'listen'>): boolean {
-  return enabled && role !== 'holder' && tcp.length > 0 && tcp.every(({ host }) => isLoopback(host));
 }
 
 function addressesOf(

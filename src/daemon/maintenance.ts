@@ -105,7 +105,6 @@ async function prune(
       }
     });
   await ignoreUnavailable(() => writer.write('pruneOldCredentials', { verifiedNow }));
-  await ignoreUnavailable(() => writer.write('pruneSeries', { now: clock.now(), verifiedNow }));
   await inSteps(() => writer.write('pruneIdempotency', { removalTime, limit }));
   if (role === 'agent') {
     const keptMs = syncKeepMs();

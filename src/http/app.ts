@@ -11,7 +11,6 @@ import type { CheckoutService, CouponService, LicenseResponse, LicenseService } 
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { SyncServer } from '../features/following/service/ports.ts';
-import type { Overview } from '../features/console/service/overview.ts';
 import type { Status } from '../service/status.ts';
 import type { LongRead } from '../service/long-read.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
@@ -19,9 +18,7 @@ import type { FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { Lists, LocalLists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
-import type { ConsoleDesk } from '../features/console/http/desk.ts';
 import type { Proxies } from './entry/client-address.ts';
-import type { ConfigObject, DoctorObject } from '../features/console/wire/console.ts';
 
 /**
  * Whether this process accepts requests; `leaving`: it does, but no proxy should send more. `reasons` are short codes
@@ -149,17 +146,9 @@ export interface CoreApp extends Nullable<CoreAuthorityParts & CoreAgentParts>, 
   saveApiKey(accountId: string, apiKey: string): void;
   /** Proves that this process knows the token in `admin.token` (wire/server/proof.ts). */
   prove(nonce: string, address: string): string;
-  /** Null if the page of the console is not served. */
-  readonly console: ConsoleDesk | null;
   /** Ends and reloads this process; null in a program that embeds it. */
   readonly control: ProcessControl | null;
   status(): Awaitable<Status>;
-  /** What the first page of the console shows. */
-  overview(): Awaitable<Overview>;
-  /** Examines this process as the command `doctor` does. */
-  examine(): Promise<DoctorObject>;
-  /** The effective configuration, with the source of each value. */
-  settings(): Awaitable<ConfigObject>;
   readiness(): Readiness;
   /** Why this process is broken and must be restarted; empty: it works. */
   liveness(): readonly string[];
@@ -230,8 +219,8 @@ export type ServerSettings = {
   readonly principal: Principal | null;
   /** The address of the socket or pipe that it listens on (wire/server/proof.ts); absent: TCP. */
   readonly socketAddress?: (() => string) | undefined;
-  /** Whether the listener serves the page of the console and its sign-in. */
-  readonly servesConsole?: boolean | undefined;
+  /** Whether the listener serves the pages for people: it listens on this machine alone. */
+  readonly servesPages?: boolean | undefined;
   /** Absent: the listener serves every route. */
   readonly public?: PublicListener | undefined;
 };

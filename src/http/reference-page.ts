@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { accepts } from './problem-response.ts';
 import { closeBehind } from './entry/connections.ts';
-import type { UnknownRoute } from './entry/gate.ts';
+import type { UnknownRoute } from './page.ts';
 import { openViewerFile, type ViewerFile } from './viewer-file.ts';
 
 const page = `<!doctype html>

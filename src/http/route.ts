@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Principal, Scope } from '../domain/access/principal.ts';
 import type { RoleName } from '../domain/role.ts';
@@ -6,7 +7,7 @@ import type { ParameterFault, Result } from '../domain/problem/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
 import type { RouteResponse } from './response.ts';
-import type { App, AppIn } from './app.ts';
+import type { App, AppIn, ServerSettings } from './app.ts';
 import type { ParameterSet, RawParameters } from '../wire/parameters.ts';
 
 /** One request as a handler sees it: authorized, and its parameters parsed. */
@@ -83,12 +84,12 @@ type RouteFacts = {
   /** The route is about the whole process: a credential of one account gets 403 `operator_only`. */
   operatorOnly?: boolean;
   /**
-   * The sessions of the console that may use the route. Absent: those that may change things, and all of them if the route
-   * is a GET under `/admin/v1`.
+   * The sessions of people at a page that may use the route. Absent: those that may change things, and all of them if the
+   * route is a GET under `/admin/v1`.
    */
   sessions?: 'all' | 'admin' | 'none';
-  /** The route is a part of the page of the console: only the listener of the page has it. */
-  isOfConsole?: boolean;
+  /** Throws a problem for what the route refuses before the body is read. */
+  check?: (app: App, listener: Pick<ServerSettings, 'servesPages'>, request: FastifyRequest) => void;
   /** The resource that `:id` names. A resource of another account gets the response of a missing one. */
   owned?: Owned;
   /** The response contains a new secret: it is not stored under an idempotency key. */
@@ -183,6 +184,12 @@ export function route<
 >(definition: RouteDefinition<Path, Who, Query, Body, Role>): Route {
   // Sound, since the server passes a handler only what its own definition has parsed, and only in the route's roles.
   return definition;
+}
+
+/** The sessions of people at a page that may use a route. */
+export function sessionsOf({ method, path, sessions }: Route): NonNullable<Route['sessions']> {
+  const isRead = method === 'GET' && path.startsWith('/admin/v1/');
+  return sessions ?? (isRead ? 'all' : 'admin');
 }
 
 /** The groups of routes, in the order of the document. */

@@ -6,14 +6,7 @@ import { createRequire } from 'node:module';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { epochHeader, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import { admit } from './entry/admission.ts';
-import {
-  arrival,
-  BrokenRequests,
-  Origins,
-  isShadowed,
-  unknownRouteProblem,
-  type UnknownRoute,
-} from './entry/gate.ts';
+import { arrival, BrokenRequests, Origins, isShadowed, unknownRouteProblem } from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
 import { turnOf } from './entry/server-response.ts';
 import { quietLog } from './entry/quiet-log.ts';
@@ -24,12 +17,12 @@ import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
 import { credentialNames, requestIdOf, stateOf, logResponse } from './entry/request-state.ts';
 import { sendError, sendProblem } from './problem-response.ts';
-import { addConsole } from '../features/console/http/page.ts';
 import { addReferencePage } from './reference-page.ts';
+import type { Page, UnknownRoute } from './page.ts';
 import type { Route } from './route.ts';
 
 /** What a server depends on. */
-export type ServedApp = App & { readonly routes: readonly Route[] };
+export type ServedApp = App & { readonly routes: readonly Route[]; readonly pages: readonly Page[] };
 
 /** The server of one listener. */
 export type Listener = { readonly server: Server; close(): Promise<void> };
@@ -84,13 +77,14 @@ function addRoutes(
 ): FastifyInstance {
   const isPublic = settings.public !== undefined;
   const app = isPublic ? withQuietLog(processApp) : processApp;
+  const { pages } = app;
   const routes = app.routes.filter((route) => !isPublic || route.isPublic === true);
   const unknownRoute: UnknownRoute = (request, reply) => unknownRouteProblem(routes, request, reply);
   const names = credentialNames(app, settings);
   const origins = new Origins(settings.allowedOrigins);
   const carriers = [...names.apiKey, ...names.productSecret, 'authorization'];
   const common = commonHeaders(app, settings, carriers);
-  const arrive = arrival(app, settings, { names, origins });
+  const arrive = arrival(app, settings, { names, origins, pages });
   const broken = new BrokenRequests(app, connections);
   const server = fastify({
     ...serverOptions(settings),
@@ -130,9 +124,9 @@ function addRoutes(
   });
   // The server works the same without this line and its folder.
   if (!isPublic) attachResponseCache(server, { app, pipeline });
-  for (const route of routes) addRoute(server, { app, settings, routes, connections, broken }, route);
+  for (const route of routes) addRoute(server, { app, pages, settings, routes, connections, broken }, route);
   if (!isPublic) addReferencePage(server, unknownRoute);
-  if (settings.servesConsole === true) addConsole(server, unknownRoute);
+  if (settings.servesPages === true) for (const page of pages) page.addTo(server, unknownRoute);
   origins.answerPreflights(server, routes, { credentialNames: carriers, unknownRoute });
   return server;
 }
@@ -190,6 +184,7 @@ function errorOf(pass: () => void): Error | undefined {
 
 type Entrance = {
   app: App;
+  pages: readonly Page[];
   settings: ServerSettings;
   routes: readonly Route[];
   connections: Connections;

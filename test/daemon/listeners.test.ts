@@ -8,7 +8,6 @@ import { expect, test } from 'vitest';
 import { makeCertificate } from '../support/network/made-certificate.ts';
 import { statusFields } from '../../src/cli/commands/status/status-view.ts';
 import { connect } from '../../src/client/index.ts';
-import { isConsoleServed } from '../../src/daemon/listeners.ts';
 import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import type { Log } from '../../src/service/ports.ts';
@@ -43,7 +42,6 @@ test('two TCP addresses serve the same routes, are in the status, and close toge
     embeddedConfiguration({
       state_dir: directory.path,
       listen: { tcp: ['127.0.0.1:0', '[::1]:0'], socket: false },
-      console: { enabled: true },
     }),
     { log: silent },
   );
@@ -53,9 +51,7 @@ test('two TCP addresses serve the same routes, are in the status, and close toge
     expect.stringContaining('http://127.0.0.1:'),
     expect.stringContaining('http://[::1]:'),
   ]);
-  for (const url of urls) {
-    for (const path of ['/livez', '/console']) expect((await fetch(`${url}${path}`)).status).toBe(200);
-  }
+  for (const url of urls) expect((await fetch(`${url}/livez`)).status).toBe(200);
   const status = serializeStatus(await daemon.status());
   expect(statusFields(status, String)['listening']).toBe(urls.join(', '));
   // Every address reaches the same process, so the programs that read this file need one.
@@ -121,16 +117,3 @@ async function shownAt(url: string): Promise<string> {
   socket.destroy();
   return fingerprint256;
 }
-
-test.each([
-  [['127.0.0.1:0', '[::1]:0'], true],
-  [['127.0.0.1:0', '192.0.2.1:0'], false],
-  [false, false],
-])('the console is served if every TCP address is a loopback address (%j)', (tcp, isServed) => {
-  const configuration = embeddedConfiguration({
-    state_dir: '/s',
-    listen: { tcp, socket: socketPath('/s', 'latchkey.sock'), allow_remote: true },
-    console: { enabled: true },
-  });
-  expect(isConsoleServed(configuration)).toBe(isServed);
-});

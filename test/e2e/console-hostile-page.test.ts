@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { patienceMs } from '../support/patience.ts';
-import { servedConsole } from '../support/app/console.ts';
+import { servedConsole } from '../features/console/console-app.ts';
 import { httpClient, type HttpClient } from '../support/network/raw-http.ts';
 import { isBrowserInstalled, startBrowser, type Browser, type Page } from '../support/process/browser.ts';
 import { runProcess } from '../support/process/command-line.ts';

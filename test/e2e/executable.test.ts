@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
 import { buildPage } from '../../src/packaging/page.ts';
-import { servedConsole } from '../support/app/console.ts';
+import { servedConsole } from '../features/console/console-app.ts';
 import { runProcess, type Outcome } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { buildExecutable, isBuildable } from '../support/process/executable.ts';

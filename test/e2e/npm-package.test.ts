@@ -13,7 +13,7 @@ import { startForwarder } from '../support/network/forward-proxy.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { listenSecurely } from '../support/network/listener.ts';
 import { httpClient } from '../support/network/raw-http.ts';
-import { servedConsole } from '../support/app/console.ts';
+import { servedConsole } from '../features/console/console-app.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const place = temporaryDirectory();

@@ -7,6 +7,13 @@ const nothing = (): Locks => ({});
 /** A page for people who look after a daemon (`page/README.md`). */
 export const console: Feature = {
   name: 'console',
+  routes: async () => {
+    const [{ overviewRoutes }, { consoleRoutes }] = await Promise.all([
+      import('./http/overview.ts'),
+      import('./http/routes.ts'),
+    ]);
+    return [...overviewRoutes, ...consoleRoutes];
+  },
   useCases: {
     load: () => import('./service/use-cases.ts'),
     locks: { pruneSeries: nothing, recordConsoleAct: nothing, recordSeries: nothing },
@@ -15,6 +22,7 @@ export const console: Feature = {
   },
   settings: async () => (await import('./config/console.ts')).settings,
   tables: async () => (await import('./store/series.ts')).tables,
+  process: async (parts) => (await import('./daemon/process.ts')).consoleProcess(parts),
   commands: [{ name: 'console', load: async () => (await import('./cli/console.ts')).command }],
   helpInstead: {
     'status doctor': commandLine('status console doctor', 'Show the state, also in a browser; find problems'),

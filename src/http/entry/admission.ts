@@ -10,11 +10,11 @@ import {
 } from '../../domain/access/principal.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
 import type { App, RateLimiter, RateLimiters, ServerSettings } from '../app.ts';
-import { admitSession, checkConsole } from '../../features/console/http/access.ts';
 import { closeBehind } from './connections.ts';
 import { unnamed } from './license-credential.ts';
 import { type Head, stateOf } from './request-state.ts';
 import { isOffered, refusalIn } from './roles.ts';
+import type { Page } from '../page.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Access, Owned, Route } from '../route.ts';
 import {
@@ -39,19 +39,20 @@ import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 
 type AdmissionParts = {
   app: App;
-  settings: Pick<ServerSettings, 'principal' | 'public' | 'servesConsole'>;
+  pages: readonly Page[];
+  settings: Pick<ServerSettings, 'principal' | 'public' | 'servesPages'>;
   broken: { refusalOf(request: IncomingMessage): ProblemError | undefined };
 };
 
 /** Checks, before the body is read, whether a request may reach its route; throws a problem otherwise. */
 export async function admit(
-  { app, settings, broken }: AdmissionParts,
+  { app, pages, settings, broken }: AdmissionParts,
   route: Route,
   reply: FastifyReply,
 ): Promise<void> {
   checkReadiness(app, route, reply);
-  await checkAccess(app, settings, route, reply);
-  checkConsole(settings, route, reply.request);
+  await checkAccess({ app, pages, settings }, route, reply);
+  route.check?.(app, settings, reply.request);
   if (!isOffered(route, app.role)) throw refusalIn(app.role, route);
   checkCoding(reply.request, route, broken);
 }
@@ -70,8 +71,7 @@ function staysOpen(route: Route, { request }: FastifyReply): boolean {
 }
 
 async function checkAccess(
-  app: App,
-  settings: AdmissionParts['settings'],
+  { app, pages, settings }: Omit<AdmissionParts, 'broken'>,
   route: Route,
   reply: FastifyReply,
 ): Promise<void> {
@@ -81,7 +81,7 @@ async function checkAccess(
     if (settings.public === undefined && !staysOpen(route, reply)) closeBehind(reply);
   } else {
     if (app.role === 'holder' && route.access.credential === 'api_key') throw refusalIn('holder', route);
-    if (!admitSession(app, route, reply.request)) {
+    if (!pages.some((page) => page.admit(app, route, reply.request))) {
       const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
       requestState.knownCredential = knownCredential;
       requestState.principal = knownCredential.principal;

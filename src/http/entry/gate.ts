@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import type { App, HttpLimits, ServerSettings } from '../app.ts';
 import { pathOf, readPairs } from './request.ts';
 import { type Head, headReader, newRequestId, logRequest } from './request-state.ts';
+import type { Page, UnknownRoute } from '../page.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import {
@@ -15,23 +16,24 @@ import {
   requestIdHeader,
   leftOutHeader,
 } from '../../domain/header-names.ts';
-import { consoleFileRoute, hasNoCredential, sessionTokenOf } from '../../features/console/http/access.ts';
 import type { Route } from '../route.ts';
 import { closeBehind, type Connections } from './connections.ts';
 import { failWith } from '../../domain/problem/problem.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 
+type Arriving = { names: ServerSettings['headerAliases']; origins: Origins; pages: readonly Page[] };
+
 /** Makes the function that checks each request of a listener before its route (src/http/entry/README.md, The order of checks). */
 export function arrival(
   app: App,
   settings: ServerSettings,
-  { names, origins }: { names: ServerSettings['headerAliases']; origins: Origins },
+  { names, origins, pages }: Arriving,
 ): (request: FastifyRequest, reply: FastifyReply) => void {
   const readHead = headReader(names);
   return (request, reply) => {
     const head = readHead(request.raw);
     checkTarget(request.raw, head, settings);
-    if (!isFromConsole(head, request, settings)) origins.admit(head, request, reply);
+    if (!isFromPage(pages, head, request, settings)) origins.admit(head, request, reply);
     const query = readQuery(request.raw, head, settings.limits);
     if (head.instance.includes(app.instance)) {
       throw new ProblemError('loop_detected', 'The upstream of this agent leads to this agent itself.');
@@ -42,7 +44,7 @@ export function arrival(
       bodyDigest: '',
       principal: null,
       knownCredential: null,
-      session: null,
+      mask: null,
       response: null,
       startedAt: app.now(),
     };
@@ -87,7 +89,8 @@ function readQuery(
   return readPairs(query, { malformed: 'malformed_request', maximum });
 }
 
-function isLoopbackHost(host: string): boolean {
+/** Whether a `Host` is a loopback address. */
+export function isLoopbackHost(host: string): boolean {
   const groups = hostPattern.exec(host)?.groups;
   return loopbackPattern.test((groups?.['v6'] ?? groups?.['name'] ?? '').toLowerCase());
 }
@@ -107,22 +110,14 @@ function malformed(detail: string): ProblemError {
   return new ProblemError('malformed_request', detail);
 }
 
-/**
- * Whether a request comes from the page of the console at this listener: its origin is the loopback address in `Host`. The
- * only credential of such a request is the token of a session.
- */
-function isFromConsole(head: Head, request: FastifyRequest, { servesConsole, tls }: ServerSettings): boolean {
-  const [origin, ...more] = head.origin;
-  if (servesConsole !== true || origin === undefined || more.length > 0 || head.referer.length > 0)
-    return false;
-  const [host = ''] = head.host;
-  if (origin !== `${tls === null ? 'http' : 'https'}://${host}` || !isLoopbackHost(host)) return false;
-  if (sessionTokenOf(head) !== null) return true;
-  if (!hasNoCredential(head)) return false;
-  const { url, config } = request.routeOptions;
-  // A browser sends the Origin of a page with each module script.
-  if (url === consoleFileRoute) return true;
-  return config.route?.isOfConsole === true && config.route.access === 'anyone';
+/** Whether a page of this listener has sent a request. */
+function isFromPage(
+  pages: readonly Page[],
+  head: Head,
+  request: FastifyRequest,
+  listener: ServerSettings,
+): boolean {
+  return listener.servesPages === true && pages.some((page) => page.hasSent(head, request, listener));
 }
 
 /** The routes for software, which allowed pages may call. Pages cannot call the routes for people and probes. */
@@ -311,9 +306,6 @@ const refusals: Readonly<Record<string, Refused>> = {
     detail: 'The request line and headers are larger than the limit.',
   },
 };
-
-/** Makes the problem of a request that no route matches. */
-export type UnknownRoute = (request: FastifyRequest, reply: FastifyReply) => ProblemError;
 
 /** The problem of a request that matches no route by its path or its method. */
 export function unknownRouteProblem(

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from '../../domain/access/principal.ts';
 import {
   credentialHeaders,
@@ -10,7 +10,6 @@ import {
   requestIdHeader,
 } from '../../domain/header-names.ts';
 import { containsLicenseKey } from '../../domain/license.ts';
-import type { ConsoleSession } from '../../features/console/http/sessions.ts';
 import type { RouteResponse } from '../response.ts';
 import type { Route } from '../route.ts';
 import type { App, ServerSettings } from '../app.ts';
@@ -19,6 +18,13 @@ import type { KnownCredential } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
 import { serializeRequestLine, type RequestLine } from '../../wire/server/log.ts';
 
+/** Hides license keys from a caller, who sends the masked keys in place of them. */
+export interface KeyMask {
+  unmaskPath<Path extends Readonly<Record<string, string>>>(path: Path): Path;
+  unmaskQuery(query: RawParameters): RawParameters;
+  maskReply(reply: FastifyReply, payload: unknown): unknown;
+}
+
 /** The state of a request after the checks of the gate. */
 type RequestState = {
   head: Head;
@@ -26,10 +32,10 @@ type RequestState = {
   principal: Principal | null;
   /** SHA-256 of the body; '' unless the route has it computed. */
   bodyDigest: string;
-  /** The credential of the principal; null if the route needs no credential, or the credential is a session. */
+  /** The credential of the principal; null if the route needs no credential, or the credential is of a page. */
   knownCredential: KnownCredential | null;
-  /** The session of the console that sent the request; null: none did. */
-  session: ConsoleSession | null;
+  /** Hides license keys from the caller; null: the caller gets them whole. */
+  mask: KeyMask | null;
   /** The response of the handler if it may be cached: the others are not kept while they are unsent. */
   response: RouteResponse | null;
   startedAt: number;

@@ -36,7 +36,7 @@ export async function readRequest(
 ): Promise<Result<AnyRequest>> {
   const { request } = reply;
   const state = stateOf(request);
-  const mask = state.session?.mask ?? null;
+  const { mask } = state;
   const sentPath = namesIn(request.params as Readonly<Record<string, string>>);
   const named = mask?.unmaskPath(sentPath) ?? sentPath;
   const query = read(route.query, mask?.unmaskQuery(state.query) ?? state.query);

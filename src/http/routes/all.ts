@@ -7,13 +7,11 @@ import { auditRoutes, historyRoutes } from './admin/audit.ts';
 import { processRoutes } from './process.ts';
 import { collectionRoutes } from './admin/collection.ts';
 import { couponChangeRoutes } from './admin/coupon-change.ts';
-import { consoleRoutes } from '../../features/console/http/routes.ts';
 import { couponRoutes } from './api/coupon.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
 import { licenseAdminRoutes } from './admin/license.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
-import { overviewRoutes } from '../../features/console/http/overview.ts';
 import { syncRoutes } from './admin/sync.ts';
 import { syncV1Routes } from '../../features/following/http/sync-v1.ts';
 import { productRoutes } from './admin/product.ts';
@@ -51,7 +49,5 @@ const sameEverywhere: readonly Route[] = [
   ...agentRoutes,
   ...tokenRoutes,
   ...auditRoutes,
-  ...overviewRoutes,
-  ...consoleRoutes,
   ...processRoutes,
 ];

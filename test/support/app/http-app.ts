@@ -6,6 +6,7 @@ import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, CoreApp, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
+import type { Page } from '../../../src/http/page.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
 import { buildServer } from '../../../src/http/server.ts';
 import { longReadOn } from '../../../src/daemon/long-read.ts';
@@ -120,12 +121,8 @@ export async function openApp(
     historySince: () => 0,
     saveApiKey: () => undefined,
     prove: (nonce, address) => proofOf(adminToken, { nonce, instance: authorityStatus.instance, address }),
-    console: null,
     control: null,
     status: () => authorityStatus,
-    overview: () => ({ ...authorityStatus, startedAt: Date.UTC(2026, 0, 1), oldestAt: null, attention: [] }),
-    examine: () => Promise.resolve({ ok: true, findings: [] }),
-    settings: () => ({ file: null, settings: [] }),
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],
     metrics: silentMetrics,
@@ -271,9 +268,13 @@ const routesByDialect = new Map(
 );
 
 /** A server for `inject()`. */
-export function serverOf(app: App, settings: Partial<ServerSettings> = {}): FastifyInstance {
+export function serverOf(
+  app: App,
+  settings: Partial<ServerSettings> = {},
+  pages: readonly Page[] = [],
+): FastifyInstance {
   const routes = routesByDialect.get(app.dialect) ?? [];
-  return buildServer({ ...app, routes }, { ...tcpSettings, ...settings });
+  return buildServer({ ...app, routes, pages }, { ...tcpSettings, ...settings });
 }
 
 /** The metrics of an idle authority. */

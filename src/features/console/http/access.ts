@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { App, ServerSettings } from '../../../http/app.ts';
+import { isLoopbackHost } from '../../../http/entry/gate.ts';
 import { type Head, stateOf } from '../../../http/entry/request-state.ts';
 import { ProblemError } from '../../../http/problem-error.ts';
-import type { Route } from '../../../http/route.ts';
+import { type Route, sessionsOf } from '../../../http/route.ts';
 
 export const consoleFileRoute = '/console/:file';
 
@@ -10,13 +11,13 @@ export const consoleFileRoute = '/console/:file';
 const sessionToken = /^Bearer +(lks_\S+) *$/i;
 
 /** The token of a session of the console, if that is the only credential of a request. */
-export function sessionTokenOf({ apiKey, productSecret, authorization }: Head): string | null {
+function sessionTokenOf({ apiKey, productSecret, authorization }: Head): string | null {
   const [sent = '', ...more] = authorization;
   if (apiKey.length + productSecret.length + more.length > 0) return null;
   return sessionToken.exec(sent)?.[1] ?? null;
 }
 
-export function hasNoCredential({ apiKey, productSecret, authorization }: Head): boolean {
+function hasNoCredential({ apiKey, productSecret, authorization }: Head): boolean {
   return apiKey.length + productSecret.length + authorization.length === 0;
 }
 
@@ -28,15 +29,35 @@ export function checkFetchSite({ headers }: Pick<FastifyRequest, 'headers'>): vo
 }
 
 /** Refuses the routes of the page at other listeners, and to other pages. */
-export function checkConsole(
-  { servesConsole }: Pick<ServerSettings, 'servesConsole'>,
-  { isOfConsole }: Route,
+export function checkOwnPage(
+  { console }: App,
+  { servesPages }: Pick<ServerSettings, 'servesPages'>,
   request: FastifyRequest,
 ): void {
-  if (isOfConsole !== true) return;
-  if (servesConsole !== true)
+  if (servesPages !== true || console.desk === null)
     throw new ProblemError('console_off', 'This listener does not serve the console.');
   checkFetchSite(request);
+}
+
+/**
+ * Whether a request comes from the page of the console at this listener: its origin is the loopback address in `Host`. The
+ * only credential of such a request is the token of a session.
+ */
+export function isFromConsole(
+  head: Head,
+  request: FastifyRequest,
+  { tls }: Pick<ServerSettings, 'tls'>,
+): boolean {
+  const [origin, ...more] = head.origin;
+  if (origin === undefined || more.length > 0 || head.referer.length > 0) return false;
+  const [host = ''] = head.host;
+  if (origin !== `${tls === null ? 'http' : 'https'}://${host}` || !isLoopbackHost(host)) return false;
+  if (sessionTokenOf(head) !== null) return true;
+  if (!hasNoCredential(head)) return false;
+  const { url, config } = request.routeOptions;
+  // A browser sends the Origin of a page with each module script.
+  if (url === consoleFileRoute) return true;
+  return config.route?.check === checkOwnPage && config.route.access === 'anyone';
 }
 
 /**
@@ -44,13 +65,13 @@ export function checkConsole(
  * such a token.
  */
 export function admitSession(
-  { console: desk, digest, rates }: Pick<App, 'console' | 'digest' | 'rates'>,
+  { console, digest, rates }: Pick<App, 'console' | 'digest' | 'rates'>,
   route: Route,
   request: FastifyRequest,
 ): boolean {
   const state = stateOf(request);
   const token = sessionTokenOf(state.head);
-  const session = desk === null || token === null ? null : desk.find(digest(token));
+  const session = token === null ? null : (console.desk?.find(digest(token)) ?? null);
   if (session === null) return false;
   checkFetchSite(request);
   const waitMs = rates.requests.take(session.principal.credential);
@@ -65,13 +86,7 @@ export function admitSession(
   if (allowed === 'admin' && !session.isAdmin) {
     throw new ProblemError('session_read_only', 'This session was confirmed without --admin.');
   }
-  state.session = session;
+  state.mask = session.mask;
   state.principal = session.principal;
   return true;
-}
-
-/** The sessions of the console that may use a route. */
-export function sessionsOf({ method, path, sessions }: Route): NonNullable<Route['sessions']> {
-  const isRead = method === 'GET' && path.startsWith('/admin/v1/');
-  return sessions ?? (isRead ? 'all' : 'admin');
 }

@@ -1,5 +1,26 @@
 import type { Clock, Digest, Random } from '../../../service/ports.ts';
+import type { Awaitable } from '../../../service/tables.ts';
+import type { Overview } from '../service/overview.ts';
+import type { ConfigObject, DoctorObject } from '../wire/console.ts';
 import type { ConsoleSession, ConsoleSessions } from './sessions.ts';
+
+/** What the routes of the console depend on. */
+export interface ConsoleParts {
+  /** Null if the page is not served. */
+  readonly desk: ConsoleDesk | null;
+  /** What the first page shows. */
+  overview(): Awaitable<Overview>;
+  /** Examines this process as the command `doctor` does. */
+  examine(): Promise<DoctorObject>;
+  /** The effective configuration, with the source of each value. */
+  settings(): Awaitable<ConfigObject>;
+}
+
+declare module '../../../http/app.ts' {
+  interface App {
+    readonly console: ConsoleParts;
+  }
+}
 
 /** The sign-ins and sessions of the console. */
 export interface ConsoleDesk {

@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'n
 import type { FastifyReply } from 'fastify';
 import { containsGenerated, parseLicenseKey } from '../../../domain/license.ts';
 import type { Random } from '../../../service/ports.ts';
+import type { KeyMask } from '../../../http/entry/request-state.ts';
 import type { RawParameters } from '../../../wire/parameters.ts';
 import { keysOfResponse } from '../wire/console.ts';
 
@@ -14,7 +15,7 @@ const instant = /^\d{4}-\d\d-\d\dT[\d:.]{8,}(?:Z|[+-]\d\d:\d\d)$/;
  * key, encrypted under a secret of this process and always in the same way, so that links and lists stay as they are.
  * Requests of such sessions may have a masked key, or its reference, instead of the key.
  */
-export class LicenseKeyMask {
+export class LicenseKeyMask implements KeyMask {
   readonly #macKey: Uint8Array;
   readonly #cipherKey: Uint8Array;
 

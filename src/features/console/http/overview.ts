@@ -23,7 +23,7 @@ const overview = route({
   operatorOnly: true,
   answers: { 200: enveloped(overviewObject), 304: null },
   async handle({ app, ifNoneMatch }) {
-    return okUnlessSame(serializeOverview(await app.overview()), ifNoneMatch(), app.digest);
+    return okUnlessSame(serializeOverview(await app.console.overview()), ifNoneMatch(), app.digest);
   },
 });
 
@@ -51,7 +51,7 @@ const doctor = route({
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   answers: { 200: enveloped(doctorObject) },
-  handle: async ({ app }) => ok(await app.examine()),
+  handle: async ({ app }) => ok(await app.console.examine()),
 });
 
 const config = route({
@@ -63,7 +63,7 @@ const config = route({
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   answers: { 200: enveloped(configObject) },
-  handle: async ({ app }) => ok(await app.settings()),
+  handle: async ({ app }) => ok(await app.console.settings()),
 });
 
 /** How this process is, for the console (src/http/README.md, Admin routes). */

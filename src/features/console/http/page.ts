@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { closeBehind } from '../../../http/entry/connections.ts';
-import type { UnknownRoute } from '../../../http/entry/gate.ts';
 import { ProblemError } from '../../../http/problem-error.ts';
 import type { ConsoleFiles } from './files.ts';
-import { checkFetchSite, consoleFileRoute } from './access.ts';
+import type { Page, UnknownRoute } from '../../../http/page.ts';
+import { admitSession, checkFetchSite, consoleFileRoute, isFromConsole } from './access.ts';
 
 /** Allows scripts and styles of this server, and no markup that a script makes from text. */
 const policy = [
@@ -26,12 +26,13 @@ const types: Readonly<Record<string, string>> = {
 
 const pageName = 'index.html';
 
-/** Adds the page of the console, and masks license keys for its read-only sessions (src/http/README.md, The console). */
-export function addConsole(server: FastifyInstance, unknownRoute: UnknownRoute): void {
+export const consolePage: Page = { addTo: addConsole, hasSent: isFromConsole, admit: admitSession };
+
+/** Adds the page of the console, and masks license keys for its read-only sessions (../page/README.md). */
+function addConsole(server: FastifyInstance, unknownRoute: UnknownRoute): void {
   addPage(server, unknownRoute);
   server.addHook('onSend', async (request, reply, payload) => {
-    const session = request.state?.session ?? null;
-    const mask = session?.mask ?? null;
+    const mask = request.state?.mask ?? null;
     return mask === null ? payload : mask.maskReply(reply, payload);
   });
 }

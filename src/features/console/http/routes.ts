@@ -14,6 +14,7 @@ import { enveloped } from '../../../wire/response.ts';
 import type { App } from '../../../http/app.ts';
 import { created, noContent, ok } from '../../../http/response.ts';
 import { route, type Route } from '../../../http/route.ts';
+import { checkOwnPage } from './access.ts';
 
 const shared = {
   tag: 'Console',
@@ -29,11 +30,11 @@ const begin = route({
   summary: 'Begin a sign-in: the page shows the code, and a command confirms the code',
   refusals: ['console_off', 'rate_limited'],
   access: 'anyone',
-  isOfConsole: true,
+  check: checkOwnPage,
   answersSecret: true,
   answers: { 201: enveloped(signInObject) },
   async handle({ app, userAgent }) {
-    const { console: desk } = app;
+    const { desk } = app.console;
     if (desk === null) return off();
     const signIn = (await desk.load()).begin(userAgent);
     return signIn.ok ? created(serializeSignIn(signIn.value)) : signIn;
@@ -48,14 +49,14 @@ const exchange = route({
   summary: 'Get the session of a confirmed sign-in, once; null while the code is not confirmed',
   refusals: ['console_off', 'sign_in_not_found'],
   access: 'anyone',
-  isOfConsole: true,
+  check: checkOwnPage,
   answersSecret: true,
   // It is no change that a person made: the confirmation is in the audit log.
   readsOnly: true,
   body: sessionParameters,
   answers: { 200: enveloped(sessionObject) },
   async handle({ app, body: { secret } }) {
-    const { console: desk } = app;
+    const { desk } = app.console;
     if (desk === null) return off();
     const session = (await desk.load()).exchange(secret);
     return session.ok ? ok(serializeSession(session.value)) : session;
@@ -71,13 +72,14 @@ const end = route({
   refusals: ['console_off', 'sign_in_not_found'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
-  isOfConsole: true,
+  check: checkOwnPage,
   sessions: 'all',
   repeats: true,
   answers: { 204: null },
   async handle({ app, principal, writeOptions }) {
-    if (app.console === null) return off();
-    const ended = (await app.console.load()).end(principal);
+    const { desk } = app.console;
+    if (desk === null) return off();
+    const ended = (await desk.load()).end(principal);
     if (!ended.ok) return ended;
     await record(app, { act: 'sign_out', code: ended.value, detail: '' }, writeOptions);
     return noContent();
@@ -96,7 +98,7 @@ const list = route({
   sessions: 'none',
   answers: { 200: enveloped(waitingSignInList) },
   async handle({ app }) {
-    const { console: desk } = app;
+    const { desk } = app.console;
     const url = desk?.url() ?? null;
     if (desk === null || url === null) return off();
     return ok(serializeWaiting(url, (await desk.load()).waiting()));
@@ -117,8 +119,9 @@ const confirm = route({
   body: confirmation,
   answers: { 204: null },
   async handle({ app, path: { code }, body: { admin }, writeOptions }) {
-    if (app.console === null) return off();
-    const confirmed = (await app.console.load()).confirm(code, admin);
+    const { desk } = app.console;
+    if (desk === null) return off();
+    const confirmed = (await desk.load()).confirm(code, admin);
     if (!confirmed.ok) return confirmed;
     const detail = admin ? 'may change things' : 'may only read';
     await record(app, { act: 'sign_in', code: confirmed.value, detail }, writeOptions);
@@ -139,8 +142,9 @@ const refuse = route({
   repeats: true,
   answers: { 204: null },
   async handle({ app, path: { code }, writeOptions }) {
-    if (app.console === null) return off();
-    const refused = (await app.console.load()).refuse(code);
+    const { desk } = app.console;
+    if (desk === null) return off();
+    const refused = (await desk.load()).refuse(code);
     if (!refused.ok) return refused;
     await record(app, { act: 'refuse', code: refused.value, detail: '' }, writeOptions);
     return noContent();
@@ -162,5 +166,5 @@ async function record(
   });
 }
 
-/** The sign-in of the console (src/http/README.md, The console). */
+/** The sign-in of the console (../page/README.md). */
 export const consoleRoutes: readonly Route[] = [begin, exchange, end, list, confirm, refuse];

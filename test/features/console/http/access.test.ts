@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Route } from '../../../../src/http/route.ts';
 import { specification } from '../../../../src/http/dialects.ts';
 import { routesOf } from '../../../../src/http/routes/all.ts';
-import { fromPage, openConsole, origin, type ConsoleApp } from '../../../support/app/console.ts';
+import { fromPage, openConsole, origin, type ConsoleApp } from '../console-app.ts';
 
 const routes = await routesOf(specification);
 

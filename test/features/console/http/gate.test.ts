@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { consolePage } from '../../../../src/features/console/http/page.ts';
 import { apiKey, serverOf } from '../../../support/app/http-app.ts';
-import { fromPage, openConsole, operator, origin, type ConsoleApp } from '../../../support/app/console.ts';
+import { fromPage, openConsole, operator, origin, type ConsoleApp } from '../console-app.ts';
 import { certificate, privateKey } from '../../../support/network/certificate.ts';
 
 let app: ConsoleApp;
@@ -51,10 +52,8 @@ describe('the gate and the console', () => {
   );
 
   test('a listener with TLS has an origin with https', async () => {
-    const tls = serverOf(app.opened.app, {
-      servesConsole: true,
-      tls: { chain: certificate, key: privateKey },
-    });
+    const withTls = { servesPages: true, tls: { chain: certificate, key: privateKey } };
+    const tls = serverOf(app.opened.app, withTls, [consolePage]);
     const headers = { ...fromPage, ...session };
     const secure = origin.replace('http', 'https');
     expect(await send('POST', '/admin/v1/accounts', { ...headers, origin: secure }, tls)).toEqual([
@@ -69,7 +68,9 @@ describe('the gate and the console', () => {
   });
 
   test('a host that is allowed but not loopback has no console', async () => {
-    const server = serverOf(app.opened.app, { servesConsole: true, allowedHosts: ['shop.example'] });
+    const server = serverOf(app.opened.app, { servesPages: true, allowedHosts: ['shop.example'] }, [
+      consolePage,
+    ]);
     const host = 'shop.example:8787';
     const headers = { ...fromPage, ...session, host, origin: `http://${host}` };
     expect(await send('POST', '/admin/v1/accounts', headers, server)).toEqual([403, 'origin_forbidden']);
@@ -127,7 +128,7 @@ describe('the gate and the console', () => {
 
   test('a listener without the console has no page and no sign-in, and admits no origin', async () => {
     for (const settings of [{}, { listener: 'socket' }] as const) {
-      const server = serverOf(app.opened.app, settings);
+      const server = serverOf(app.opened.app, settings, [consolePage]);
       expect(await send('GET', '/console', {}, server)).toEqual([404, 'route_not_found']);
       expect(await send('GET', '/console/main.js', {}, server)).toEqual([404, 'route_not_found']);
       expect(await send('POST', '/console/v1/sign-ins', fromPage, server)).toEqual([409, 'console_off']);
@@ -144,7 +145,7 @@ describe('the gate and the console', () => {
   });
 
   test('a holder has no console, and says where one is', async () => {
-    await using holder = await openConsole({ console: null, role: 'holder' });
+    await using holder = await openConsole({ role: 'holder' }, false);
     expect(await send('GET', '/admin/v1/console/sign-ins', operator, holder.server)).toEqual([
       501,
       'not_offered_by_holder',
@@ -158,7 +159,7 @@ describe('the gate and the console', () => {
   });
 
   test('a process without a console says so to the command', async () => {
-    await using off = await openConsole({ console: null });
+    await using off = await openConsole({}, false);
     for (const url of [
       '/admin/v1/console/sign-ins/ABC-DEF/confirm',
       '/admin/v1/console/sign-ins/ABC-DEF/refuse',

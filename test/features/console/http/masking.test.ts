@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LicenseKeyMask } from '../../../../src/features/console/http/masking.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
-import { fromPage, openConsole, operator, type ConsoleApp } from '../../../support/app/console.ts';
+import { fromPage, openConsole, operator, type ConsoleApp } from '../console-app.ts';
 
 const generated = 'ABCDE-FGHJK-LMNPQ-RSTUV';
 const random = { bytes: (count: number) => new Uint8Array(randomBytes(count)) };

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { overviewObject, seriesObject } from '../../../../src/features/console/wire/console.ts';
 import type { Overview } from '../../../../src/features/console/service/overview.ts';
 import { adminToken, authorityStatus, openApp, serverOf } from '../../../support/app/http-app.ts';
+import { silentConsole } from '../app-part.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const noon = Date.UTC(2026, 0, 1, 12);
@@ -44,7 +45,8 @@ const attention = {
 
 test('The overview has the same ETag while nothing happens, however much time passes, and answers 304 to it.', async () => {
   let shown: Overview = { ...authorityStatus, startedAt: noon, oldestAt: null, attention: [attention] };
-  await using opened = await openApp({ overview: () => shown });
+  const console = { ...silentConsole({ status: () => authorityStatus }), overview: () => shown };
+  await using opened = await openApp({ console });
   const server = serverOf(opened.app);
   const read = (tag?: string) =>
     server.inject({

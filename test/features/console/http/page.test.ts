@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildPage } from '../../../../src/packaging/page.ts';
-import { fromPage, openConsole, origin, type ConsoleApp } from '../../../support/app/console.ts';
+import { fromPage, openConsole, origin, type ConsoleApp } from '../console-app.ts';
 
 let app: ConsoleApp;
 let files: ReadonlyMap<string, string>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fromPage, openConsole, operator, origin, type ConsoleApp } from '../../../support/app/console.ts';
+import { fromPage, openConsole, operator, origin, type ConsoleApp } from '../console-app.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

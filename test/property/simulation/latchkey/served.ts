@@ -108,7 +108,6 @@ export class Served {
       now: () => clock.now(),
       verifiedNow: () => clock.verified(),
       licenseCredential: null,
-      console: null,
       readiness: () => ({ state: 'ready' as const, reasons: [] }),
       metrics: {
         begin: () => 0,
@@ -119,7 +118,7 @@ export class Served {
       },
     };
     // The routes for operators, which need more, are not asked for.
-    const server = buildServer({ ...(app as unknown as App), routes }, settings);
+    const server = buildServer({ ...(app as unknown as App), routes, pages: [] }, settings);
     await server.ready();
     return server;
   }

@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { sha256, systemRandom } from '../../../src/daemon/system/machine.ts';
-import type { App, ServerSettings } from '../../../src/http/app.ts';
+import type { App } from '../../../src/http/app.ts';
 import { consoleDesk } from '../../../src/features/console/http/desk.ts';
+import { consolePage } from '../../../src/features/console/http/page.ts';
 import type { SessionObject, SignInObject } from '../../../src/features/console/wire/console.ts';
-import { adminToken, openApp, serverOf, type TestApp } from './http-app.ts';
+import { adminToken, authorityStatus, openApp, serverOf, type TestApp } from '../../support/app/http-app.ts';
+import { silentConsole } from './app-part.ts';
 
 /** An authority that serves the console, with a clock that the test moves. */
 export interface ConsoleApp extends AsyncDisposable {
@@ -25,16 +27,14 @@ export const fromPage = { 'sec-fetch-site': 'same-origin', host: '127.0.0.1:8787
 export const origin = 'http://127.0.0.1:8787';
 export const operator = { authorization: `Bearer ${adminToken}` };
 
-export async function openConsole(
-  changes: Partial<App> = {},
-  settings: Partial<ServerSettings> = {},
-): Promise<ConsoleApp> {
+export async function openConsole(changes: Partial<App> = {}, isServed = true): Promise<ConsoleApp> {
   let now = Date.parse('2026-02-22T11:00:00Z');
   const start = now;
   const clock = { now: () => now, monotonic: () => now - start };
   const desk = consoleDesk({ clock, random: systemRandom, digest: sha256, address: () => origin });
-  const opened = await openApp({ console: desk, ...changes });
-  const server = serverOf(opened.app, { servesConsole: true, ...settings });
+  const console = { ...silentConsole({ status: () => authorityStatus }), desk: isServed ? desk : null };
+  const opened = await openApp({ console, ...changes });
+  const server = serverOf(opened.app, { servesPages: true }, [consolePage]);
   const post = async (url: string, payload: object, headers: object) =>
     await server.inject({ method: 'POST', url, payload, headers: { ...headers } });
   const begin: ConsoleApp['begin'] = async () =>
