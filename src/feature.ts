@@ -1,4 +1,5 @@
 import type { CommandArea, CommandLine, Entry, Group, ReadLicensePart } from './cli/command.ts';
+import type { DeclaredSection } from './config/declared-section.ts';
 import type { LoadLongReads } from './service/long-read.ts';
 import type { ListsOfFeatures, Transaction } from './service/tables.ts';
 import type { Checks } from './wire/check.ts';
@@ -10,7 +11,7 @@ import type { Checks } from './wire/check.ts';
  *
  * The other fields are declared beside the code that asks for them, because their types lead back to the list:
  * `routes` (http/routes/all.ts), `useCases` (service/run.ts), `events` (service/events.ts), `timedEvents`
- * (service/timed-events.ts), `tables` (store/tables.ts), `settings` (config/configuration.ts), `roles`
+ * (service/timed-events.ts), `tables` (store/tables.ts), `roles`
  * (daemon/role/role.ts), `process` (daemon/compose.ts) and `examine` (daemon/doctor/examination.ts).
  */
 export interface Feature {
@@ -18,6 +19,8 @@ export interface Feature {
   readonly name: string;
   /** Other features that its files import: it cannot be kept without them. */
   readonly needs?: readonly string[];
+  /** Its section of the configuration. */
+  readonly settings?: () => Promise<DeclaredSection>;
   /** Those of its tables whose lists are read in another thread, because they grow. */
   readonly lists?: readonly (keyof ListsOfFeatures)[];
   /** Called in the transaction in which a license key of an agent gets another spelling. */

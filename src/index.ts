@@ -2,6 +2,9 @@
 export { startDaemon, type Daemon, type DaemonOptions } from './daemon/embedding.ts';
 export { loadConfiguration, parseConfiguration, type ConfigurationResult } from './config/load.ts';
 export { type Configuration } from './config/configuration.ts';
+// They add their sections to `Configuration`.
+export type { LeaseSettings } from './features/leases/config/leases.ts';
+export type { WebhookSettings } from './features/webhooks/config/webhooks.ts';
 export { formatConfigError, type ConfigError } from './config/errors.ts';
 export { StorageError, type Log } from './service/ports.ts';
 export { ListenError } from './http/listen.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
 import { features } from '../features.ts';
-import type { KeyPath } from './errors.ts';
+import type { DeclaredSection } from './declared-section.ts';
 import { rule, section } from './schema.ts';
 import { freshness } from './settings/freshness.ts';
 import { limits } from './settings/limits.ts';
@@ -51,39 +51,13 @@ const log = section(
 /** The sections of features. A feature adds its own. */
 export interface SectionsOfFeatures {}
 
-/** A section of a feature. */
-export type FeatureSection = {
-  readonly name: keyof SectionsOfFeatures;
-  /** The section of the core that follows it. */
-  readonly before: string;
-  readonly type: z.ZodType;
-  /** Rules over several sections. */
-  readonly rules?: readonly {
-    readonly keeps: (input: Sections) => boolean;
-    readonly or: ReturnType<typeof rule>;
-  }[];
-  /** The role of a process without an upstream; null: the section does not decide it. */
-  readonly roleIn?: (input: SectionsOfFeatures) => RoleName | null;
-  /** What is wrong with files that it names. */
-  readonly check?: (
-    input: Sections,
-    readFile: (path: string) => string,
-  ) => readonly { readonly at: KeyPath; readonly text: string }[];
-  /** The files with secrets that it names. */
-  readonly secretFiles?: (input: Sections) => readonly { readonly key: KeyPath; readonly path: string }[];
-};
-
-declare module '../feature.ts' {
-  interface Feature {
-    /** Its section of the configuration. */
-    readonly settings?: () => Promise<FeatureSection>;
-  }
-}
+/** A section of a feature, whose functions get all sections. */
+export type FeatureSection = DeclaredSection<Sections> & { readonly name: keyof SectionsOfFeatures };
 
 // What is loaded here must not import this file.
-export const sectionsOfFeatures: readonly FeatureSection[] = (
+export const sectionsOfFeatures = (
   await Promise.all(features.map(async (feature) => await feature.settings?.()))
-).filter((each) => each !== undefined);
+).filter((each) => each !== undefined) as readonly unknown[] as readonly FeatureSection[];
 
 /** The sections that decide the role of a process, and what only some roles have. */
 export const sectionsOfRole: readonly string[] = [

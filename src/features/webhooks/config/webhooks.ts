@@ -64,9 +64,11 @@ const webhooks = section(z.strictObject({ in: hooks, out: out.prefault({}) })).m
   description: 'Events of stores that this process receives, and events that it sends.',
 });
 
+export type WebhookSettings = z.output<typeof webhooks>;
+
 declare module '../../../config/configuration.ts' {
   interface SectionsOfFeatures {
-    readonly webhooks: z.output<typeof webhooks>;
+    readonly webhooks: WebhookSettings;
   }
 }
 
