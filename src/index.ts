@@ -3,6 +3,7 @@ export { startDaemon, type Daemon, type DaemonOptions } from './daemon/embedding
 export { loadConfiguration, parseConfiguration, type ConfigurationResult } from './config/load.ts';
 export { type Configuration } from './config/configuration.ts';
 // They add their sections to `Configuration`.
+export type { ConsoleSettings } from './features/console/config/console.ts';
 export type { LeaseSettings } from './features/leases/config/leases.ts';
 export type { WebhookSettings } from './features/webhooks/config/webhooks.ts';
 export { formatConfigError, type ConfigError } from './config/errors.ts';

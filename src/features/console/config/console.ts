@@ -13,9 +13,11 @@ const consoleSettings = section(
   reload: 'restart',
 });
 
+export type ConsoleSettings = z.output<typeof consoleSettings>;
+
 declare module '../../../config/configuration.ts' {
   interface SectionsOfFeatures {
-    readonly console: z.output<typeof consoleSettings>;
+    readonly console: ConsoleSettings;
   }
 }
 
