@@ -17,4 +17,6 @@ export {
 } from './store/sqlite/faults.ts';
 /** `startDaemon` rejects with one of these if it cannot use the database of `store.postgres`. */
 export { PostgresAway, PostgresRefused } from './features/postgres/store/faults.ts';
+// It adds its section to `Configuration`.
+export type { StoreSettings } from './features/postgres/config/store.ts';
 export { type Status } from './service/status.ts';

@@ -1,7 +1,7 @@
 import { features } from '../features.ts';
 import { isTree, valueAt } from './file/tree.ts';
 
-export type Engine = NonNullable<(typeof features)[number]['engine']>;
+type Engine = NonNullable<(typeof features)[number]['engine']>;
 
 /** The engine that some settings ask for; null: the records are in the state directory. */
 export function engineIn(settings: object): Engine | null {

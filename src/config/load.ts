@@ -9,7 +9,7 @@ import {
   settings,
   signingDirectoryOf,
 } from './configuration.ts';
-import { type Engine, engineIn } from './engine.ts';
+import { engineIn } from './engine.ts';
 import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
 import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
@@ -226,8 +226,11 @@ export interface Location {
   readonly stateDir: string;
   readonly socket: string | null;
   readonly tcp: readonly Address[];
-  /** What has the records instead of the state directory. */
-  readonly engine: Engine | null;
+  /** What has the records instead of the state directory: members of its engine. */
+  readonly engine: {
+    readonly place: string;
+    readonly restoring: (file: string, hint: (words: string) => string) => string;
+  } | null;
   readonly hasUpstream: boolean;
   readonly hasIssuer: boolean;
   /** Where an issuer has its signing keys. */

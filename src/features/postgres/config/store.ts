@@ -62,9 +62,11 @@ const store = section(
   }),
 ).meta({ description: 'Where an authority keeps its data.', reload: 'restart' });
 
+export type StoreSettings = z.output<typeof store>;
+
 declare module '../../../config/configuration.ts' {
   interface SectionsOfFeatures {
-    readonly store: z.output<typeof store>;
+    readonly store: StoreSettings;
   }
 }
 
