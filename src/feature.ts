@@ -1,14 +1,13 @@
 import type { CommandArea, CommandLine, Entry, Group, ReadLicensePart } from './cli/command.ts';
-import type { DeclaredSection } from './config/declared-section.ts';
 import type { EventKeeper } from './service/event-keeper.ts';
 import type { LoadLongReads } from './service/long-read.ts';
 import type { ListsOfFeatures, Transaction } from './service/tables.ts';
 import type { Checks } from './wire/check.ts';
 
 /**
- * What one folder of `features/` adds to the core. A feature is listed in `features.ts`; without its folder and its
- * line there, the rest of Latchkey works the same. What is here is loaded at every start, and loads the rest when it is
- * used.
+ * What one folder of `features/` adds to the core. A feature is listed in `features.ts`, and its section of the
+ * configuration in `config/feature-sections.ts`. Without its folder and its lines there, the rest of Latchkey works the
+ * same. What is here is loaded at every start, and loads the rest when it is used.
  *
  * The other fields are declared beside the code that asks for them, because their types lead back to the list: `routes`
  * (http/routes/all.ts), `useCases` (service/run.ts), `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts),
@@ -20,8 +19,6 @@ export interface Feature {
   readonly name: string;
   /** Other features that its files import: it cannot be kept without them. */
   readonly needs?: readonly string[];
-  /** Its section of the configuration. */
-  readonly settings?: () => Promise<DeclaredSection>;
   /** Those of its tables whose lists are read in another thread, because they grow. */
   readonly lists?: readonly (keyof ListsOfFeatures)[];
   /** Called in the transaction in which a license key of an agent gets another spelling. */
@@ -31,7 +28,7 @@ export interface Feature {
   readonly longReads?: LoadLongReads;
   readonly events?: EventKeeper;
   /** What a status can show to be wrong of it; behind what it can of the core. */
-  readonly findings?: () => Promise<Checks>;
+  readonly findings?: Checks;
   /** Words after `latchkey`. */
   readonly commands?: readonly Entry[];
   /** Commands that it adds to groups of the core, by the name of the group. */

@@ -7,5 +7,5 @@ import { postgres } from './features/postgres/feature.ts';
 import { sandbox } from './features/sandbox/feature.ts';
 import { webhooks } from './features/webhooks/feature.ts';
 
-/** The features of this build. Only this file of the core names them. */
+/** The features of this build. Only this file of the core and `config/feature-sections.ts` name them. */
 export const features: readonly Feature[] = [sandbox, install, bulk, postgres, leases, webhooks, console];

@@ -131,8 +131,8 @@ function featureOf(path: string): string | null {
 /** The core still imports these features, so they cannot be deleted. */
 const neededByCore = new Set(['following']);
 
-/** The only files outside features that name one: the list, and the entries of the package. */
-const listsOfFeatures = new Set(['features.ts', 'testing.ts', 'index.ts']);
+/** The only files outside features that name one: the lists, and the entries of the package. */
+const listsOfFeatures = new Set(['features.ts', 'config/feature-sections.ts', 'testing.ts', 'index.ts']);
 
 const featuresInCore: Rule = (tree) =>
   importsOf(tree)

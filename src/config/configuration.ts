@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
-import { features } from '../features.ts';
 import type { DeclaredSection } from './declared-section.ts';
+import { featureSections } from './feature-sections.ts';
 import { rule, section } from './schema.ts';
 import { freshness } from './settings/freshness.ts';
 import { limits } from './settings/limits.ts';
@@ -54,22 +54,17 @@ export interface SectionsOfFeatures {}
 /** A section of a feature, whose functions get all sections. */
 export type FeatureSection = DeclaredSection<Sections> & { readonly name: keyof SectionsOfFeatures };
 
-// What is loaded here must not import this file.
-export const sectionsOfFeatures = (
-  await Promise.all(features.map(async (feature) => await feature.settings?.()))
-).filter((each) => each !== undefined) as readonly unknown[] as readonly FeatureSection[];
-
 /** The sections that decide the role of a process, and what only some roles have. */
 export const sectionsOfRole: readonly string[] = [
   'upstream',
   'products',
-  ...sectionsOfFeatures.filter(({ roleIn }) => roleIn !== undefined).map(({ name }) => name),
+  ...featureSections.filter(({ roleIn }) => roleIn !== undefined).map(({ name }) => name),
 ];
 
 /** The compiler does not see the sections of features: they are in `SectionsOfFeatures`. */
 function withSectionsOfFeatures<Shape extends z.core.$ZodShape>(core: Shape): Shape {
   const sections = Object.entries(core).flatMap(([next, type]) => [
-    ...sectionsOfFeatures.filter(({ before }) => before === next).map((added) => [added.name, added.type]),
+    ...featureSections.filter(({ before }) => before === next).map((added) => [added.name, added.type]),
     [next, type],
   ]);
   return Object.fromEntries(sections) as Shape;
@@ -131,7 +126,7 @@ export const settings = section(
 );
 
 function withRulesOfFeatures<Whole extends z.ZodType>(whole: Whole): Whole {
-  return sectionsOfFeatures
+  return featureSections
     .flatMap(({ rules = [] }) => rules)
     .reduce((all, { keeps, or }) => all.refine((input) => keeps(input as never), or), whole);
 }
@@ -150,7 +145,7 @@ type Sections = z.output<typeof settings> & SectionsOfFeatures;
 export function roleOf(input: { readonly upstream: unknown }): RoleName {
   if (input.upstream !== null) return 'agent';
   // The compiler does not see the sections of features.
-  const roles = sectionsOfFeatures.map(({ roleIn }) => roleIn?.(input as unknown as Sections) ?? null);
+  const roles = featureSections.map(({ roleIn }) => roleIn?.(input as unknown as Sections) ?? null);
   return roles.find((role) => role !== null) ?? 'authority';
 }
 

@@ -2,13 +2,7 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { collectErrors, describeIssue } from './schema.ts';
-import {
-  type Configuration,
-  roleOf,
-  sectionsOfFeatures,
-  settings,
-  signingDirectoryOf,
-} from './configuration.ts';
+import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
 import { engineIn } from './engine.ts';
 import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
 import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
@@ -21,6 +15,7 @@ import { readSecretFiles } from './file/secret-file.ts';
 import { type Tree, isTree, valueAt } from './file/tree.ts';
 import { containsSecret, warnOfPlainHttp, warnOfReadableFiles, warnOfShortSecrets } from './warnings.ts';
 import type { Address } from './value/address.ts';
+import { featureSections } from './feature-sections.ts';
 import { checkSockets, endpoints } from './settings/listen.ts';
 import * as types from './types.ts';
 
@@ -108,7 +103,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   const fileWithSecrets = containsSecret(raw.file.tree) ? raw.file.path : null;
   const { tls } = sections.listen;
   const keyFile = tls === null ? [] : [{ key: ['listen', 'tls', 'key_file'], path: tls.keyFile }];
-  const ofFeatures = sectionsOfFeatures.flatMap((section) => section.secretFiles?.(sections) ?? []);
+  const ofFeatures = featureSections.flatMap((section) => section.secretFiles?.(sections) ?? []);
   const secretFiles = [...secrets.files, ...keyFile, ...ofFeatures];
   return {
     ok: true,
@@ -162,7 +157,7 @@ function checkSectionsOfFeatures(
   { readFile }: Sources,
 ): ConfigError[] {
   if (configuration === undefined) return [];
-  const faults = sectionsOfFeatures.flatMap(({ check }) => check?.(configuration, readFile) ?? []);
+  const faults = featureSections.flatMap(({ check }) => check?.(configuration, readFile) ?? []);
   return faults.map(({ at, text }) => ({ key: formatKey(at), text, origin: raw.originOf(at) }));
 }
 

@@ -23,7 +23,7 @@ export type FeatureTables = {
 
 declare module '../feature.ts' {
   interface Feature {
-    readonly tables?: () => Promise<FeatureTables>;
+    readonly tables?: FeatureTables;
   }
 }
 
@@ -31,10 +31,7 @@ declare module '../feature.ts' {
 type Added = Exclude<keyof Reader, keyof CoreReader | keyof AgentTablesOfFeatures>;
 type AddedLocal = Extract<keyof Reader, keyof AgentTablesOfFeatures>;
 
-// What is loaded here must not import this file.
-const ofFeatures = (await Promise.all(features.map(async ({ tables }) => await tables?.()))).filter(
-  (tables) => tables !== undefined,
-);
+const ofFeatures = features.map(({ tables }) => tables).filter((tables) => tables !== undefined);
 
 /* The compiler cannot see that the features of the list have all the tables that features add to the types. */
 

@@ -8,7 +8,7 @@ import type { OutboxObject, StatusObject } from './status.ts';
 const orResume = 'and reload; if it was right all along, resume';
 const resume = { command: 'sync resume', page: 'settings' };
 
-const ofFeatures = await Promise.all(features.map(async ({ findings }) => await findings?.()));
+const ofFeatures = features.map(({ findings }) => findings);
 
 /** All that a status can show to be wrong. */
 const checks: Checks = {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { sectionsOfFeatures } from '../../src/config/configuration.ts';
+import { featureSections } from '../../src/config/feature-sections.ts';
 import { effective } from '../../src/config/show.ts';
 import { configurationOf, errorsOf } from '../support/builders/config-builders.ts';
 
 test('without any configuration the process is an authority with the documented defaults', () => {
   const configuration = configurationOf();
   expect(configuration.role).toBe('authority');
-  const ofFeatures = new Set<string>(sectionsOfFeatures.map(({ name }) => name));
+  const ofFeatures = new Set<string>(featureSections.map(({ name }) => name));
   const ofCore = Object.entries(effective(configuration)).filter(([name]) => !ofFeatures.has(name));
   expect(Object.fromEntries(ofCore)).toEqual({
     state_dir: '/home/ada/.local/state/latchkey',

@@ -1,6 +1,6 @@
 /**
  * Checks that features can be deleted: for each of them, a copy of this repository without its folders and without its
- * line in `src/features.ts` passes the type check; and a copy without any feature passes the tests of the core.
+ * lines in the lists of features passes the type check; and a copy without any feature passes the tests of the core.
  *
  *     node test/features/deletion.ts              each feature, then all at once
  *     node test/features/deletion.ts sandbox      one feature, with the tests of the rest
@@ -18,6 +18,9 @@ const ofWhole =
 
 /** The folders with tests of the core alone. Those of `cli` and `http` also call what features add. */
 const coreTests = ['config', 'domain', 'service', 'store', 'sync', 'upstream', 'wire'];
+
+/** The only files of the core that name features. */
+const lists = ['src/features.ts', 'src/config/feature-sections.ts'];
 
 const named = process.argv.slice(2);
 const unknown = named.filter((name) => !features.some((feature) => feature.name === name));
@@ -79,19 +82,7 @@ function remove(directory: string, gone: readonly string[]): readonly string[] {
   for (const name of gone)
     for (const folder of ['src', 'test'])
       rmSync(join(directory, folder, 'features', name), { recursive: true, force: true });
-  const list = join(directory, 'src/features.ts');
-  const lines = readFileSync(list, 'utf8').split('\n');
-  const kept = lines.filter((line) => !gone.some((name) => line.includes(`/features/${name}/`)));
-  const names = new Set(
-    lines.filter((line) => !kept.includes(line)).map((line) => /import \{ (\w+) \}/.exec(line)?.[1] ?? ''),
-  );
-  writeFileSync(
-    list,
-    kept
-      .join('\n')
-      .replace(/(\w+)(?:, )?/g, (word: string, name: string) => (names.has(name) ? '' : word))
-      .replace(', ]', ']'),
-  );
+  for (const list of lists) removeFromList(join(directory, list), gone);
   const strays: string[] = [];
   for (
     let dangling = importersOfNothing(directory);
@@ -103,6 +94,21 @@ function remove(directory: string, gone: readonly string[]): readonly string[] {
       rmSync(join(directory, path));
     }
   return strays;
+}
+
+function removeFromList(list: string, gone: readonly string[]): void {
+  const lines = readFileSync(list, 'utf8').split('\n');
+  const kept = lines.filter((line) => !gone.some((name) => line.includes(`/features/${name}/`)));
+  const names = new Set(
+    lines.filter((line) => !kept.includes(line)).map((line) => /import \{ (\w+) \}/.exec(line)?.[1] ?? ''),
+  );
+  writeFileSync(
+    list,
+    kept
+      .join('\n')
+      .replace(/(\w+)(?:,\s*)?/g, (word: string, name: string) => (names.has(name) ? '' : word))
+      .replace(', ]', ']'),
+  );
 }
 
 /** The files that import a file that does not exist. */

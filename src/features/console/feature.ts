@@ -1,6 +1,7 @@
 import { commandLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 import type { Locks } from '../../service/locks.ts';
+import { tables } from './store/series.ts';
 
 const nothing = (): Locks => ({});
 
@@ -20,8 +21,7 @@ export const console: Feature = {
     byOneNode: { pruneSeries: { ok: true, value: { removed: 0 } } },
     essential: ['pruneSeries'],
   },
-  settings: async () => (await import('./config/console.ts')).settings,
-  tables: async () => (await import('./store/series.ts')).tables,
+  tables,
   process: async (parts) => (await import('./daemon/process.ts')).consoleProcess(parts),
   commands: [{ name: 'console', load: async () => (await import('./cli/console.ts')).command }],
   helpInstead: {

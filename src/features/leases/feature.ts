@@ -1,6 +1,8 @@
 import { commandGroup, commandLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 import type { Locks } from '../../service/locks.ts';
+import { tables } from './store/tables.ts';
+import { leaseChecks } from './wire/checks.ts';
 
 /** They lock the license themselves: its spelling, or the license of an activation, is read first. */
 const nothing = (): Locks => ({});
@@ -17,7 +19,6 @@ export const leases: Feature = {
     return [...leaseRoutes, ...agentLeaseRoutes, ...activationRoutes];
   },
   roles: { holder: async () => (await import('./daemon/holder.ts')).holderRole },
-  settings: async () => (await import('./config/leases.ts')).settings,
   useCases: {
     load: () => import('./service/use-cases.ts'),
     locks: {
@@ -46,12 +47,12 @@ export const leases: Feature = {
       'recordLeaseRefusal',
     ],
   },
-  tables: async () => (await import('./store/tables.ts')).tables,
+  tables,
   lists: ['activations'],
   onKeyChange: ({ activations }, from, to) => activations.changeKey(from, to),
   onCopy: ({ activations }) => activations.forgetRequests(),
   process: async (parts) => (await import('./daemon/process.ts')).startLeases(parts),
-  findings: async () => (await import('./wire/checks.ts')).leaseChecks,
+  findings: leaseChecks,
   timedEvents: async (writer) => await writer.write('recordExpiringLeases', {}),
   commands: [
     { name: 'activate', load: async () => (await import('./cli/lease.ts')).activate },

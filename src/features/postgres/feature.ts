@@ -5,7 +5,6 @@ import type { Feature } from '../../feature.ts';
 export const postgres: Feature = {
   name: 'postgres',
   needs: ['following'],
-  settings: async () => (await import('./config/store.ts')).settings,
   engine: {
     section: ['store', 'postgres'],
     place: 'PostgreSQL (store.postgres)',

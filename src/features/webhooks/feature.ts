@@ -1,6 +1,8 @@
 import { commandGroup, commandLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 import type { Locks } from '../../service/locks.ts';
+import { tables } from './store/webhook.ts';
+import { webhookChecks } from './wire/checks.ts';
 
 /** They lock the endpoint themselves. */
 const nothing = (): Locks => ({});
@@ -15,7 +17,6 @@ export const webhooks: Feature = {
     ]);
     return [...storeEventRoutes, ...webhookRoutes];
   },
-  settings: async () => (await import('./config/webhooks.ts')).settings,
   useCases: {
     load: () => import('./service/use-cases.ts'),
     locks: {
@@ -33,7 +34,7 @@ export const webhooks: Feature = {
     byOneNode: { pruneEvents: { ok: true, value: { removed: 0 } } },
     essential: ['pruneEvents'],
   },
-  tables: async () => (await import('./store/webhook.ts')).tables,
+  tables,
   events: {
     isWanted: ({ webhooks: table }) => table.isUsed(),
     async store({ webhooks: table }, events, { now, random }) {
@@ -41,7 +42,7 @@ export const webhooks: Feature = {
     },
   },
   process: async (parts) => (await import('./daemon/process.ts')).startWebhooks(parts),
-  findings: async () => (await import('./wire/checks.ts')).webhookChecks,
+  findings: webhookChecks,
   commands: [commandGroup('webhook', 'Send events to other systems', () => import('./cli/webhook.ts'))],
   helpInstead: {
     'account token': commandLine('account token webhook', 'Let programs in; send events to other systems'),

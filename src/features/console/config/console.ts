@@ -21,7 +21,7 @@ declare module '../../../config/configuration.ts' {
   }
 }
 
-export const settings: FeatureSection = {
+export const consoleSection: FeatureSection = {
   name: 'console',
   before: 'log',
   type: consoleSettings.prefault({}),

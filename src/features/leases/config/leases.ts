@@ -86,7 +86,7 @@ declare module '../../../config/configuration.ts' {
 }
 
 /** With an issuer, the process is a holder. */
-export const settings: FeatureSection = {
+export const leasesSection: FeatureSection = {
   name: 'leases',
   before: 'freshness',
   type: leases.prefault({}),

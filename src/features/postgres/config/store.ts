@@ -70,7 +70,7 @@ declare module '../../../config/configuration.ts' {
   }
 }
 
-export const settings: FeatureSection = {
+export const storeSection: FeatureSection = {
   name: 'store',
   before: 'listen',
   type: store.prefault({}),

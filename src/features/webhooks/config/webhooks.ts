@@ -72,7 +72,7 @@ declare module '../../../config/configuration.ts' {
   }
 }
 
-export const settings: FeatureSection = {
+export const webhooksSection: FeatureSection = {
   name: 'webhooks',
   before: 'freshness',
   type: webhooks.prefault({}),
