@@ -3,7 +3,7 @@ import type { RoleName } from '../domain/role.ts';
 import type { KeyPath } from './errors.ts';
 import type { rule } from './schema.ts';
 
-/** A section of a feature (`FeatureSection` in configuration.ts). `Input`: all sections. */
+/** A section of a feature (`FeatureSection` in sections.ts). `Input`: all sections. */
 export type DeclaredSection<Input = never> = {
   readonly name: string;
   /** The section of the core that follows it. */

@@ -1,25 +1,11 @@
 import { features } from '../features.ts';
 import type { AgentTablesOfFeatures, CoreReader, Reader, Transaction } from '../service/tables.ts';
 import type { TableEffects } from './effects.ts';
-import type { Engine, On, Sql, WritingSql } from './sql.ts';
+import type { AllOn, FeatureTables } from './feature-tables.ts';
+import type { Engine, Sql, WritingSql } from './sql.ts';
 import * as access from './tables/access.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as coupon from './tables/coupon.ts';
-
-/** Tables on one of the engines, by their names. */
-type AllOn<E extends Engine, Tables> = { readonly [Name in keyof Tables]: On<E, Tables[Name]> };
-
-/** The tables of a feature. Those of `local` only an agent or a holder has. */
-export type FeatureTables = {
-  readonly reads?: <E extends Engine>(sql: Sql<E>) => Partial<AllOn<E, Reader>>;
-  readonly tables?: <E extends Engine>(sql: WritingSql<E>) => Partial<AllOn<E, Transaction>>;
-  local?: {
-    reads(sql: Sql<'sqlite'>): Partial<Reader>;
-    tables(sql: WritingSql<'sqlite'>): Partial<Transaction>;
-  };
-  /** Which cached responses the calls of its tables invalidate. */
-  effects?: TableEffects;
-};
 
 declare module '../feature.ts' {
   interface Feature {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FeatureSection } from '../../../config/configuration.ts';
+import type { FeatureSection } from '../../../config/sections.ts';
 import { section } from '../../../config/schema.ts';
 
 const consoleSettings = section(
@@ -15,7 +15,7 @@ const consoleSettings = section(
 
 export type ConsoleSettings = z.output<typeof consoleSettings>;
 
-declare module '../../../config/configuration.ts' {
+declare module '../../../config/sections.ts' {
   interface SectionsOfFeatures {
     readonly console: ConsoleSettings;
   }

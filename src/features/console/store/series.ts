@@ -1,7 +1,7 @@
 import type { SeriesRow } from '../domain/series.ts';
 import type { SeriesReads, SeriesTable } from '../service/tables.ts';
 import { columns, type Engine, type On, type Sql, type WritingSql } from '../../../store/sql.ts';
-import type { FeatureTables } from '../../../store/tables.ts';
+import type { FeatureTables } from '../../../store/feature-tables.ts';
 
 const series = columns<SeriesRow>('step_s, at, verifies, uses, pending, oldest_age_s, upstream');
 

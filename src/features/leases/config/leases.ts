@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { maxDeviceNameLength } from '../domain/lease.ts';
-import type { FeatureSection } from '../../../config/configuration.ts';
+import type { FeatureSection } from '../../../config/sections.ts';
 import { engineIn } from '../../../config/engine.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
 import { rule, section } from '../../../config/schema.ts';
@@ -79,7 +79,7 @@ const leases = section(
 
 export type LeaseSettings = z.output<typeof leases>;
 
-declare module '../../../config/configuration.ts' {
+declare module '../../../config/sections.ts' {
   interface SectionsOfFeatures {
     readonly leases: LeaseSettings;
   }

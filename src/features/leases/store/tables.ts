@@ -1,4 +1,4 @@
-import type { FeatureTables } from '../../../store/tables.ts';
+import type { FeatureTables } from '../../../store/feature-tables.ts';
 import { activationReads, activationTable } from './activation.ts';
 import { heldLeaseReads, heldLeaseTable } from './held-lease.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FeatureSection } from '../../../config/configuration.ts';
+import type { FeatureSection } from '../../../config/sections.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
 import { rule, section } from '../../../config/schema.ts';
 import { count, optional, path, secret, secretFile, text, wait } from '../../../config/types.ts';
@@ -64,7 +64,7 @@ const store = section(
 
 export type StoreSettings = z.output<typeof store>;
 
-declare module '../../../config/configuration.ts' {
+declare module '../../../config/sections.ts' {
   interface SectionsOfFeatures {
     readonly store: StoreSettings;
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FeatureSection } from '../../../config/configuration.ts';
+import type { FeatureSection } from '../../../config/sections.ts';
 import { signingKeysOf } from '../domain/webhook.ts';
 import { rule, section } from '../../../config/schema.ts';
 import { addressRange, secret, secretFile } from '../../../config/types.ts';
@@ -66,7 +66,7 @@ const webhooks = section(z.strictObject({ in: hooks, out: out.prefault({}) })).m
 
 export type WebhookSettings = z.output<typeof webhooks>;
 
-declare module '../../../config/configuration.ts' {
+declare module '../../../config/sections.ts' {
   interface SectionsOfFeatures {
     readonly webhooks: WebhookSettings;
   }

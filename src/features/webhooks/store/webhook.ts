@@ -14,7 +14,7 @@ import {
   type Sql,
   type WritingSql,
 } from '../../../store/sql.ts';
-import type { FeatureTables } from '../../../store/tables.ts';
+import type { FeatureTables } from '../../../store/feature-tables.ts';
 
 const endpoint =
   columns<WebhookEndpoint>(`endpoint_id, url, types JSON, secret, old_secret, old_secret_until, state,
