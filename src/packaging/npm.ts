@@ -44,11 +44,9 @@ await bundle({ index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': pro
   chunkFileNames: 'cli/[name].js',
   codeSplitting: { groups },
 });
-// One file for each thread: a thread starts sooner from one file than from several shared ones.
-for (const worker of workers) {
-  const file = inRoot(`dist/cli/${worker}.js`);
-  await bundle(workerSource(worker), 'package', { file, codeSplitting: false });
-}
+// Threads load what features add only when it is used: in one file, each would have the whole program.
+const threads = Object.fromEntries(workers.map((worker) => [`cli/${worker}`, workerSource(worker)]));
+await bundle(threads, 'package', { dir: inRoot('dist'), chunkFileNames: 'cli/thread-[name].js' });
 for (const path of globSync('**/schema.sql', { cwd: inRoot('src') })) {
   mkdirSync(dirname(inRoot(`dist/${path}`)), { recursive: true });
   copyFileSync(inRoot(`src/${path}`), inRoot(`dist/${path}`));
