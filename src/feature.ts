@@ -27,7 +27,7 @@ export interface Feature {
   readonly onCopy?: (transaction: Transaction) => void;
   readonly longReads?: LoadLongReads;
   readonly events?: EventKeeper;
-  /** What a status can show to be wrong of it; behind what it can of the core. */
+  /** What can be wrong with it. `status`, `doctor` and the console list it after the checks of the core. */
   readonly findings?: Checks;
   /** Words after `latchkey`. */
   readonly commands?: readonly Entry[];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
-import type { DeclaredSection } from './declared-section.ts';
-import { section } from './schema.ts';
+import type { KeyPath } from './errors.ts';
+import { type rule, section } from './schema.ts';
 import { freshness } from './settings/freshness.ts';
 import { limits } from './settings/limits.ts';
 import { listen } from './settings/listen.ts';
@@ -69,13 +69,30 @@ export const coreSections = {
 /** The sections of features. A feature adds its own. */
 export interface SectionsOfFeatures {}
 
-const coreSettings = section(z.strictObject(coreSections));
-
 /** All sections, also those of features. */
-export type Sections = z.output<typeof coreSettings> & SectionsOfFeatures;
+export type Sections = z.output<ReturnType<typeof section<typeof coreSections>>> & SectionsOfFeatures;
 
 /** A section of a feature, whose functions get all sections. */
-export type FeatureSection = DeclaredSection<Sections> & { readonly name: keyof SectionsOfFeatures };
+export type FeatureSection = {
+  readonly name: keyof SectionsOfFeatures;
+  /** The section of the core that follows it. */
+  readonly before: string;
+  readonly type: z.ZodType;
+  /** Rules over several sections. */
+  readonly rules?: readonly {
+    readonly keeps: (input: Sections) => boolean;
+    readonly or: ReturnType<typeof rule>;
+  }[];
+  /** The role of a process without an upstream; null: the section does not decide it. */
+  readonly roleIn?: (input: Sections) => RoleName | null;
+  /** What is wrong with files that it names. */
+  readonly check?: (
+    input: Sections,
+    readFile: (path: string) => string,
+  ) => readonly { readonly at: KeyPath; readonly text: string }[];
+  /** The files with secrets that it names. */
+  readonly secretFiles?: (input: Sections) => readonly { readonly key: KeyPath; readonly path: string }[];
+};
 
 /**
  * Everything that an operator decides.

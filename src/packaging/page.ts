@@ -7,7 +7,7 @@ import { build } from 'rolldown';
 const root = join(import.meta.dirname, '../..');
 const features = join(root, 'src/features');
 
-/** The features that have a page for browsers. What is built of it lies in a folder with the name of the feature. */
+/** The features that have a page for browsers. The build puts each page into a folder with the name of its feature. */
 export const pages: readonly string[] = readdirSync(features).filter((feature) =>
   existsSync(join(features, feature, 'page/main.tsx')),
 );

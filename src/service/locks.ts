@@ -26,3 +26,6 @@ export type LockKind = (typeof lockOrder)[number];
 
 /** The records that a use case locks: for each kind, what names them. */
 export type Locks = Partial<Record<LockKind, readonly (string | number | null | readonly string[])[]>>;
+
+/** For a use case that locks nothing first: it locks its rows itself, or nobody else changes them. */
+export const noLocks = (): Locks => ({});

@@ -93,8 +93,8 @@ function openSync(parts: RoleParts & { reader: Reader }, connected: Connected): 
 }
 
 /**
- * Other systems get an event. While the disk is full, there is none. The state is recorded also while nobody gets events:
- * who gets them later gets the changes from this state.
+ * A change of the state is an event for other systems, unless the disk is full. The state is also recorded while no system
+ * gets events, so that the first event is about a change.
  */
 function recordState({ writer }: RoleParts, state: 'up' | 'down'): void {
   writer.write('recordUpstreamState', { state }).catch(() => undefined);

@@ -1,9 +1,7 @@
 import { commandLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
-import type { Locks } from '../../service/locks.ts';
+import { noLocks } from '../../service/locks.ts';
 import { tables } from './store/series.ts';
-
-const nothing = (): Locks => ({});
 
 /** A page for people who look after a daemon (`page/README.md`). */
 export const console: Feature = {
@@ -17,7 +15,7 @@ export const console: Feature = {
   },
   useCases: {
     load: () => import('./service/use-cases.ts'),
-    locks: { pruneSeries: nothing, recordConsoleAct: nothing, recordSeries: nothing },
+    locks: { pruneSeries: noLocks, recordConsoleAct: noLocks, recordSeries: noLocks },
     byOneNode: { pruneSeries: { ok: true, value: { removed: 0 } } },
     essential: ['pruneSeries'],
   },

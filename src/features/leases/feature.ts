@@ -1,11 +1,8 @@
 import { commandGroup, commandLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
-import type { Locks } from '../../service/locks.ts';
+import { noLocks } from '../../service/locks.ts';
 import { tables } from './store/tables.ts';
 import { leaseChecks } from './wire/checks.ts';
-
-/** They lock the license themselves: its spelling, or the license of an activation, is read first. */
-const nothing = (): Locks => ({});
 
 /** Signed statements that a license is valid on a device: their issuer and their holder. */
 export const leases: Feature = {
@@ -22,10 +19,10 @@ export const leases: Feature = {
   useCases: {
     load: () => import('./service/use-cases.ts'),
     locks: {
-      answerLeaseRequest: nothing,
-      endActivation: nothing,
-      blockActivation: nothing,
-      recordExpiringLeases: nothing,
+      answerLeaseRequest: noLocks,
+      endActivation: noLocks,
+      blockActivation: noLocks,
+      recordExpiringLeases: noLocks,
     },
     byOneNode: { recordExpiringLeases: { ok: true, value: { events: 0 } } },
     local: [

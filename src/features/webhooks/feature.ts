@@ -1,11 +1,8 @@
 import { commandGroup, commandLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
-import type { Locks } from '../../service/locks.ts';
+import { noLocks } from '../../service/locks.ts';
 import { tables } from './store/webhook.ts';
 import { webhookChecks } from './wire/checks.ts';
-
-/** They lock the endpoint themselves. */
-const nothing = (): Locks => ({});
 
 /** Events of stores that an agent receives, and endpoints of other systems that get events. */
 export const webhooks: Feature = {
@@ -22,14 +19,14 @@ export const webhooks: Feature = {
     locks: {
       // Its position may be above the number of an event that is not committed yet.
       addWebhook: () => ({ webhooks: [], events: [] }),
-      claimDelivery: nothing,
-      pruneEvents: nothing,
-      recordDelivery: nothing,
-      recordReplay: nothing,
-      recordWebhookTest: nothing,
-      removeWebhook: nothing,
-      resumeWebhook: nothing,
-      rotateWebhook: nothing,
+      claimDelivery: noLocks,
+      pruneEvents: noLocks,
+      recordDelivery: noLocks,
+      recordReplay: noLocks,
+      recordWebhookTest: noLocks,
+      removeWebhook: noLocks,
+      resumeWebhook: noLocks,
+      rotateWebhook: noLocks,
     },
     byOneNode: { pruneEvents: { ok: true, value: { removed: 0 } } },
     essential: ['pruneEvents'],

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { dirname } from 'node:path';
 import type { RoleName } from '../../domain/role.ts';
 import type { Reader, Transaction } from '../../service/tables.ts';
+import { storeTemporaryFilesNextTo, syncFully } from './database.ts';
 import { StateDirectoryUnusable } from './faults.ts';
 import { prepareReader, prepareTransaction } from './tables.ts';
 
@@ -50,15 +51,6 @@ const cacheKib: Readonly<Record<RoleName, number>> = {
  */
 const checkpointPages = 4000;
 
-/**
- * Makes a commit wait until its data is on the disk. On macOS, a plain fsync leaves the data in the cache of the disk,
- * where a power cut loses it.
- */
-export function syncFully(database: DatabaseSync, platform: NodeJS.Platform = process.platform): void {
-  database.exec('PRAGMA synchronous = FULL');
-  if (platform === 'darwin') database.exec('PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON');
-}
-
 /** The state directory must be locked, and no other connection may write. */
 export function openWriting(
   databasePath: string,
@@ -106,24 +98,4 @@ export function openReading(databasePath: string): ReadingConnection {
   const reader = prepareReader(database);
   const open = opening.move();
   return { database, reader, [Symbol.dispose]: () => open.dispose() };
-}
-
-/**
- * Makes SQLite write statement journals and sorts above 64 KiB to files in the directory of the database. In memory,
- * each statement would walk through the whole journal, and /tmp may be full or read-only when the state directory is
- * not. The pragma is deprecated, but there is no other way for a single thread.
- */
-export function storeTemporaryFilesNextTo(database: DatabaseSync): void {
-  const path = database.location();
-  if (path === null) return;
-  const directory = dirname(path).replaceAll("'", "''");
-  database.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${directory}'`);
-}
-
-/** How long to wait for a lock of another program, in ms. */
-const lockWaitMs = 1_000;
-
-/** Opens a database for reading. Another process may write to it at the same time. */
-export function openReadOnly(path: string): DatabaseSync {
-  return new DatabaseSync(path, { readOnly: true, timeout: lockWaitMs });
 }

@@ -4,7 +4,7 @@ import { reachOf } from '../../following/domain/follow.ts';
 import { done } from '../../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
 import { features } from '../../../features.ts';
-import { lockOrder, type LockKind, type Locks } from '../../../service/locks.ts';
+import { lockOrder, type LockKind, type Locks, noLocks } from '../../../service/locks.ts';
 import type {
   CommandOf,
   CommandResult,
@@ -25,8 +25,6 @@ function spellingsOf(licenseKey: string): string[] {
   return [...new Set([licenseKey, ...licenseKeysIn(licenseKey)])];
 }
 
-const nothing = (): Locks => ({});
-
 /** The locks of each use case, with the values of their statements. */
 const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: CommandOf<Name>) => Locks } = {
   startAuthority: () => ({ start: [] }),
@@ -35,34 +33,34 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   addProduct: () => ({ credentials: [] }),
   rollProductSecret: ({ productKey }) => ({ credentials: [], product: [productKey] }),
   updateProduct: ({ productKey }) => ({ product: [productKey] }),
-  addCollection: nothing,
+  addCollection: noLocks,
   updateCollection: ({ collectionId }) => ({ collection: [collectionId] }),
-  addPurchase: nothing,
+  addPurchase: noLocks,
   refundPurchase: ({ purchaseId }) => ({ licenseOfPurchase: [purchaseId] }),
   // Its only statement locks the license.
-  changeLicense: nothing,
-  createCoupon: nothing,
+  changeLicense: noLocks,
+  createCoupon: noLocks,
   updateCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
   endCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
   deleteCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
   redeemCoupon: ({ accountId, cart }) => ({ couponCode: [accountId, foldCouponCode(cart.code)] }),
   voidRedemption: ({ accountId, order: id }) => ({ order: [accountId, id] }),
-  issueToken: nothing,
+  issueToken: noLocks,
   revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
-  storeFinalResponse: nothing,
-  recordProcessAct: nothing,
-  markTime: nothing,
-  pruneIdempotency: nothing,
+  storeFinalResponse: noLocks,
+  recordProcessAct: noLocks,
+  markTime: noLocks,
+  pruneIdempotency: noLocks,
   storeTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
-  pruneOldCredentials: nothing,
-  pruneHistory: nothing,
+  pruneOldCredentials: noLocks,
+  pruneHistory: noLocks,
   // A change of a license that is being followed must see that it is followed.
   followKeys: ({ agentId, tenant, follow }) => ({
     syncAgent: [agentId, reachOf(tenant)],
     licenses: [follow.flatMap(spellingsOf)],
   }),
-  forgetAgent: nothing,
-  pruneSync: nothing,
+  forgetAgent: noLocks,
+  pruneSync: noLocks,
 };
 
 /** With the locks of the use cases of features. */

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { StorageError } from '../../../service/ports.ts';
 import { storageFault, DatabaseRefused, StateDirectoryUnusable, isCorruption } from '../faults.ts';
-import { openReadOnly } from '../connection.ts';
+import { openReadOnly } from '../database.ts';
 import { beginsAsDatabase, findDatabase } from './database-file.ts';
 import { migrateCopy } from './migrations.ts';
 import { renameOver, syncDirectory } from './private-file.ts';

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { adminTokenId, defaultAccountId } from '../../../domain/access/principal.ts';
 import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
 import { findDatabase } from './database-file.ts';
-import { openReadOnly } from '../connection.ts';
+import { openReadOnly } from '../database.ts';
 import { findReplaced } from './backup.ts';
 import { databaseIn } from './state-directory.ts';
 

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { syncFully } from '../connection.ts';
+import { syncFully } from '../database.ts';
 import { DatabaseRefused, previewReason, restoreAdvice } from '../faults.ts';
 import { createTables } from './migrations.ts';
 import { createFile, renameOver, syncDirectory } from './private-file.ts';

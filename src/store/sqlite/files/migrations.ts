@@ -2,7 +2,7 @@ import { closeSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { firstSchema, readSchema } from '../../schema-file.ts';
 import { DatabaseRefused, previewReason } from '../faults.ts';
-import { openReadOnly, storeTemporaryFilesNextTo, syncFully } from '../connection.ts';
+import { openReadOnly, storeTemporaryFilesNextTo, syncFully } from '../database.ts';
 import { createFile } from './private-file.ts';
 
 /** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */

@@ -49,9 +49,9 @@ test('a file of certificates that cannot be read is an error of the configuratio
 });
 
 test('the commands find a daemon on a database, also without any key in the section', () => {
-  const told = (text: string): unknown => parseLocation(configSources({ text }));
-  expect(told(`store: { postgres: { url: ${url} } }`)).toMatchObject({
+  const located = (text: string): unknown => parseLocation(configSources({ text }));
+  expect(located(`store: { postgres: { url: ${url} } }`)).toMatchObject({
     location: { engine: { place: 'PostgreSQL (store.postgres)' }, hasUpstream: false },
   });
-  expect(told('store:\n')).toMatchObject({ location: { engine: null } });
+  expect(located('store:\n')).toMatchObject({ location: { engine: null } });
 });
