@@ -24,6 +24,7 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'config/file/windows-rights.ts process': 'runs the programs of the system that show access rights',
   'store/sqlite/files/open.ts process': 'only Node knows the version of its SQLite',
   'store/sqlite/connection.ts process': 'macOS needs another pragma for a durable commit',
+  'store/sqlite/database.ts process': 'macOS needs another pragma for a durable commit',
   'store/sqlite/files/private-file.ts process':
     'Windows replaces no open file, has no flag against links, and flushes only a directory that is open for writing',
   'features/following/store/sync.ts randomBytes':
