@@ -194,14 +194,14 @@ function checkOperation(world: LatchkeyWorld, site: Site, operation: OperationRo
 
 /**
  * Whether the agent in the middle has lost an operation from below because it was put back, and the agent below was put back
- * since, too, so that perhaps nothing shows the loss but counts (src/sync/README.md, Restored stores).
+ * or started since, so that perhaps nothing shows the loss but counts (src/sync/README.md, Restored stores).
  */
-function isLostUnseen(world: LatchkeyWorld, { network, putBackAt }: Site, id: string): boolean {
+function isLostUnseen(world: LatchkeyWorld, { network, putBackAt, startedAt }: Site, id: string): boolean {
   const { sites, sighted } = world;
-  const middle = middleAbove(world, network);
+  const middleAt = middleAbove(world, network)?.putBackAt ?? -Infinity;
   const since = sighted.get(id)?.at ?? Infinity;
-  const areBothPutBack = [middle?.putBackAt, putBackAt].every((at) => (at ?? -Infinity) >= since);
-  return areBothPutBack && operationAbove(sites, id) === undefined;
+  const hasForgotten = (putBackAt ?? -Infinity) >= since || startedAt >= middleAt;
+  return middleAt >= since && hasForgotten && operationAbove(sites, id) === undefined;
 }
 
 function faultOf({ decided, sites }: LatchkeyWorld, operation: OperationRow, arrived: number): string | null {

@@ -82,6 +82,8 @@ export class Site implements Answering, Disposable {
   isMiddle = false;
   /** When the machine was last put back to an earlier snapshot (ms of virtual time); null: never. */
   putBackAt: number | null = null;
+  /** When the agent last started (ms of virtual time). */
+  startedAt = 0;
   readonly #world: Surroundings;
   #clock: VirtualClock;
   #changes = new ChangeFeed();
@@ -110,6 +112,7 @@ export class Site implements Answering, Disposable {
   }
 
   async start(): Promise<void> {
+    this.startedAt = this.#world.time.monotonic;
     await this.unharmed(() => this.agent.start());
   }
 
