@@ -3,7 +3,7 @@ import { playSeeds } from './play-seeds.ts';
 import { sabotages } from './sabotage.ts';
 import { simulate } from './simulation.ts';
 
-const seeds = 154;
+const seeds = 80;
 const steps = 200;
 
 test(

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { playRounds } from './rows.ts';
 
-const rounds = 100;
-const usesPerRound = 200;
+const rounds = 40;
+const usesPerRound = 50;
 
 test(
   `the rows of both sides do not grow while ${rounds * usesPerRound} uses are delivered`,
