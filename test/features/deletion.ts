@@ -12,6 +12,9 @@ import { features } from '../../src/features.ts';
 
 const root = join(import.meta.dirname, '../..');
 
+/** What the type check of one copy says about the files that the next copy has, too. */
+const checkedTypes = join(root, 'node_modules/.cache/without-features.json');
+
 /** Files that run or describe the whole program. They are deleted with a feature that they import. */
 const ofWhole =
   /^(?:src\/(?:testing|index)\.ts|test\/[^/]+$|test\/(?:features|client|e2e|fault|bench|windows|packaging)\/)/;
@@ -44,7 +47,7 @@ function check(names: readonly string[], withTests: boolean): void {
   const strays = remove(directory, gone);
   const title = `without ${gone.join(', ')}`;
   for (const path of strays) report(`${title}: ${path} is of the core and imports a feature`);
-  run(directory, title, ['tsc', '--noEmit', '-p', '.']);
+  run(directory, title, ['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', checkedTypes, '-p', '.']);
   if (withTests)
     run(directory, title, [
       'vitest',
