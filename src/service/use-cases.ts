@@ -30,7 +30,7 @@ export { resumeDelivered } from './outbox/resume.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
 export { confirmFollowed, recordChanges } from '../features/following/service/followed-changes.ts';
 export { makeFollowerId } from '../features/following/service/follower-id.ts';
-export { answerCoupon } from './outbox/coupon/keyed.ts';
+export { answerCoupon } from './outbox/coupon/latchkey-creation.ts';
 export { recordRead } from './outbox/record-read.ts';
 export {
   answerRedemption,

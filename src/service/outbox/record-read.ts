@@ -24,7 +24,7 @@ import {
 import { refuseOperation, reopenOperations } from './after-response.ts';
 import type { UnexpectedCount } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
-import { isStale, licenseIn, seenAfter } from './seen-license.ts';
+import { isStale, licenseIn, seenAfter } from './latchkey-response.ts';
 import { epochNumber, isLatchkey } from './upstream-epoch.ts';
 import { isOlderThanKnown, observeOlderStore, observeEpoch } from './upstream-state.ts';
 

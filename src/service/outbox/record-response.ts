@@ -21,7 +21,7 @@ import {
   refuseOperation,
   reopenOperations,
 } from './after-response.ts';
-import { recordCarriedOut, recordRefusal } from './keyed-response.ts';
+import { recordCarriedOut, recordRefusal } from './latchkey-response.ts';
 import {
   nextReconcileAt,
   queueOfOperation,

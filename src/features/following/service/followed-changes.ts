@@ -6,7 +6,7 @@ import type { ChangesAnswer, Context, FollowRequest } from '../../../service/por
 import type { Transaction } from '../../../service/tables.ts';
 import { putSnapshot, scheduleHead, type SyncPolicy } from '../../../service/outbox/queue.ts';
 import { reopenOperations } from '../../../service/outbox/after-response.ts';
-import { isStale, seenAfter } from '../../../service/outbox/seen-license.ts';
+import { isStale, seenAfter } from '../../../service/outbox/latchkey-response.ts';
 import { observeOlderStore, observeEpoch } from '../../../service/outbox/upstream-state.ts';
 
 /*

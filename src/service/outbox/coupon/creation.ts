@@ -22,7 +22,7 @@ import {
 import type { Operation } from '../../../domain/outbox/operation.ts';
 import { isRefused, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { confirmTime } from '../../lifecycle/current-run.ts';
-import { recordKeyedCreation, recordKeyedRefusal } from './keyed.ts';
+import { recordCreationAtLatchkey, recordRefusalOfLatchkey } from './latchkey-creation.ts';
 import { isKeyed } from '../upstream-epoch.ts';
 import { observeEpoch } from '../upstream-state.ts';
 import { awaitNextAttempt, operationInFlight, recordOutcome, refuseOperation } from '../after-response.ts';
@@ -150,7 +150,7 @@ function recordCreated(
   const { value: coupon, confirmedAt } = outcome;
   observeEpoch(transaction, outcome, context);
   if (isKeyed(operation)) {
-    recordKeyedCreation(transaction, operation, { coupon, confirmedAt }, context);
+    recordCreationAtLatchkey(transaction, operation, { coupon, confirmedAt }, context);
     return;
   }
   confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
@@ -165,7 +165,7 @@ function recordNotCreated(
   context: Context,
 ): void {
   if (isKeyed(operation)) {
-    recordKeyedRefusal(transaction, operation, { outcome, policy }, context);
+    recordRefusalOfLatchkey(transaction, operation, { outcome, policy }, context);
   } else if (
     caller !== null &&
     (isRefused(outcome) || isKnownCode(transaction, provisionalCoupon(operation)))

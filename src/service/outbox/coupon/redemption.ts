@@ -27,7 +27,7 @@ import { redeemMirroredCoupon, voidRedemption } from '../../checkout.ts';
 import { confirmTime } from '../../lifecycle/current-run.ts';
 import type { Context, Keyed, StoredRedemption } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
-import { recordUndecided, refusalIn } from '../keyed-refusal.ts';
+import { recordUndecided, refusalIn } from '../latchkey-response.ts';
 import { enqueue, move, refuseWhenFull, scheduleHead, type SyncPolicy } from '../queue.ts';
 import { operationInFlight, recordOutcome } from '../after-response.ts';
 import { isLatchkey, isUpstreamKnown } from '../upstream-epoch.ts';

@@ -16,14 +16,14 @@ import type { MirroredCoupon } from '../../agent/tables.ts';
 import { confirmTime } from '../../lifecycle/current-run.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { isUndecidable, recordUndecided, refusalIn } from '../keyed-refusal.ts';
+import { isUndecidable, recordUndecided, refusalIn } from '../latchkey-response.ts';
 import { adoptCoupon, adoptOnceListed, isKnownCode, separateCoupon } from './provisional.ts';
 import { move, scheduleHead, waitAfterFailure, type SyncPolicy } from '../queue.ts';
 
 /* Creations of coupons that are sent to a Latchkey under their ids. Those for another upstream are in creation.ts. */
 
 /** The upstream has the coupon: from now on, the provisional id means the coupon of the upstream. */
-export function recordKeyedCreation(
+export function recordCreationAtLatchkey(
   transaction: Transaction,
   operation: Operation,
   { coupon, confirmedAt: dated }: { coupon: MirroredCoupon['coupon']; confirmedAt: number },
@@ -53,7 +53,7 @@ function adoptAgain(transaction: Transaction, provisionalId: number, created: Mi
 }
 
 /** The upstream has not created the coupon. */
-export function recordKeyedRefusal(
+export function recordRefusalOfLatchkey(
   transaction: Transaction,
   operation: Operation,
   { outcome, policy }: { outcome: NotApplied; policy: SyncPolicy },
