@@ -1,6 +1,7 @@
 /* The use cases of the core that write, by name. The writer runs only these and those of features. */
 export { pruneOldCredentials, storeTokenUses } from './access/credential.ts';
-export { pruneHistory, recordProcessAct, storeFinalResponse, pruneIdempotency } from './access/records.ts';
+export { pruneHistory } from './history.ts';
+export { storeFinalResponse, pruneIdempotency } from './idempotency.ts';
 export { issueToken, revokeToken } from './access/token.ts';
 export { forgetCoupon } from './agent/mirror.ts';
 export { mirrorCoupons } from './agent/mirror-coupons.ts';
@@ -20,7 +21,7 @@ export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.t
 export { recordUpstreamState } from './events.ts';
 export { markTime } from './lifecycle/current-run.ts';
 export { correctDates } from './lifecycle/corrected-dates.ts';
-export { restore, startAgent, startAuthority, startHolder } from './lifecycle/start.ts';
+export { recordProcessAct, restore, startAgent, startAuthority, startHolder } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon/creation.ts';
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';

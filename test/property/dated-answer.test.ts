@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { recordTime } from '../../src/daemon/maintenance.ts';
 import { PersistentClock } from '../../src/daemon/system/machine.ts';
 import type { ClockReading } from '../../src/domain/time.ts';
-import { isFailure } from '../../src/service/access/records.ts';
+import { isFailure } from '../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/local-writer.ts';

@@ -1,5 +1,5 @@
 import { type RoleName, roleWithArticle } from '../../domain/role.ts';
-import { isFailure } from '../../service/access/records.ts';
+import { isFailure } from '../../domain/problem/problem.ts';
 import { storedTime } from '../../service/lifecycle/current-run.ts';
 import { StorageError } from '../../service/ports.ts';
 import { roleOf, type RestoredStore } from '../../service/lifecycle/start.ts';

@@ -1,5 +1,5 @@
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { hasStoredResponse } from '../access/records.ts';
+import { hasStoredResponse } from '../idempotency.ts';
 import { quoteMirroredCoupon, storedCouponCode, type RedeemCoupon } from '../checkout.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
 import {

@@ -16,7 +16,7 @@ import {
   provenanceNow,
 } from '../services.ts';
 import { withStoredCouponCode } from '../checkout.ts';
-import { hasStoredResponse, refuseIfForgotten } from '../access/records.ts';
+import { hasStoredResponse, refuseIfForgotten } from '../idempotency.ts';
 import { afterCommit, type Writer } from '../writer.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon/creation.ts';
 import { mirroredSince } from './mirror.ts';

@@ -196,3 +196,11 @@ export async function isUnusedAuthority({
 async function storeRole({ settings }: AuthorityTransaction, role: RoleName): Promise<void> {
   await settings.set(roleSetting, role);
 }
+
+/** Does nothing but add its audit entry: a person ended or reloaded the process. */
+export function recordProcessAct(
+  _transaction: AuthorityTransaction,
+  _command: { act: 'stop' | 'reload'; detail: string },
+): Result<null> {
+  return done(null);
+}

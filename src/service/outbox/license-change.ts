@@ -10,7 +10,7 @@ import { isHeld, mayHaveBeenApplied, queueOf, type Operation } from '../../domai
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { revisionSeen } from './upstream-epoch.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
-import { recordChange } from '../access/records.ts';
+import { recordChange } from '../history.ts';
 import { enabledEvent } from '../../domain/event.ts';
 import { note } from '../events.ts';
 import type { Context, Keyed } from '../ports.ts';

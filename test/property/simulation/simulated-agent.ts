@@ -1,6 +1,6 @@
 import { syncControl } from '../../../src/daemon/role/agent.ts';
 import type { ConfiguredProduct } from '../../../src/domain/agent/product.ts';
-import { isFailure } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/domain/problem/problem.ts';
 import { agentCheckoutService } from '../../../src/service/agent/checkout.ts';
 import { agentCouponService } from '../../../src/service/agent/coupon.ts';
 import { agentLicenseService } from '../../../src/service/agent/license.ts';

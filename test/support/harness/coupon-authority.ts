@@ -1,8 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts';
 import type { Redemption } from '../../../src/domain/checkout/quote.ts';
-import { isFailure } from '../../../src/service/access/records.ts';
-import { done, failWith, type Result } from '../../../src/domain/problem/problem.ts';
+import { isFailure, done, failWith, type Result } from '../../../src/domain/problem/problem.ts';
 import { problems } from '../../../src/domain/problem/problem-table.ts';
 import type { Outcome } from '../../../src/domain/outbox/outcome.ts';
 import type { Idempotency, Keyed, StoredRedemption, UpstreamRedemption } from '../../../src/service/ports.ts';

@@ -1,10 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { defaultBackoffPolicy } from '../../../src/domain/outbox/delivery.ts';
-import { defaultBreakerPolicy } from '../../../src/domain/outbox/outcome.ts';
+import { defaultBreakerPolicy, type Applied, type Outcome } from '../../../src/domain/outbox/outcome.ts';
 import { licenseAfter, type License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
-import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
-import { isFailure } from '../../../src/service/access/records.ts';
+import { isFailure, type Result } from '../../../src/domain/problem/problem.ts';
 import { storedTime } from '../../../src/service/lifecycle/current-run.ts';
 import { agentLicenseService } from '../../../src/service/agent/license.ts';
 import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts';
@@ -20,7 +19,6 @@ import type {
   QuoteResponse,
   RedemptionResponse,
 } from '../../../src/service/services.ts';
-import type { Result } from '../../../src/domain/problem/problem.ts';
 import type {
   ChangeRequest,
   CouponPage,

@@ -11,7 +11,7 @@ import {
 import { noUses, type HeldDocument, type HeldLease, type KnownSequence } from '../domain/lease.ts';
 import { countAfter } from '../../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { recordChange } from '../../../service/access/records.ts';
+import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { Reader, Transaction } from '../../../service/tables.ts';
 

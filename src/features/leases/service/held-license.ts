@@ -2,7 +2,7 @@ import type { Tenant } from '../../../domain/access/principal.ts';
 import { heldVerdict, pendingUses } from '../domain/held-lease.ts';
 import type { HeldLease } from '../domain/lease.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { hasStoredResponse } from '../../../service/access/records.ts';
+import { hasStoredResponse } from '../../../service/idempotency.ts';
 import type { Clock } from '../../../service/ports.ts';
 import type {
   CacheableResponse,

@@ -4,7 +4,7 @@ import {
   type LicenseSnapshot,
 } from '../../../domain/agent/license-snapshot.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import { recordChange } from '../../../service/access/records.ts';
+import { recordChange } from '../../../service/history.ts';
 import { enqueue, refuseWhenFull } from '../../../service/outbox/queue.ts';
 import { isLatchkey } from '../../../service/outbox/upstream-epoch.ts';
 import type { Context } from '../../../service/ports.ts';

@@ -1,7 +1,7 @@
 import { usesAfter, type UseTotals } from '../domain/lease.ts';
 import { isSameState, parseLicenseKey, type HistoryEntry, type License } from '../../../domain/license.ts';
 import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { recordChange } from '../../../service/access/records.ts';
+import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
 import { storedLicenseKey } from '../../../service/services.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';

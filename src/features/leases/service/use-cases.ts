@@ -1,5 +1,5 @@
 import { formatDatetime } from '../../../domain/time.ts';
-import type { Audited, FeatureUseCases } from '../../../service/audited.ts';
+import type { Audited, FeatureUseCases } from '../../../service/audit.ts';
 import type { Activation } from '../domain/lease.ts';
 import { blockActivation, endActivation } from './activation.ts';
 import { answerAgentLeaseRequest } from './agent-request.ts';

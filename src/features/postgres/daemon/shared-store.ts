@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../../config/configuration.ts';
-import { failWith } from '../../../domain/problem/problem.ts';
-import { isFailure } from '../../../service/access/records.ts';
+import { failWith, isFailure } from '../../../domain/problem/problem.ts';
 import type { RevokeToken } from '../../../service/access/token.ts';
 import { ChangeFeed, type Writer } from '../../../service/writer.ts';
 import { storedTime } from '../../../service/lifecycle/current-run.ts';

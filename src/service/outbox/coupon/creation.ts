@@ -8,7 +8,7 @@ import {
 import { done, failWith, failWithFaults, type Result } from '../../../domain/problem/problem.ts';
 import type { Context, Idempotency, Keyed } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { keptUntil } from '../../access/records.ts';
+import { keptUntil } from '../../idempotency.ts';
 import type { MirroredCoupon } from '../../agent/tables.ts';
 import {
   enqueue,

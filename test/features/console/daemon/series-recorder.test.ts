@@ -5,7 +5,7 @@ import {
 } from '../../../../src/features/console/daemon/series-recorder.ts';
 import { sha256, systemRandom } from '../../../../src/daemon/system/machine.ts';
 import type { Series, SeriesStep, UpstreamState } from '../../../../src/features/console/domain/series.ts';
-import { isFailure } from '../../../../src/service/access/records.ts';
+import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import { StorageError } from '../../../../src/service/ports.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
 import { pruneSeries, readSeries } from '../../../../src/features/console/service/series.ts';

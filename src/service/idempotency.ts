@@ -1,12 +1,11 @@
-import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { syncRetentionMs } from '../../features/following/domain/follow.ts';
-import { dayMs } from '../../domain/time.ts';
-import type { Context, Idempotency, Keyed } from '../ports.ts';
-import type { AuthorityReader, AuthorityTransaction, Reader } from '../tables.ts';
-import type { HistoryEntry, LicenseState, License } from '../../domain/license.ts';
+import { done, failWith, type Result } from '../domain/problem/problem.ts';
+import { syncRetentionMs } from '../features/following/domain/follow.ts';
+import { dayMs } from '../domain/time.ts';
+import type { Context, Idempotency, Keyed } from './ports.ts';
+import type { AuthorityReader, AuthorityTransaction, Reader } from './tables.ts';
 
 /** 8 days, so that 7 days are certain. */
-const idempotencyRetentionMs = 8 * 24 * 3_600_000;
+const idempotencyRetentionMs = 8 * dayMs;
 
 /**
  * Limits the stored responses to requests that changed nothing, per credential. No queue limits such requests, so a
@@ -63,7 +62,10 @@ export function hasStoredResponse({ idempotency }: Reader, asked: Idempotency | 
   return asked !== null && idempotency.get(asked.credential, asked.key) !== null;
 }
 
-/** Stores a successful result, or `short` in its place, under its idempotency key; returns a refusal if it cannot be stored, else null. */
+/**
+ * Stores a successful result under its idempotency key. `short`: is stored in its place; null: the whole result is. Returns
+ * `storage_full` if the credential has too many stored results that changed nothing, else null.
+ */
 export async function storeResult(
   transaction: AuthorityTransaction,
   idempotency: Idempotency,
@@ -85,14 +87,6 @@ export async function storeResult(
     unchanged,
   });
   return null;
-}
-
-/** Does nothing but add its audit entry: a person ended or reloaded the process. */
-export function recordProcessAct(
-  _transaction: AuthorityTransaction,
-  _command: { act: 'stop' | 'reload'; detail: string },
-): Result<null> {
-  return done(null);
 }
 
 /** Replaces the response of the commit by the response that the caller got after waiting (`Prefer: wait`). */
@@ -122,34 +116,4 @@ export async function pruneIdempotency(
   const removed = await idempotency.prune(removalTime, limit);
   if (removed > 0) await settings.set(prunedSetting, String(removalTime - syncRetentionMs));
   return done({ removed: dated + removed });
-}
-
-/** Nothing is committed for a refusal. */
-export function isFailure(result: unknown): boolean {
-  return typeof result === 'object' && result !== null && 'ok' in result && result.ok === false;
-}
-
-/** Adds a change of a license to its history, unless `history.keep` is 0. */
-export function recordChange<Added>(
-  history: { add(change: HistoryEntry): Added },
-  { change, before, after }: Pick<HistoryEntry, 'change'> & { before: License; after: LicenseState },
-  { now, actor, recordsHistory }: Context,
-): Added | undefined {
-  if (!recordsHistory) return undefined;
-  return history.add({
-    licenseKey: before.licenseKey,
-    at: now,
-    change,
-    credential: actor,
-    before: { uses: before.uses, enabled: before.enabled },
-    after: { uses: after.uses, enabled: after.enabled },
-  });
-}
-
-/** Removes up to `limit` changes from before an instant; returns how many. */
-export async function pruneHistory(
-  { history }: AuthorityTransaction,
-  { before, limit }: { before: number; limit: number },
-): Promise<Result<{ removed: number }>> {
-  return done({ removed: await history.prune(before, limit) });
 }
