@@ -19,7 +19,7 @@ export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
 export { recordUpstreamState } from './events.ts';
-export { markTime } from './lifecycle/current-run.ts';
+export { markTime } from './lifecycle/time-mark.ts';
 export { correctDates } from './lifecycle/corrected-dates.ts';
 export { recordProcessAct, restore, startAgent, startAuthority, startHolder } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon/creation.ts';
@@ -28,7 +28,8 @@ export { queueChange } from './outbox/license-change.ts';
 export { planStep } from './outbox/queue.ts';
 export { pruneOperations } from './outbox/prune.ts';
 export { resumeDelivered } from './outbox/resume.ts';
-export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
+export { postpone, recordResponse } from './outbox/record-response.ts';
+export { endOutage } from './outbox/upstream-waits.ts';
 export { confirmFollowed, recordChanges } from '../features/following/service/followed-changes.ts';
 export { makeFollowerId } from '../features/following/service/follower-id.ts';
 export { answerCoupon } from './outbox/coupon/latchkey-creation.ts';
@@ -39,7 +40,7 @@ export {
   queueVoid,
   recordRedemptionResponse,
 } from './outbox/coupon/redemption.ts';
-export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
+export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/upstream-waits.ts';
 export { followFromBelow } from '../features/following/service/chain.ts';
 export { followKeys, forgetAgent, pruneSync } from '../features/following/service/follow.ts';
 export { bindUpstream, nameUpstream } from './outbox/upstream-state.ts';

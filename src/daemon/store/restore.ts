@@ -1,6 +1,6 @@
 import { type RoleName, roleWithArticle } from '../../domain/role.ts';
 import { isFailure } from '../../domain/problem/problem.ts';
-import { storedTime } from '../../service/lifecycle/current-run.ts';
+import { storedTime } from '../../service/lifecycle/time-mark.ts';
 import { StorageError } from '../../service/ports.ts';
 import { roleOf, type RestoredStore } from '../../service/lifecycle/start.ts';
 import { runUseCase } from '../../service/run.ts';

@@ -6,7 +6,8 @@ import {
 import type { License } from '../../domain/license.ts';
 import { effectOnUses, type Operation, isHeld, mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
 import type { Applied, NotApplied } from '../../domain/outbox/outcome.ts';
-import { confirmTime, currentRun } from '../lifecycle/current-run.ts';
+import { confirmTime } from '../lifecycle/time-mark.ts';
+import { currentRun } from '../lifecycle/run-count.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
 import { move, putSnapshot, queueOfOperation, scheduleHead, type SyncPolicy } from './queue.ts';

@@ -9,18 +9,13 @@ import {
 import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
 import { isMissing, isOutage, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { currentRun, confirmTime } from '../lifecycle/current-run.ts';
+import { currentRun } from '../lifecycle/run-count.ts';
+import { confirmTime } from '../lifecycle/time-mark.ts';
 import type { Context } from '../ports.ts';
 import { features } from '../../features.ts';
 import type { Transaction } from '../tables.ts';
-import {
-  putSnapshot,
-  scheduleHead,
-  waitAfterFailure,
-  type Failure,
-  type SyncPolicy,
-  unknownHistoryUntil,
-} from './queue.ts';
+import { putSnapshot, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
+import { unknownHistoryUntil } from './upstream-waits.ts';
 import { refuseOperation, reopenOperations } from './after-response.ts';
 import type { UnexpectedCount } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';

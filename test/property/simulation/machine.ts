@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { TimeMark } from '../../../src/domain/time.ts';
-import { storedTime } from '../../../src/service/lifecycle/current-run.ts';
+import { storedTime } from '../../../src/service/lifecycle/time-mark.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';

@@ -4,7 +4,7 @@ import { defaultBreakerPolicy, type Applied, type Outcome } from '../../../src/d
 import { licenseAfter, type License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import { isFailure, type Result } from '../../../src/domain/problem/problem.ts';
-import { storedTime } from '../../../src/service/lifecycle/current-run.ts';
+import { storedTime } from '../../../src/service/lifecycle/time-mark.ts';
 import { agentLicenseService } from '../../../src/service/agent/license.ts';
 import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts';
 import type { Cart, Redemption } from '../../../src/domain/checkout/quote.ts';
@@ -40,7 +40,7 @@ import { KeyedMutex } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
-import { retryAfterUntil } from '../../../src/service/outbox/queue.ts';
+import { retryAfterUntil } from '../../../src/service/outbox/upstream-waits.ts';
 import { isLatchkey } from '../../../src/service/outbox/upstream-epoch.ts';
 import { buildCart, buildTerms } from '../builders/coupon-builders.ts';
 import { CouponAuthority } from './coupon-authority.ts';

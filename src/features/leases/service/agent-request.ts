@@ -8,7 +8,7 @@ import type { UseTotals } from '../domain/lease.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { licenseKeysIn } from '../../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { isOfLostHistory } from '../../../service/lifecycle/lost-history.ts';
+import { isOfLostHistory } from '../../../service/lifecycle/run-count.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { Reader, Transaction } from '../../../service/tables.ts';
 import { answerRequest, type AnsweredRequest, type LeaseCommand, type ReportingDevice } from './answer.ts';

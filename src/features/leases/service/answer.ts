@@ -23,7 +23,7 @@ import { decideSequence } from '../../../domain/sequence.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import { seatEvent } from '../../../domain/event.ts';
 import { note } from '../../../service/events.ts';
-import { hasLostHistory } from '../../../service/lifecycle/lost-history.ts';
+import { hasLostHistory } from '../../../service/lifecycle/run-count.ts';
 import { logKey } from '../../../service/lifecycle/start.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../../../service/tables.ts';

@@ -5,7 +5,7 @@ import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { parseLicenseKey } from '../../../domain/license.ts';
 import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
 import type { Clock, LicenseFetch, WriteOptions } from '../../../service/ports.ts';
-import { isOfLostHistory } from '../../../service/lifecycle/lost-history.ts';
+import { isOfLostHistory } from '../../../service/lifecycle/run-count.ts';
 import { storedLicenseKey, type LicenseService } from '../../../service/services.ts';
 import type { AuthorityReader, Awaitable, Reader } from '../../../service/tables.ts';
 import type { Writer } from '../../../service/writer.ts';

@@ -4,7 +4,7 @@ import type { Configuration } from '../../../config/configuration.ts';
 import { failWith, isFailure } from '../../../domain/problem/problem.ts';
 import type { RevokeToken } from '../../../service/access/token.ts';
 import { ChangeFeed, type Writer } from '../../../service/writer.ts';
-import { storedTime } from '../../../service/lifecycle/current-run.ts';
+import { storedTime } from '../../../service/lifecycle/time-mark.ts';
 import { logKey, apiKeyKeptAt, type StartAuthority } from '../../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../../service/ports.ts';
 import { runUseCase } from '../../../service/run.ts';

@@ -21,7 +21,7 @@ import {
 } from '../queue.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
 import { isRefused, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
-import { confirmTime } from '../../lifecycle/current-run.ts';
+import { confirmTime } from '../../lifecycle/time-mark.ts';
 import { recordCreationAtLatchkey, recordRefusalOfLatchkey } from './latchkey-creation.ts';
 import { isKeyed } from '../upstream-epoch.ts';
 import { observeEpoch } from '../upstream-state.ts';

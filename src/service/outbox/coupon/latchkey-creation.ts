@@ -13,7 +13,7 @@ import { isUnfinished, mayHaveBeenApplied, type Operation } from '../../../domai
 import type { NotApplied } from '../../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { MirroredCoupon } from '../../agent/tables.ts';
-import { confirmTime } from '../../lifecycle/current-run.ts';
+import { confirmTime } from '../../lifecycle/time-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { isUndecidable, recordUndecided, refusalIn } from '../latchkey-response.ts';

@@ -24,7 +24,7 @@ import {
 import type { NotApplied, Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, failWith, type Result } from '../../../domain/problem/problem.ts';
 import { redeemMirroredCoupon, voidRedemption } from '../../checkout.ts';
-import { confirmTime } from '../../lifecycle/current-run.ts';
+import { confirmTime } from '../../lifecycle/time-mark.ts';
 import type { Context, Keyed, StoredRedemption } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
 import { recordUndecided, refusalIn } from '../latchkey-response.ts';
