@@ -2,7 +2,7 @@ import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option
 import { expect, it } from 'vitest';
 import { recordTime } from '../../src/daemon/maintenance.ts';
 import { PersistentClock } from '../../src/daemon/system/machine.ts';
-import type { ClockReading } from '../../src/domain/time.ts';
+import type { ClockReading } from '../../src/domain/clock.ts';
 import { isFailure } from '../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';

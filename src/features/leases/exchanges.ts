@@ -1,7 +1,7 @@
 import { continuedTotals, nextAct, totalsToSend } from './domain/held-lease.ts';
 import type { HeldLease, KnownSequence, LeaseAct, LeaseRequest, UseTotals } from './domain/lease.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
-import type { TimeMark } from '../../domain/time.ts';
+import type { TimeMark } from '../../domain/clock.ts';
 import { heldStatement } from './service/held-lease.ts';
 import type { Clock, IssuerReply, Log } from '../../service/ports.ts';
 import type { SignedAnswer, SignedSequence } from './service/ports.ts';

@@ -2,7 +2,7 @@ import { mayHaveSeat, pendingUses, warningOf } from './domain/held-lease.ts';
 import type { HeldLease } from './domain/lease.ts';
 import { backoffMs, defaultBackoffPolicy } from '../../domain/outbox/delivery.ts';
 import { counted } from '../../domain/text.ts';
-import { formatDatetime } from '../../domain/time.ts';
+import { formatDatetime, minuteMs } from '../../domain/time.ts';
 import { StorageError } from '../../service/ports.ts';
 import { KeyedMutex, Wake } from '../../sync/waiting.ts';
 import { dueWant, type Exchanged, type ExchangeParts, type Exchanges, type Want } from './exchanges.ts';
@@ -21,13 +21,13 @@ const noWaitMs = 1_000;
 /** After a use, more uses may follow: no request waits at the issuer for this long, in ms. */
 const quietMs = 2_000;
 /** A disabled license is asked for again when it is verified, at most once in this time, in ms. */
-const disabledMs = 60_000;
+const disabledMs = minuteMs;
 /** Between two requests about a license key that follow each other by themselves, in ms. */
 const betweenMs = 1_000;
 /** The loop never runs more often, in ms. */
 const shortestIdleMs = 20;
 /** The loop looks at all license keys at least this often, in ms. */
-const lookMs = 60_000;
+const lookMs = minuteMs;
 
 export type RenewalParts = ExchangeParts & {
   exchanges: Exchanges;

@@ -1,4 +1,4 @@
-import type { DateShift } from '../../domain/time.ts';
+import type { DateShift } from '../../domain/clock.ts';
 import type { LicenseSnapshot, LocalState } from '../../domain/agent/license-snapshot.ts';
 import type { PreloadKey, PreloadProgress } from '../../domain/agent/preload.ts';
 import type { Coupon, CouponFilter } from '../../domain/checkout/coupon.ts';

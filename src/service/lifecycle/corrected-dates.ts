@@ -1,4 +1,4 @@
-import type { DateShift, TimeMark } from '../../domain/time.ts';
+import type { DateShift, TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { shiftMirroredDates } from '../agent/mirror.ts';
 import type { Transaction } from '../tables.ts';

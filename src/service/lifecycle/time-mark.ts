@@ -1,7 +1,8 @@
 import type { Transaction, AuthorityReader, AuthorityTransaction } from '../tables.ts';
-import type { TimeMark } from '../../domain/time.ts';
+import type { TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
+import { minuteMs } from '../../domain/time.ts';
 
 const highWater = 'high_water';
 
@@ -56,7 +57,7 @@ export async function storeMark(
   await settings.set(undated, String(undatedMs));
 }
 
-const markEveryMs = 60_000;
+const markEveryMs = minuteMs;
 
 /**
  * Stores the date of a response (`Applied.confirmedAt`), so that after a restart the time does not go back to before

@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { TimeMark } from '../../../src/domain/time.ts';
+import type { TimeMark } from '../../../src/domain/clock.ts';
 import { storedTime } from '../../../src/service/lifecycle/time-mark.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';

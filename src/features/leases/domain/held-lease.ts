@@ -1,4 +1,4 @@
-import { dayMs } from '../../../domain/time.ts';
+import { dayMs, hourMs } from '../../../domain/time.ts';
 import type { HeldDocument, HeldLease, KnownSequence, LeaseAct, NoticeState, UseTotals } from './lease.ts';
 import { maxGrowth, usesAfter } from './lease.ts';
 import type { License } from '../../../domain/license.ts';
@@ -177,7 +177,7 @@ function growth(from: UseTotals, to: UseTotals): UseTotals {
 
 const warningDays = [1, 7, 14] as const;
 /** A renewal may be late by this many ms without a warning. */
-const lateMs = 3_600_000;
+const lateMs = hourMs;
 
 /**
  * For how many days or fewer a lease that could not be renewed is still valid: 14, 7 or 1; null: there is nothing to warn

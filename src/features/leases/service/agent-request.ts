@@ -13,6 +13,7 @@ import type { Context } from '../../../service/ports.ts';
 import type { Reader, Transaction } from '../../../service/tables.ts';
 import { answerRequest, type AnsweredRequest, type LeaseCommand, type ReportingDevice } from './answer.ts';
 import { queueUses } from './queued-uses.ts';
+import { minuteMs } from '../../../domain/time.ts';
 
 type AnswerAgentLeaseRequest = LeaseCommand & {
   /** The id of the configured product whose key the request names, and its terms. */
@@ -27,7 +28,7 @@ type AnswerAgentLeaseRequest = LeaseCommand & {
  * A license that was confirmed within this time (ms) is certain enough for a lease that is longer than `freshness.grace`.
  * The upstream dates its confirmation, and its clock may differ by 10 minutes.
  */
-const justNowMs = 15 * 60_000;
+const justNowMs = 15 * minuteMs;
 
 /**
  * Answers a request of a device at an agent, from what the upstream last said about the license. No lease is longer than

@@ -9,6 +9,7 @@ import type { Reader } from '../../../service/tables.ts';
 import { signingKeysOf } from '../domain/webhook.ts';
 import { signatureOf } from '../signature.ts';
 import type { HintedReads } from './hinted-reads.ts';
+import { minuteMs } from '../../../domain/time.ts';
 
 /** How many license keys one event makes the agent read. */
 const maxKeys = 20;
@@ -18,7 +19,7 @@ const maxKeysOfBuyer = 200;
 /** By how much the clock of a sender of Standard Webhooks may differ, in seconds: what its libraries allow. */
 const toleranceS = 300;
 /** How long the same result of the same sender is not logged again, in ms. */
-const quietMs = 60_000;
+const quietMs = minuteMs;
 
 /** A sender in the configuration. */
 export type Sender = {

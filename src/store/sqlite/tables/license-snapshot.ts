@@ -4,6 +4,7 @@ import type { SnapshotFilter, SnapshotReads, SnapshotTable } from '../../../serv
 import { columns, type SqlValue } from '../../sql.ts';
 import { afterText, type SqliteSql } from '../statements.ts';
 import { hasManyIn, searchIn, searchParameters } from './search.ts';
+import { hourMs } from '../../../domain/time.ts';
 
 /** The columns that `put` sets. */
 type StoredRow = Omit<LicenseSnapshot, 'license' | 'local' | 'epoch' | 'shown'> & {
@@ -130,7 +131,6 @@ function snapshotParameters({ productId, enabled, buyerEmail, licenseKey }: Snap
   return [productId ?? null, enabled ?? null, buyerEmail ?? null, licenseKey ?? null];
 }
 
-const hourMs = 3_600_000;
 /** Above this many rows per hour, estimate instead of counting, so as not to block the event loop. */
 const maxExactCount = 10_000;
 
