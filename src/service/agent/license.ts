@@ -7,10 +7,10 @@ import {
   type LicenseHistory,
   type LicenseService,
   type LicenseResponse,
-  acceptPastedKeys,
   provenanceNow,
   type LicenseChangeRequest,
 } from '../services.ts';
+import { acceptPastedKeys } from '../pasted-keys.ts';
 import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
 import {
   freshnessEndsAt,

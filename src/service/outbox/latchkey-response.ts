@@ -13,7 +13,7 @@ import type { Transaction, Reader } from '../tables.ts';
 import { move, putSnapshot, queueOfOperation, scheduleHead, type SyncPolicy } from './queue.ts';
 import { endSuperseded, reopenOperations, awaitNextAttempt } from './after-response.ts';
 import { observeOlderStore, observeEpoch, observeOtherStore, isOlderThanKnown } from './upstream-state.ts';
-import type { Refusal } from '../../domain/outbox/awaited.ts';
+import type { Refusal } from '../../domain/outbox/coupon-payload.ts';
 import { epochNumber } from './upstream-epoch.ts';
 
 /*

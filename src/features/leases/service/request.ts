@@ -3,7 +3,7 @@ import { isSameState, parseLicenseKey, type HistoryEntry, type License } from '.
 import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
 import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
-import { storedLicenseKey } from '../../../service/services.ts';
+import { storedLicenseKey } from '../../../service/pasted-keys.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
 import { answerRequest, type AnsweredRequest, type LeaseCommand } from './answer.ts';
 

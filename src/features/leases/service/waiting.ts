@@ -2,7 +2,7 @@ import { localLicense, verdict, type FreshnessPolicy } from '../../../domain/age
 import { waitsUntil } from '../domain/lease-rules.ts';
 import type { SignedRequest } from '../domain/lease.ts';
 import { parseLicenseKey } from '../../../domain/license.ts';
-import { storedLicenseKey } from '../../../service/services.ts';
+import { storedLicenseKey } from '../../../service/pasted-keys.ts';
 import type { AuthorityReader, Reader } from '../../../service/tables.ts';
 import { snapshotOf } from './agent-request.ts';
 

@@ -37,7 +37,7 @@ type QueueCoupon = {
    * arrive.
    */
   isSentNow: boolean;
-  /** A caller waits for the word of a Latchkey, so the upstream decides about a code that the mirror has. */
+  /** A caller waits for the answer of a Latchkey, which decides about a code that the mirror has. */
   isAwaited?: boolean;
   maxPending: number;
   /** The request of an agent below. */

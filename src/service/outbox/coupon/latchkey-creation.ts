@@ -7,8 +7,8 @@ import {
   refuseAsUpstream,
   withRefusal,
   type Refusal,
-} from '../../../domain/outbox/awaited.ts';
-import { provisionalCoupon } from '../../../domain/outbox/coupon-payload.ts';
+  provisionalCoupon,
+} from '../../../domain/outbox/coupon-payload.ts';
 import { isUnfinished, mayHaveBeenApplied, type Operation } from '../../../domain/outbox/operation.ts';
 import type { NotApplied } from '../../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
