@@ -1,8 +1,7 @@
 import { maxEndedActivations, movesWithinMs, type Activation } from '../domain/lease.ts';
 import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { seatEvent } from '../../../domain/event.ts';
+import { seatEvent, endAs, freeSeat, hasSeat } from '../domain/lease-rules.ts';
 import { note } from '../../../service/events.ts';
-import { endAs, freeSeat, hasSeat } from '../domain/seat.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideSequence } from '../../src/domain/sequence.ts';
+import { decideSequence } from '../../../../src/features/leases/domain/lease-rules.ts';
 
 describe('the order of requests', () => {
   const last = { seq: 4, digest: 'd4' };
