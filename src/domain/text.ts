@@ -56,3 +56,12 @@ export function toOneLine(text: string): string {
   const line = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
   return line.slice(0, maxMessageLength).toWellFormed();
 }
+
+/** The value of a JSON text; undefined if it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -13,6 +13,7 @@ import type {
   Proof,
   PublicJwk,
 } from './wire/lease.ts';
+import { parseJson } from '../../domain/text.ts';
 
 /*
  * Signs and reads the documents of leases (features/leases/wire/lease.ts). Import this module only when leases are used: it loads jose, and
@@ -364,14 +365,6 @@ async function importPublicKey(jwk: PublicJwk): Promise<CryptoKey | null> {
     return await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['verify']);
   } catch {
     return null;
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -57,7 +57,7 @@ export function endHeldLease(
   { licenseKey }: { licenseKey: string },
 ): Result<HeldLease> {
   const before = heldLeases.get(licenseKey);
-  if (before === null) return notHeld();
+  if (before === null) return noLease();
   if (before.wanted === 'ended') return { ...done(before), unchanged: true };
   const held: HeldLease = { ...before, wanted: 'ended' };
   heldLeases.put(held);
@@ -83,7 +83,7 @@ export function storeLeaseRequest(
   { licenseKey, seq, request, replaced, issuer }: StoreLeaseRequest,
 ): Result<HeldLease> {
   const before = heldLeases.get(licenseKey);
-  if (before === null) return notHeld();
+  if (before === null) return noLease();
   if ((before.request?.text ?? null) !== replaced) return { ...done(before), unchanged: true };
   const totals = issuer === undefined ? {} : continuedTotals(before, issuer);
   const held: HeldLease = { ...before, ...totals, seq, request };
@@ -116,7 +116,7 @@ export function recordLeaseAnswer(
 ): Result<HeldLease> {
   const { heldLeases, settings } = transaction;
   const before = heldLeases.get(licenseKey);
-  if (before === null) return notHeld();
+  if (before === null) return noLease();
   if (statement.version > (heldStatement(transaction)?.version ?? 0))
     settings.set(statementSetting, JSON.stringify(statement));
   const held = afterAnswer(before, answered, received);
@@ -248,6 +248,8 @@ export function correctHeldLease(
   return done(held);
 }
 
-function notHeld(): Result<never> {
-  return failWith('lease_not_found', 'This device has no lease for the license key.');
+export function noLease(
+  detail = 'This device has no lease for the license key.',
+): ReturnType<typeof failWith> {
+  return failWith('lease_not_found', detail);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { LeaseError, verifyLease } from '../../../src/client/index.ts';
-import { keyPair, leaseIssuer } from './support/lease-builders.ts';
-import { FakeIssuer, HeldDevice } from './support/holder-harness.ts';
+import { LeaseError, verifyLease } from '../../../../src/client/index.ts';
+import { keyPair, leaseIssuer } from '../support/lease-builders.ts';
+import { FakeIssuer, HeldDevice } from '../support/holder-harness.ts';
 import {
   day,
   hour,
@@ -10,8 +10,8 @@ import {
   productKey,
   refusalOf,
   valueOf,
-} from '../../support/harness/service-harness.ts';
-import { VirtualTime } from '../../support/harness/virtual-clock.ts';
+} from '../../../support/harness/service-harness.ts';
+import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 const open = async (
   terms: Parameters<typeof FakeIssuer.start>[1] = {},

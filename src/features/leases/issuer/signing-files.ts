@@ -14,14 +14,14 @@ import {
   makeDirectory,
   renameOver,
   syncDirectory,
-} from '../../store/sqlite/files/private-file.ts';
+} from '../../../store/sqlite/files/private-file.ts';
 import {
   maxKeysOfStatement,
   serializeStatement,
   type KeyStatement,
   type PrivateJwk,
   type PublicJwk,
-} from './wire/lease.ts';
+} from '../wire/lease.ts';
 import {
   newKey,
   publicPartOf,
@@ -29,7 +29,7 @@ import {
   signDocument,
   thumbprintOf,
   type KeyPair,
-} from './documents.ts';
+} from '../documents.ts';
 import { keyLifetimeMs, readSigningDirectory, signingFiles, type SigningDirectory } from './signing-keys.ts';
 
 /*

@@ -1,13 +1,13 @@
-import { problems } from '../../domain/problem/problem-table.ts';
-import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import type { KnownSequence, LeaseAnswer, SignedRequest } from './domain/lease.ts';
-import { parsePlainLicenseKey } from '../../domain/license.ts';
-import type { IssuerStatus } from '../../service/status.ts';
-import type { FileAnswer, LeaseIssuer, SignedAnswer, SignedSequence } from './service/ports.ts';
-import type { LeaseDesk } from './service/services.ts';
-import type { WriteOptions } from '../../service/ports.ts';
-import { serializeLease, serializeNotice, serializeSequence } from './wire/lease.ts';
-import { readRequest, signDocument } from './documents.ts';
+import { problems } from '../../../domain/problem/problem-table.ts';
+import { done, failWith, type Result } from '../../../domain/problem/problem.ts';
+import type { KnownSequence, LeaseAnswer, SignedRequest } from '../domain/lease.ts';
+import { parsePlainLicenseKey } from '../../../domain/license.ts';
+import type { IssuerStatus } from '../../../service/status.ts';
+import type { FileAnswer, LeaseIssuer, SignedAnswer, SignedSequence } from '../service/ports.ts';
+import type { LeaseService } from '../service/services.ts';
+import type { WriteOptions } from '../../../service/ports.ts';
+import { serializeLease, serializeNotice, serializeSequence } from '../wire/lease.ts';
+import { readRequest, signDocument } from '../documents.ts';
 import type { Signer, SigningKeys } from './signing-keys.ts';
 import type { WaitingRequests } from './waiting.ts';
 
@@ -18,7 +18,7 @@ type Limit = {
 
 export type IssuerParts = {
   keys: Pick<SigningKeys, 'current'>;
-  desk: LeaseDesk;
+  leases: LeaseService;
   waiting: WaitingRequests;
   now: () => number;
   isClockSuspect: () => boolean;
@@ -60,7 +60,7 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     const read = await readRequest(document, signer.value.issuer);
     if (!read.ok) return this.#limitFailure(read, clientAddress, null);
     const { act, licenseKey } = read.value.request;
-    const isFree = act !== 'take' && (await this.#parts.desk.isKnown(read.value));
+    const isFree = act !== 'take' && (await this.#parts.leases.isKnown(read.value));
     const limited = isFree ? null : this.#limited(clientAddress, licenseKey);
     return limited ?? done({ signedRequest: read.value, isFree });
   }
@@ -69,8 +69,8 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     { signedRequest, isFree }: ReadRequest,
     { waitMs, signal, clientAddress }: AnswerOptions,
   ): Promise<Result<SignedAnswer | null>> {
-    const { desk } = this.#parts;
-    const prepared = await desk.prepare(signedRequest, { requester: `address:${clientAddress}`, signal });
+    const { leases } = this.#parts;
+    const prepared = await leases.prepare(signedRequest, { requester: `address:${clientAddress}`, signal });
     if (prepared.ok && waitMs > 0 && (await this.#hasWaited(signedRequest, { waitMs, signal })))
       return done(null);
     const answered = prepared.ok ? await this.#carryOut(signedRequest) : prepared;
@@ -83,7 +83,7 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     const signer = await this.#signer();
     if (!signer.ok) return signer;
     const command = { signedRequest, keyNotAfter: signer.value.notAfter, until: null, isFile: false };
-    const answered = await this.#parts.desk.answer(command, null, noWriteOptions);
+    const answered = await this.#parts.leases.answer(command, null, noWriteOptions);
     if (answered.ok) return await sign(answered.value.answer, signedRequest, signer.value);
     const { known, ...problem } = answered.problem;
     if (known === undefined) return answered;
@@ -115,12 +115,16 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     const { issuer, notAfter: keyNotAfter } = signer.value;
     const read = await readRequest(document, issuer);
     if (!read.ok) return read;
-    const { desk } = this.#parts;
+    const { leases } = this.#parts;
     const { signal } = new AbortController();
-    const prepared = await desk.prepare(read.value, { requester: null, signal, isConfirmed: until !== null });
+    const prepared = await leases.prepare(read.value, {
+      requester: null,
+      signal,
+      isConfirmed: until !== null,
+    });
     if (!prepared.ok) return prepared;
     const command = { signedRequest: read.value, keyNotAfter, until, isFile: true };
-    const answered = await desk.answer(command, accountId, writeOptions);
+    const answered = await leases.answer(command, accountId, writeOptions);
     if (answered.ok) return await sign(answered.value.answer, read.value, signer.value);
     const { known } = answered.problem;
     return known === undefined ? answered : done(await this.#signSequence(known, read.value, signer.value));
@@ -154,11 +158,11 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     signedRequest: SignedRequest,
     { waitMs, signal }: Pick<AnswerOptions, 'waitMs' | 'signal'>,
   ): Promise<boolean> {
-    const { desk, waiting, now } = this.#parts;
+    const { leases, waiting, now } = this.#parts;
     const endsAt = now() + waitMs;
     for (;;) {
       const since = waiting.generation;
-      const wait = await desk.mayWait(signedRequest);
+      const wait = await leases.mayWait(signedRequest);
       if (wait === null) return false;
       const forMs = Math.min(endsAt, wait.until) - now();
       const end = await waiting.wait(wait.licenseKey, { forMs, since, signal });

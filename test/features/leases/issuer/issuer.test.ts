@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { done } from '../../../src/domain/problem/problem.ts';
-import { signDocument } from '../../../src/features/leases/documents.ts';
-import { Issuer } from '../../../src/features/leases/issuer.ts';
-import { WaitingRequests } from '../../../src/features/leases/waiting.ts';
-import { authorityLeaseDesk } from '../../../src/features/leases/service/services.ts';
-import { serializeRequest } from '../../../src/features/leases/wire/lease.ts';
-import { buildRequest } from './support/activation-builders.ts';
-import { keyPair, leaseIssuer } from './support/lease-builders.ts';
-import { IssuingAuthority } from './support/lease-harness.ts';
-import { VirtualTime } from '../../support/harness/virtual-clock.ts';
+import { done } from '../../../../src/domain/problem/problem.ts';
+import { signDocument } from '../../../../src/features/leases/documents.ts';
+import { Issuer } from '../../../../src/features/leases/issuer/issuer.ts';
+import { WaitingRequests } from '../../../../src/features/leases/issuer/waiting.ts';
+import { authorityLeaseService } from '../../../../src/features/leases/service/services.ts';
+import { serializeRequest } from '../../../../src/features/leases/wire/lease.ts';
+import { buildRequest } from '../support/activation-builders.ts';
+import { keyPair, leaseIssuer } from '../support/lease-builders.ts';
+import { IssuingAuthority } from '../support/lease-harness.ts';
+import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 const refreshMs = 10_000;
 
@@ -27,7 +27,7 @@ test('a request that asks to wait is answered at once if it is not a renewal, an
   });
   const issuer = new Issuer({
     keys: { current: () => Promise.resolve(done(signer)) },
-    desk: authorityLeaseDesk(authority.store, authority.writer, { now }),
+    leases: authorityLeaseService(authority.store, authority.writer, { now }),
     waiting,
     now,
     isClockSuspect: () => false,

@@ -1,15 +1,15 @@
-import { continuedTotals, nextAct, totalsToSend } from './domain/held-lease.ts';
-import type { HeldLease, KnownSequence, LeaseAct, LeaseRequest, UseTotals } from './domain/lease.ts';
-import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
-import type { TimeMark } from '../../domain/clock.ts';
-import { heldStatement } from './service/held-lease.ts';
-import type { Clock, IssuerReply, Log } from '../../service/ports.ts';
-import type { SignedAnswer, SignedSequence } from './service/ports.ts';
-import type { Reader } from '../../service/tables.ts';
-import type { Writer } from '../../service/writer.ts';
-import { signedPartDigest, type Answering } from './documents.ts';
-import { type DeviceDocuments, type ReceivedAnswer, requestIn } from './received.ts';
-import { readReply, type Reply } from './wire/issuer-reply.ts';
+import { continuedTotals, nextAct, totalsToSend } from '../domain/held-lease.ts';
+import type { HeldLease, KnownSequence, LeaseAct, LeaseRequest, UseTotals } from '../domain/lease.ts';
+import { done, failWith, type Problem, type Result } from '../../../domain/problem/problem.ts';
+import type { TimeMark } from '../../../domain/clock.ts';
+import { heldStatement, noLease } from '../service/held-lease.ts';
+import type { Clock, IssuerReply, Log } from '../../../service/ports.ts';
+import type { SignedAnswer, SignedSequence } from '../service/ports.ts';
+import type { Reader } from '../../../service/tables.ts';
+import type { Writer } from '../../../service/writer.ts';
+import { signedPartDigest, type Answering } from '../documents.ts';
+import { type DeviceDocuments, type ReceivedAnswer, requestIn } from './device-documents.ts';
+import { readReply, type Reply } from '../wire/issuer-reply.ts';
 
 /** The clock of the process. It learns from what the issuer has signed. */
 export interface LearningClock extends Clock {
@@ -296,10 +296,7 @@ export function answersRequest(
   return request !== null && signedPartDigest(request.text, 'base64url') === digest;
 }
 
-const notHeld: Exchanged = {
-  kind: 'refused',
-  problem: failWith('lease_not_found', 'This device has no lease for the license key.').problem,
-};
+const notHeld: Exchanged = { kind: 'refused', problem: noLease().problem };
 
 function away(detail: string): { kind: 'away'; detail: string; retryAfterS: null } {
   return { kind: 'away', detail, retryAfterS: null };

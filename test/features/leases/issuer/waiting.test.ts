@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { WaitingRequests } from '../../../src/features/leases/waiting.ts';
-import { ChangeFeed } from '../../../src/service/writer.ts';
-import { VirtualTime } from '../../support/harness/virtual-clock.ts';
+import { WaitingRequests } from '../../../../src/features/leases/issuer/waiting.ts';
+import { ChangeFeed } from '../../../../src/service/writer.ts';
+import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 let time: VirtualTime;
 let changes: ChangeFeed;

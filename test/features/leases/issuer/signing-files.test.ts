@@ -16,9 +16,13 @@ import {
   signDocument,
   thumbprintOf,
   type KeyPair,
-} from '../../../src/features/leases/documents.ts';
-import { rotateKey, setUp } from '../../../src/features/leases/signing-files.ts';
-import { keyLifetimeMs, readSigningDirectory, signerOf } from '../../../src/features/leases/signing-keys.ts';
+} from '../../../../src/features/leases/documents.ts';
+import { rotateKey, setUp } from '../../../../src/features/leases/issuer/signing-files.ts';
+import {
+  keyLifetimeMs,
+  readSigningDirectory,
+  signerOf,
+} from '../../../../src/features/leases/issuer/signing-keys.ts';
 import {
   documentClaims,
   keyPair,
@@ -26,8 +30,8 @@ import {
   ownFiles,
   readKeyFile,
   setUpIssuer,
-} from './support/lease-builders.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+} from '../support/lease-builders.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const now = Date.UTC(2026, 10, 27);
 const later = now + 300 * 86_400_000;

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ReceivedDocument } from './domain/held-lease.ts';
-import type { HeldDocument, HeldLease } from './domain/lease.ts';
-import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { heldStatement, type HeldCorrection } from './service/held-lease.ts';
-import type { Reader } from '../../service/tables.ts';
-import type { KeyStatement, PublicJwk } from './wire/lease.ts';
-import { readStatement } from './documents.ts';
-import { readDocument } from './received.ts';
+import type { ReceivedDocument } from '../domain/held-lease.ts';
+import type { HeldDocument, HeldLease } from '../domain/lease.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
+import { heldStatement, type HeldCorrection } from '../service/held-lease.ts';
+import type { Reader } from '../../../service/tables.ts';
+import type { KeyStatement, PublicJwk } from '../wire/lease.ts';
+import { readStatement } from '../documents.ts';
+import { readDocument, invalid } from './device-documents.ts';
 
 /** What the stored documents of a holder prove. */
 export type ExaminedStore = {
@@ -76,10 +76,6 @@ async function prove(
   if (received.activationId !== activationId) return invalid('It is about another activation.');
   if (signedProduct !== null && signedProduct !== productKey) return invalid('It is about another product.');
   return done(received);
-}
-
-function invalid(detail: string): Result<never> {
-  return failWith('lease_invalid', detail);
 }
 
 function unproven(document: HeldDocument, fault: string): HeldDocument {

@@ -1,12 +1,12 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { newKey, readPrivateKey } from '../../../src/features/leases/documents.ts';
-import { rotateKey } from '../../../src/features/leases/signing-files.ts';
-import { keyLifetimeMs, SigningKeys } from '../../../src/features/leases/signing-keys.ts';
-import type { Log } from '../../../src/service/ports.ts';
-import { leaseIssuer, ownFiles, setUpIssuer } from './support/lease-builders.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { newKey, readPrivateKey } from '../../../../src/features/leases/documents.ts';
+import { rotateKey } from '../../../../src/features/leases/issuer/signing-files.ts';
+import { keyLifetimeMs, SigningKeys } from '../../../../src/features/leases/issuer/signing-keys.ts';
+import type { Log } from '../../../../src/service/ports.ts';
+import { leaseIssuer, ownFiles, setUpIssuer } from '../support/lease-builders.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const now = Date.UTC(2026, 10, 27);
 const dayMs = 86_400_000;

@@ -1,5 +1,5 @@
-import type { Clock } from '../../service/ports.ts';
-import type { ChangeFeed } from '../../service/writer.ts';
+import type { Clock } from '../../../service/ports.ts';
+import type { ChangeFeed } from '../../../service/writer.ts';
 
 /** How often waiting requests are looked at, in ms: a wait ends at most this much too late. */
 const tickMs = 1_000;

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { maxExchanges, maxWaits } from '../../../src/features/leases/renewals.ts';
-import { signerOf } from '../../../src/features/leases/received.ts';
-import { keyPair } from './support/lease-builders.ts';
-import { FakeIssuer, HeldDevice } from './support/holder-harness.ts';
-import { day, hour, key, minute } from '../../support/harness/service-harness.ts';
-import { VirtualTime } from '../../support/harness/virtual-clock.ts';
+import { maxExchanges, maxWaits } from '../../../../src/features/leases/holder/renewals.ts';
+import { signerOf } from '../../../../src/features/leases/holder/device-documents.ts';
+import { keyPair } from '../support/lease-builders.ts';
+import { FakeIssuer, HeldDevice } from '../support/holder-harness.ts';
+import { day, hour, key, minute } from '../../../support/harness/service-harness.ts';
+import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 test('a disable and an enable at the issuer reach a holder that waits there', async () => {
   await using issuer = await FakeIssuer.start(new VirtualTime());

@@ -1,13 +1,12 @@
-import { mayHaveSeat, pendingUses, warningOf } from './domain/held-lease.ts';
-import type { HeldLease } from './domain/lease.ts';
-import { backoffMs, defaultBackoffPolicy } from '../../domain/outbox/delivery.ts';
-import { counted } from '../../domain/text.ts';
-import { formatDatetime, minuteMs } from '../../domain/time.ts';
-import { StorageError } from '../../service/ports.ts';
-import { KeyedMutex, Wake } from '../../sync/waiting.ts';
+import { mayHaveSeat, pendingUses, warningOf } from '../domain/held-lease.ts';
+import type { HeldLease } from '../domain/lease.ts';
+import { backoffMs, defaultBackoffPolicy } from '../../../domain/outbox/delivery.ts';
+import { counted } from '../../../domain/text.ts';
+import { formatDatetime, minuteMs } from '../../../domain/time.ts';
+import { StorageError } from '../../../service/ports.ts';
+import { KeyedMutex, Wake } from '../../../sync/waiting.ts';
 import { dueWant, type Exchanged, type ExchangeParts, type Exchanges, type Want } from './exchanges.ts';
-import { DueTimes } from './due-times.ts';
-import { newKeyState, type KeyState } from './key-state.ts';
+import { DueTimes, newKeyState, type KeyState } from './renewal-state.ts';
 
 /** How many requests are under way at once, and how many more wait at the issuer. A holder may have 1,000 license keys. */
 export const maxExchanges = 8;

@@ -1,11 +1,12 @@
-import { requestedUses } from './domain/held-lease.ts';
-import type { HeldLease, LeaseAct } from './domain/lease.ts';
-import { generatedKeyIn, parsePlainLicenseKey } from '../../domain/license.ts';
-import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
-import type { FileAnswer, LeaseHolder, SignedSequence } from './service/ports.ts';
+import { requestedUses } from '../domain/held-lease.ts';
+import type { HeldLease, LeaseAct } from '../domain/lease.ts';
+import { generatedKeyIn, parsePlainLicenseKey } from '../../../domain/license.ts';
+import { done, failWith, type Problem, type Result } from '../../../domain/problem/problem.ts';
+import type { FileAnswer, LeaseHolder, SignedSequence } from '../service/ports.ts';
 import { answersRequest, type ExchangeParts, type Exchanges } from './exchanges.ts';
-import { requestIn } from './received.ts';
+import { requestIn, invalid } from './device-documents.ts';
 import type { Renewals } from './renewals.ts';
+import { noLease } from '../service/held-lease.ts';
 
 type FileParts = Pick<ExchangeParts, 'reader' | 'writer'> & {
   exchanges: Exchanges;
@@ -129,14 +130,6 @@ function unanswered(act: LeaseAct): Refused {
     'lease_request_unanswered',
     `An earlier request reports uses, and the issuer may have counted them. Install its answer first; "${command}" writes it again.`,
   );
-}
-
-export function noLease(detail = 'This device has no lease for the license key.'): Refused {
-  return failWith('lease_not_found', detail);
-}
-
-function invalid(detail: string): Refused {
-  return failWith('lease_invalid', detail);
 }
 
 type Refused = { ok: false; problem: Problem };

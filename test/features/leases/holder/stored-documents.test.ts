@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { HeldDocument, HeldLease } from '../../../src/features/leases/domain/lease.ts';
-import { keyPair } from './support/lease-builders.ts';
-import { FakeIssuer, HeldDevice } from './support/holder-harness.ts';
-import { day, hour, key, minute, valueOf } from '../../support/harness/service-harness.ts';
-import { VirtualTime } from '../../support/harness/virtual-clock.ts';
+import type { HeldDocument, HeldLease } from '../../../../src/features/leases/domain/lease.ts';
+import { keyPair } from '../support/lease-builders.ts';
+import { FakeIssuer, HeldDevice } from '../support/holder-harness.ts';
+import { day, hour, key, minute, valueOf } from '../../../support/harness/service-harness.ts';
+import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 const open = async () => {
   const issuer = await FakeIssuer.start(new VirtualTime(), { termMs: 30 * day, refreshMs: hour });

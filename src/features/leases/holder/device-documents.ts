@@ -1,8 +1,8 @@
-import type { ReceivedDocument } from './domain/held-lease.ts';
-import type { KnownSequence, LeaseRequest } from './domain/lease.ts';
-import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import type { SignedAnswer, SignedSequence } from './service/ports.ts';
-import type { Random } from '../../service/ports.ts';
+import type { ReceivedDocument } from '../domain/held-lease.ts';
+import type { KnownSequence, LeaseRequest } from '../domain/lease.ts';
+import { done, failWith, type Result } from '../../../domain/problem/problem.ts';
+import type { SignedAnswer, SignedSequence } from '../service/ports.ts';
+import type { Random } from '../../../service/ports.ts';
 import {
   keyHeader,
   parseRequestClaims,
@@ -13,7 +13,7 @@ import {
   statementClaims,
   type KeyStatement,
   type PublicJwk,
-} from './wire/lease.ts';
+} from '../wire/lease.ts';
 import {
   readLease,
   readNotice,
@@ -24,7 +24,7 @@ import {
   thumbprintOf,
   type Answering,
   type KeyPair,
-} from './documents.ts';
+} from '../documents.ts';
 
 /** An answer of the issuer to this device, whose signatures are right. */
 export type ReceivedAnswer = Answering<{
@@ -147,6 +147,6 @@ function partOf(document: string, index: 0 | 1): unknown {
   return JSON.parse(Buffer.from(document.split('.')[index] ?? '', 'base64url').toString());
 }
 
-function invalid(detail: string): Result<never> {
+export function invalid(detail: string): ReturnType<typeof failWith> {
   return failWith('lease_invalid', detail);
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { actForLease, heldVerdict, nextAct, pendingUses } from './domain/held-lease.ts';
-import type { HeldLease } from './domain/lease.ts';
-import { isTooLongKey, tooLongKey } from '../../domain/license.ts';
+import { actForLease, heldVerdict, nextAct, pendingUses } from '../domain/held-lease.ts';
+import type { HeldLease } from '../domain/lease.ts';
+import { isTooLongKey, tooLongKey } from '../../../domain/license.ts';
 import {
   done,
   failWith,
@@ -9,14 +9,14 @@ import {
   notFound,
   type Problem,
   type Result,
-} from '../../domain/problem/problem.ts';
-import { TokenBucket } from '../../domain/token-bucket.ts';
-import { heldStatement } from './service/held-lease.ts';
-import type { HeldLicenses } from './service/held-license.ts';
-import type { FileAnswer, HeldLeaseStatus, LeaseHolder, ProgramAnswer } from './service/ports.ts';
-import { raceWithAbort } from '../../sync/waiting.ts';
+} from '../../../domain/problem/problem.ts';
+import { TokenBucket } from '../../../domain/token-bucket.ts';
+import { heldStatement, noLease } from '../service/held-lease.ts';
+import type { HeldLicenses } from '../service/held-license.ts';
+import type { FileAnswer, HeldLeaseStatus, LeaseHolder, ProgramAnswer } from '../service/ports.ts';
+import { raceWithAbort } from '../../../sync/waiting.ts';
 import { type ExchangeParts, type Exchanged, Exchanges, type Want } from './exchanges.ts';
-import { LeaseFiles, noLease, storedKey } from './lease-files.ts';
+import { LeaseFiles, storedKey } from './lease-files.ts';
 import { Renewals } from './renewals.ts';
 
 export type HolderSettings = {

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { dayMs, formatDatetime } from '../../domain/time.ts';
-import type { Log } from '../../service/ports.ts';
-import { keyEndsSoonMs } from './domain/lease.ts';
-import type { KeyStatement, PublicJwk } from './wire/lease.ts';
-import { readPrivateKey, readPublicKey, readStatement, thumbprintOf, type KeyPair } from './documents.ts';
+import { done, failWith, type Result } from '../../../domain/problem/problem.ts';
+import { dayMs, formatDatetime } from '../../../domain/time.ts';
+import type { Log } from '../../../service/ports.ts';
+import { keyEndsSoonMs } from '../domain/lease.ts';
+import type { KeyStatement, PublicJwk } from '../wire/lease.ts';
+import { readPrivateKey, readPublicKey, readStatement, thumbprintOf, type KeyPair } from '../documents.ts';
 import { stampOf, statementFile } from './statement-file.ts';
 
 /*

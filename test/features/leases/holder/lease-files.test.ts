@@ -1,9 +1,9 @@
 import { array, assert, asyncProperty, constant, nat, oneof, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FileAnswer } from '../../../src/features/leases/service/ports.ts';
-import { FakeIssuer, HeldDevice } from './support/holder-harness.ts';
-import { hour, key, refusalOf, valueOf } from '../../support/harness/service-harness.ts';
-import { VirtualTime } from '../../support/harness/virtual-clock.ts';
+import type { FileAnswer } from '../../../../src/features/leases/service/ports.ts';
+import { FakeIssuer, HeldDevice } from '../support/holder-harness.ts';
+import { hour, key, refusalOf, valueOf } from '../../../support/harness/service-harness.ts';
+import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 const asked = { licenseKey: key, productKey: null, act: 'take', replaces: null, isRefused: false } as const;
 
