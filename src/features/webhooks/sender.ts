@@ -5,7 +5,7 @@ import { recordTimedEvents } from '../../service/timed-events.ts';
 import type { Clock, Log, Random } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 import type { ClaimedDelivery } from './service/delivery.ts';
-import type { WebhookSender } from './service/ports.ts';
+import type { WebhookSender } from './service/endpoint.ts';
 import type { Writer } from '../../service/writer.ts';
 import { Wake } from '../../sync/waiting.ts';
 import { eventBody, testBody } from './wire/webhook.ts';
@@ -50,7 +50,7 @@ export type SenderParts = {
   count: (result: 'delivered' | 'failed') => void;
 };
 
-export class Sender implements WebhookSender {
+export class EventSender implements WebhookSender {
   readonly #parts: SenderParts;
   readonly #wake: Wake;
   readonly #active = new Map<string, Promise<void>>();

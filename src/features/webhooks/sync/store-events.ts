@@ -22,7 +22,7 @@ const toleranceS = 300;
 const quietMs = minuteMs;
 
 /** A sender in the configuration. */
-export type Sender = {
+export type StoreEventSource = {
   from: 'payhip' | 'gumroad' | 'lemonsqueezy' | 'standard';
   secret: string;
 };
@@ -34,7 +34,7 @@ type StoreEventsParts = {
   reads: Pick<HintedReads, 'add' | 'waiting'>;
   fetcher: Pick<LicenseFetch, 'forgetMissing'>;
   /** The configured senders, by name. */
-  senders: () => ReadonlyMap<string, Sender>;
+  senders: () => ReadonlyMap<string, StoreEventSource>;
   /** The configured products. */
   products: () => readonly { id: string; productKey: string }[];
   count: (name: string, result: EventResult) => void;
@@ -165,7 +165,7 @@ const hints: Readonly<Partial<Record<EventResult, string>>> = {
 };
 
 /** Checks what can be checked of an event. A signature proves the sender; no signature proves that the event is new. */
-function check({ from, secret }: Sender, received: ReceivedEvent, now: number): Checked {
+function check({ from, secret }: StoreEventSource, received: ReceivedEvent, now: number): Checked {
   const header = (name: string): string => {
     const value = received.headers[name];
     return typeof value === 'string' ? value : '';
