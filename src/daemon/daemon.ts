@@ -5,7 +5,7 @@ import {
   maxCountedMissing,
   type Status,
   type StorageState,
-  type RecordCounts,
+  type FreshnessCounts,
   type UpstreamStatus,
   type FollowStatus,
 } from '../service/status.ts';
@@ -266,7 +266,7 @@ async function agentsOf({ syncServer, local, reader }: DaemonParts): Promise<Sta
 }
 
 /** Counts the licenses of an authority. */
-async function licenseCounts({ shared, reader }: OpenedStore): Promise<RecordCounts | null> {
+async function licenseCounts({ shared, reader }: OpenedStore): Promise<FreshnessCounts | null> {
   return shared === null ? await countLicenses(reader) : await shared.licenses();
 }
 
@@ -315,7 +315,7 @@ function missingStatus({ reader }: Agent, clock: PersistentClock): Status['missi
   return since === null ? null : { count, since: clock.now() - clock.monotonic() + since };
 }
 
-function recordCounts({ reader }: Agent, { clock, current }: DaemonParts): RecordCounts {
+function recordCounts({ reader }: Agent, { clock, current }: DaemonParts): FreshnessCounts {
   const { freshMs, staleMs, graceMs } = current.configuration.freshness;
   const now = clock.now();
   return reader.snapshots.counts({

@@ -14,7 +14,8 @@ import {
 } from '../domain/outbox/outcome.ts';
 import { describeFailure } from '../domain/connection-failure.ts';
 import { toOneLine } from '../domain/text.ts';
-import { type Dialect, type RequestKind, type JsonObject, type Parsed, readObject } from './wire.ts';
+import type { Dialect, RequestKind } from './dialects.ts';
+import { type JsonObject, type Parsed, readObject } from './wire.ts';
 import { type CompleteResponse, type Exchange, type FailedExchange, headerOf, tooLarge } from './exchange.ts';
 
 const maxForeignWaitMs = 15 * minuteMs;

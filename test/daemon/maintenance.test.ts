@@ -5,7 +5,7 @@ import { TokenUses } from '../../src/service/access/credential.ts';
 import { isFailure } from '../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
-import { localWriter } from '../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../src/store/sqlite/commit.ts';
 import { createTestStore, type TestStore } from '../support/builders/store-builders.ts';
 
 const hour = 3_600_000;

@@ -6,7 +6,7 @@ import type { ClockReading } from '../../src/domain/clock.ts';
 import { isFailure } from '../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
-import { localWriter } from '../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../src/store/sqlite/commit.ts';
 import type { Exchange } from '../../src/upstream/exchange.ts';
 import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
 import { asSpecified } from '../support/harness/upstream-harness.ts';

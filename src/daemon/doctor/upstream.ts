@@ -7,7 +7,7 @@ import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome
 import { certificateFaultOf, type CertificateFault } from '../../domain/connection-failure.ts';
 import { classify, isOwnResponse, sentAtOf } from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
-import { dialects, type Dialect } from '../../upstream/wire.ts';
+import { dialects, type Dialect } from '../../upstream/dialects.ts';
 import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { clockAdvice, describeClock } from '../../domain/clock.ts';

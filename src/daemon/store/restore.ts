@@ -11,7 +11,7 @@ import {
   StateDirectoryRefused,
   StateDirectoryUnusable,
 } from '../../store/sqlite/faults.ts';
-import { localWriter } from '../../store/sqlite/local-writer.ts';
+import { localWriter } from '../../store/sqlite/commit.ts';
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { secureStateDirectory } from './windows-directory.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';

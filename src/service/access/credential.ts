@@ -9,7 +9,7 @@ import {
   type Scope,
   type Token,
 } from '../../domain/access/principal.ts';
-import type { Product } from '../../domain/agent/product.ts';
+import type { AgentProduct } from '../../domain/agent/product.ts';
 import type { SameDigest, Context, Random } from '../ports.ts';
 import type { AuthorityReader, Awaitable, Reader, AuthorityTransaction, CredentialOwner } from '../tables.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
@@ -81,7 +81,7 @@ export function lasting(principal: Principal): KnownCredential {
 /** The configured credentials of the upstream, as digests. */
 export type UpstreamCredentials = {
   apiKeyDigest: string | null;
-  products: readonly Product[];
+  products: readonly AgentProduct[];
 };
 
 /** On an agent, callers use the credentials of the upstream. `configured` is called for each request. */

@@ -133,7 +133,7 @@ export function putSnapshot(
   const { operations } = transaction;
   const local =
     localStateFromBacklog(license, operations.backlog(license.licenseKey), before) ??
-    localState(license, operations.shown(license.licenseKey));
+    localState(license, operations.visibleToCallers(license.licenseKey));
   const put = { ...snapshot, license, local };
   if (areEventsWanted(transaction)) {
     const stored = transaction.snapshots.get(license.licenseKey);

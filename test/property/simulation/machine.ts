@@ -4,7 +4,7 @@ import { storedTime } from '../../../src/service/lifecycle/time-mark.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
-import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import { prepareTransaction } from '../../../src/store/sqlite/connection.ts';
 import type { ParsedRequest, Origin } from './ledger.ts';
 
 /** What the agent is configured with; a change takes effect at once, as after a SIGHUP. */

@@ -8,7 +8,7 @@ import { runUseCase } from '../../../src/service/run.ts';
 import type { Reader, Transaction } from '../../../src/service/tables.ts';
 import { openReading, openWriting } from '../../../src/store/sqlite/connection.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
-import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { VirtualTime } from '../harness/virtual-clock.ts';
 import { engineOfProject, type StoreOfApp } from './engine.ts';
 

@@ -22,7 +22,7 @@ import type { RecordedRead } from '../../../src/service/outbox/record-read.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
-import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -258,7 +258,7 @@ export class AgentHarness extends Harness {
     if (snapshot !== null) {
       deepStrictEqual(
         snapshot.local,
-        localState(snapshot.license, operations.shown(snapshot.license.licenseKey)),
+        localState(snapshot.license, operations.visibleToCallers(snapshot.license.licenseKey)),
       );
     }
     for (const queue of ['counter', 'state'] as const) {

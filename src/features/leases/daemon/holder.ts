@@ -23,7 +23,7 @@ import { trustSystemAnd } from '../../../daemon/system/trust.ts';
 import type { Role, RoleParts } from '../../../daemon/role/role.ts';
 import { heldVerdict, pendingUses } from '../domain/held-lease.ts';
 import type { Clock } from '../../../service/ports.ts';
-import type { HolderStatus, RecordCounts } from '../../../service/status.ts';
+import type { HolderStatus, FreshnessCounts } from '../../../service/status.ts';
 
 /** Requests of callers come on top of those that the loop makes. */
 const connectionsOfCallers = 8;
@@ -185,7 +185,7 @@ type StatusParts = {
 /** The leases of this device, for `/statusz` and the metrics. */
 export function heldStatus({ reader, clock, holder, issuer, device }: StatusParts): {
   leases: HolderStatus;
-  records: RecordCounts;
+  records: FreshnessCounts;
 } {
   const now = clock.now();
   const records = { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 };

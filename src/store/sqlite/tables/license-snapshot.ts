@@ -7,7 +7,7 @@ import { hasManyIn, searchIn, searchParameters } from './search.ts';
 import { hourMs } from '../../../domain/time.ts';
 
 /** The columns that `put` sets. */
-type StoredRow = Omit<LicenseSnapshot, 'license' | 'local' | 'epoch' | 'shown'> & {
+type StoredRow = Omit<LicenseSnapshot, 'license' | 'local' | 'epoch' | 'localRevisions'> & {
   licenseKey: string;
   /** The product in the upstream's response; `productId` is the product in the request. */
   productLink: string;
@@ -290,7 +290,7 @@ function fromRow(raw: never): LicenseSnapshot {
     askedAt: row.askedAt,
     refreshAt: row.refreshAt,
     epoch: row.epoch,
-    shown: { revision: row.shownRevision, disabledRevision: row.shownDisabledRevision },
+    localRevisions: { revision: row.shownRevision, disabledRevision: row.shownDisabledRevision },
   };
 }
 

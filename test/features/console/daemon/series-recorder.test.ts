@@ -10,7 +10,7 @@ import { StorageError } from '../../../../src/service/ports.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
 import { pruneSeries, readSeries } from '../../../../src/features/console/service/series.ts';
 import type { Writer } from '../../../../src/service/writer.ts';
-import { localWriter } from '../../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../../src/store/sqlite/commit.ts';
 import { createTestStore, type TestStore } from '../../../support/builders/store-builders.ts';
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 

@@ -18,7 +18,7 @@ import {
   type UseCaseName,
   type Writer,
 } from '../../../../src/service/writer.ts';
-import { localWriter } from '../../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../../src/store/sqlite/commit.ts';
 import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import { silent } from '../../../support/silent-log.ts';
 import { Machine } from '../machine.ts';
