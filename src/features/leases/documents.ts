@@ -16,8 +16,8 @@ import type {
 import { parseJson } from '../../domain/text.ts';
 
 /*
- * Signs and reads the documents of leases (features/leases/wire/lease.ts). Import this module only when leases are used: it loads jose, and
- * most processes have no leases.
+ * Signs and reads the documents of leases (features/leases/wire/lease.ts). It loads jose, and most processes have no leases:
+ * import this module only when leases are used.
  */
 
 /** A private key, ready to sign. */

@@ -274,10 +274,10 @@ function postponeDueQueues(
 }
 
 /**
- * The upstream spells a license key otherwise than it was requested. Its spelling becomes the subject of snapshot and
- * queues, and the other one an alias: with two queues for one key, each would take the uses of the other for those of another program. Returns `known`
- * if the key was known under the upstream's spelling and this read did not hold its queues. (src/sync/README.md,
- * Queues)
+ * Handles a license key that the upstream spells otherwise than it was requested. Its spelling becomes the subject of the
+ * snapshot and the queues, the other one an alias. Two queues for one key would each take the other's uses for those of
+ * another program. Returns `known` if the key was known under the upstream's spelling: then this read did not hold its
+ * queues. (src/sync/README.md, Queues)
  */
 function adoptSpelling(
   transaction: Transaction,

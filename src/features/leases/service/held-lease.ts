@@ -188,11 +188,10 @@ export function boundDevice({ settings }: Pick<Reader, 'settings'>): string | nu
 }
 
 /**
- * Binds the store to the issuer of the configuration and to the key of this device (its thumbprint). Another issuer knows
- * nothing of the requests and leases of the one before, and another key can neither prove the leases of the one before nor
- * get an answer to its requests: each license key needs a lease again, and uses that were not sent are sent with the next
- * request. Returns the number of these license keys. `hasOtherRoots`: other root keys have signed the key statement that is
- * known here, so that the first statement of the new root keys replaces it, whatever its version.
+ * Binds the store to the issuer of the configuration and to the key of this device (its thumbprint). If either has changed,
+ * no stored lease or request is worth anything: each license key needs a lease again, and unsent uses go with the next
+ * request. Returns how many keys that are. `hasOtherRoots`: other root keys have signed the known key statement, so that the
+ * first statement of the new root keys replaces it, whatever its version.
  */
 export function bindIssuer(
   { heldLeases, settings }: Transaction,
