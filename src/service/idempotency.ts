@@ -104,7 +104,7 @@ export async function storeFinalResponse(
 /**
  * Removes up to `limit` stored responses after 8 days, and those to agents after 30 days. If the clock jumped ahead and was
  * set back, responses may be kept for too long. They are kept for 30 days from now, or they would stay for as long as the
- * jump was. Returns how many were removed or dated. `removalTime`: epoch ms (domain/time.ts).
+ * jump was. Returns how many were removed or dated. `removalTime`: epoch ms (domain/clock.ts).
  */
 export async function pruneIdempotency(
   transaction: AuthorityTransaction,
