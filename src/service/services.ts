@@ -136,7 +136,10 @@ export type AgentSettings = {
   timeoutMs: number;
 };
 
-/** The provenance of an agent's response (src/http/README.md, Agent headers). `confirmedAt`: null for a coupon that the upstream has not seen yet. */
+/**
+ * The provenance of an agent's response (src/http/README.md, Agent headers). `confirmedAt`: null for a coupon that the
+ * upstream has not seen yet.
+ */
 export function provenanceNow(
   { clock, settings }: { clock: Pick<Clock, 'now'>; settings: () => Pick<AgentSettings, 'freshness'> },
   { confirmedAt, pending, cache }: Pick<AgentProvenance, 'confirmedAt' | 'pending' | 'cache'>,

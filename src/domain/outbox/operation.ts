@@ -107,7 +107,10 @@ type OperationIdentity = {
   outage: boolean;
   /** Until when an attempt may still arrive at the upstream (monotonic ms); null if none can. */
   reconcileAt: number | null;
-  /** The upstream to which it was last sent; only that upstream can reconcile it. Null: it was not sent, or was not carried out under its id. */
+  /**
+   * The upstream to which it was last sent; only that upstream can reconcile it. Null: it was not sent, or was not carried
+   * out under its id.
+   */
   upstream: string | null;
   lastError: string | null;
   /** For an enable: whether callers saw the key as enabled when it was requested. */

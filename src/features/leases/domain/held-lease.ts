@@ -79,7 +79,10 @@ export function dueAt(held: HeldLease): number {
   return document?.kind === 'lease' ? document.refreshAt : Infinity;
 }
 
-/** Whether the issuer may count a seat for this device: that of a disabled license stays taken, and an unproven document says nothing. */
+/**
+ * Whether the issuer may count a seat for this device. That of a disabled license stays taken, and an unproven document says
+ * nothing.
+ */
 export function mayHaveSeat({ document }: HeldLease): boolean {
   if (document === null) return false;
   return document.kind !== 'notice' || document.state === 'disabled';

@@ -59,8 +59,8 @@ const maxSteps = 8;
 
 /**
  * Exchanges documents with the issuer, one request after the other for each license key: a request is stored before it is
- * sent, and repeated until it is answered (src/features/leases/README.md, Order and repetition). The caller makes sure that there is one
- * exchange at a time about a license key.
+ * sent, and repeated until it is answered (src/features/leases/README.md, Order and repetition). The caller makes sure that
+ * there is one exchange at a time about a license key.
  */
 export class Exchanges {
   readonly #parts: ExchangeParts;
