@@ -1,6 +1,4 @@
 import type { CommandArea, CommandLine, Entry, Group, ReadLicensePart } from './cli/command.ts';
-import type { EventKeeper } from './service/event-keeper.ts';
-import type { LoadLongReads } from './service/long-read.ts';
 import type { ListsOfFeatures, Transaction } from './service/tables.ts';
 import type { Checks } from './wire/check.ts';
 
@@ -10,7 +8,8 @@ import type { Checks } from './wire/check.ts';
  * same. What is here is loaded at every start, and loads the rest when it is used.
  *
  * The other fields are declared beside the code that asks for them, because their types lead back to the list: `routes`
- * (http/routes/all.ts), `useCases` (service/run.ts), `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts),
+ * (http/routes/all.ts), `useCases` (service/run.ts), `events` (service/events.ts), `longReads` (service/long-read.ts),
+ * `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts),
  * `engine` (daemon/store/engine.ts), `roles` (daemon/role/role.ts), `process` (daemon/compose.ts) and `examine`
  * (daemon/doctor/examination.ts).
  */
@@ -25,8 +24,6 @@ export interface Feature {
   readonly onKeyChange?: (transaction: Transaction, from: string, to: string) => void;
   /** Called in the transaction in which the store of an agent turns out to be a copy, or is restored. */
   readonly onCopy?: (transaction: Transaction) => void;
-  readonly longReads?: LoadLongReads;
-  readonly events?: EventKeeper;
   /** What can be wrong with it. `status`, `doctor` and the console list it after the checks of the core. */
   readonly findings?: Checks;
   /** Words after `latchkey`. */

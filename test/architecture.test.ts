@@ -80,7 +80,7 @@ const floors: Readonly<Record<string, Allowance>> = {
     // The commands for the signing keys of leases work on files, without a daemon.
     folders: ['domain', 'config', 'wire', 'features/leases'],
     // One maker of directories; the lock of a state directory, which says whether a daemon that cannot be reached runs.
-    files: ['store/sqlite/files/lock.ts', 'store/sqlite/files/private-file.ts', 'features.ts'],
+    files: ['store/sqlite/files/state-directory.ts', 'store/sqlite/files/private-file.ts', 'features.ts'],
     modules: true,
   },
   // Each is a folder of its own, and imports another only if its declaration says so.

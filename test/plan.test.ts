@@ -37,7 +37,7 @@ vi.doMock('../src/store/sqlite/statements.ts', async (importOriginal) => {
   };
   return { ...original, sqlOn };
 });
-const { prepareTransaction } = await import('../src/store/sqlite/tables.ts');
+const { prepareTransaction } = await import('../src/store/sqlite/connection.ts');
 const { sqliteText } = await import('../src/store/sqlite/statements.ts');
 vi.doUnmock('../src/store/sqlite/statements.ts');
 

@@ -13,6 +13,7 @@ import {
 } from './value/address.ts';
 import { mask, Secret } from './value/secret.ts';
 import { formatDuration, formatSize, parseDuration, parseSize } from './value/unit.ts';
+import { dayMs } from '../domain/time.ts';
 
 /*
  * The types of single settings: codecs between the text of the file and the value that the program uses.
@@ -40,10 +41,10 @@ export interface SettingMeta {
 export type Milliseconds = number & z.$brand<'Milliseconds'>;
 
 /** Node's timers fire at once when asked to wait longer than 2^31 - 1 ms; this is the limit in whole days. */
-const longestWaitMs = 24 * 86_400_000;
+const longestWaitMs = 24 * dayMs;
 
 /** Later than the year 9999 there is no datetime (RFC 3339). */
-const longestDurationMs = 1_000_000 * 86_400_000;
+const longestDurationMs = 1_000_000 * dayMs;
 
 export const durationUnit = 'ms, s, m, h, d';
 

@@ -6,7 +6,8 @@ import {
   type TlsIdentity,
   type TlsSettings,
 } from '../config/file/certificates.ts';
-import { certificateEndsSoonMs, formatDatetime } from '../domain/time.ts';
+import { certificateEndsSoonMs } from '../wire/findings.ts';
+import { formatDatetime } from '../domain/time.ts';
 import { changeCertificate, ListenError } from '../http/listen.ts';
 import type { Listener } from '../http/server.ts';
 import type { Log } from '../service/ports.ts';

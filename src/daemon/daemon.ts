@@ -5,7 +5,7 @@ import {
   maxCountedMissing,
   type Status,
   type StorageState,
-  type RecordCounts,
+  type FreshnessCounts,
   type UpstreamStatus,
   type FollowStatus,
 } from '../service/status.ts';
@@ -23,7 +23,7 @@ import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
 import { isLatchkey, isUpstreamKnown } from '../service/outbox/upstream-epoch.ts';
-import { lastSuccessAt } from '../service/outbox/queue.ts';
+import { lastSuccessAt } from '../service/outbox/upstream-waits.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
 const drainMs = 10_000;
@@ -266,7 +266,7 @@ async function agentsOf({ syncServer, local, reader }: DaemonParts): Promise<Sta
 }
 
 /** Counts the licenses of an authority. */
-async function licenseCounts({ shared, reader }: OpenedStore): Promise<RecordCounts | null> {
+async function licenseCounts({ shared, reader }: OpenedStore): Promise<FreshnessCounts | null> {
   return shared === null ? await countLicenses(reader) : await shared.licenses();
 }
 
@@ -315,7 +315,7 @@ function missingStatus({ reader }: Agent, clock: PersistentClock): Status['missi
   return since === null ? null : { count, since: clock.now() - clock.monotonic() + since };
 }
 
-function recordCounts({ reader }: Agent, { clock, current }: DaemonParts): RecordCounts {
+function recordCounts({ reader }: Agent, { clock, current }: DaemonParts): FreshnessCounts {
   const { freshMs, staleMs, graceMs } = current.configuration.freshness;
   const now = clock.now();
   return reader.snapshots.counts({

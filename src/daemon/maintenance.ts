@@ -6,6 +6,7 @@ import { StorageError, type Random, type StorageFault } from '../service/ports.t
 import type { Writer } from '../service/writer.ts';
 import type { FeatureProcess } from './feature-process.ts';
 import { pause, type PersistentClock } from './system/machine.ts';
+import { minuteMs } from '../domain/time.ts';
 
 const tickMs = 10_000;
 const ticksPerMark = 6;
@@ -15,7 +16,7 @@ const rowsPerCommit = 500;
 /** How many commits run in a row. Further rows wait for the next run, so that the time is recorded in between. */
 const maxCommits = 1_000;
 /** Shorter sleeps of the machine, and corrections of the wall clock by seconds, are ignored. */
-const longSleepMs = 60_000;
+const longSleepMs = minuteMs;
 /** Spreads the requests of agents that wake up together, in ms. */
 const jitterMs = 5_000;
 

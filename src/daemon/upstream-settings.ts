@@ -2,7 +2,7 @@ import type { Configuration, UpstreamSettings } from '../config/configuration.ts
 import type { TlsSettings } from '../config/file/certificates.ts';
 import { type DialectName, apiKeyHeaders } from '../domain/header-names.ts';
 import type { ConnectionSettings } from '../upstream/connections.ts';
-import { dialects } from '../upstream/wire.ts';
+import { dialects } from '../upstream/dialects.ts';
 import { chooseProxy, type ProxyChoice } from '../upstream/proxy.ts';
 import type { PlainUpstreamSettings } from '../upstream/plain-upstream.ts';
 import { readFiles } from './certificate.ts';

@@ -1,5 +1,5 @@
 import type { License } from './license.ts';
-import { dayMs } from './time.ts';
+import { dayMs, minuteMs } from './time.ts';
 
 /** A seller's account. Times are epoch ms. */
 export type Account = { accountId: string; name: string; createdAt: number };
@@ -43,7 +43,7 @@ export const defaultLeaseTerms: Readonly<LeaseTerms> = {
 export const leaseTermLimits = {
   maxSeats: 1_000_000,
   maxHoldMs: 1_000 * dayMs,
-  minTermMs: 60_000,
+  minTermMs: minuteMs,
   maxTermMs: 400 * dayMs,
   minRefreshMs: 10_000,
 } as const;

@@ -29,10 +29,3 @@ export function enabledEvent(licenseKey: string, before: boolean, after: boolean
   if (before === after) return null;
   return { type: after ? 'license.enabled' : 'license.disabled', subject: licenseKey };
 }
-
-/** The event when an activation changes its state; null: there is none. `before`: null if it is new. */
-export function seatEvent(activationId: string, before: string | null, after: string): NewEvent | null {
-  if (before !== 'active' && after === 'active') return { type: 'seat.taken', subject: activationId };
-  if (before === 'active' && after !== 'active') return { type: 'seat.ended', subject: activationId };
-  return null;
-}

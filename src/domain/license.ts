@@ -136,7 +136,7 @@ export function generatedKeyIn(text: string): string | null {
 }
 
 /** What a text is that is not a license key, for a person; null if it may be a license key. */
-export function mistakenFor(text: string): string | null {
+export function describeMistake(text: string): string | null {
   if (/^(?:https?:\/\/|www\.)/i.test(text)) return 'a web address';
   return /^[^\s@]{1,64}@[^\s@]{1,255}$/.test(text) ? 'an e-mail address' : null;
 }

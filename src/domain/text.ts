@@ -48,26 +48,6 @@ export function plainText(text: string): string {
   return text.replace(invisible, '').normalize('NFKC').replace(invisible, '').replace(dashes, '-');
 }
 
-const minuteMs = 60_000;
-
-/** What is wrong with the clock. `storeAheadMs`: how far the clock of the store is ahead; null: not known. */
-export function describeClock(storeAheadMs: number | null): string {
-  if (storeAheadMs === null) return 'the clock of this machine has jumped or was set back';
-  return `this machine and the store differ by ${describeSpan(Math.abs(storeAheadMs))}; one of the two is wrong`;
-}
-
-/** What to do about `describeClock`. */
-export const clockAdvice =
-  'compare this machine with another clock; if this machine is wrong, synchronize it by NTP';
-
-/** A span in ms in the largest unit that has at least two. */
-function describeSpan(ms: number): string {
-  const minutes = Math.round(ms / minuteMs);
-  if (minutes < 2 * 60) return `${minutes} minutes`;
-  const hours = Math.round(minutes / 60);
-  return hours < 2 * 24 ? `${hours} hours` : `${Math.round(hours / 24)} days`;
-}
-
 /** How much of the text of another program a message repeats. */
 const maxMessageLength = 200;
 
@@ -75,4 +55,13 @@ const maxMessageLength = 200;
 export function toOneLine(text: string): string {
   const line = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
   return line.slice(0, maxMessageLength).toWellFormed();
+}
+
+/** The value of a JSON text; undefined if it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

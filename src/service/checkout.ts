@@ -1,4 +1,4 @@
-import { type Coupon, plainCouponCode, type CouponFilter } from '../domain/checkout/coupon.ts';
+import type { Coupon } from '../domain/checkout/coupon.ts';
 import {
   notFound,
   foreignProduct,
@@ -15,10 +15,11 @@ import {
   type Cart,
   type CartLine,
   type Quote,
+  type QuoteReason,
   repeatedRedemption,
   type Redemption,
 } from '../domain/checkout/quote.ts';
-import type { AuthorityReader, Reader, Awaitable, AuthorityTransaction, Transaction } from './tables.ts';
+import type { AuthorityReader, Reader, AuthorityTransaction, Transaction } from './tables.ts';
 import type { Context } from './ports.ts';
 
 /** `now`: epoch ms. */
@@ -118,27 +119,6 @@ async function productsCollected(
   return { collectionId, productKeys: new Set(collection?.productKeys) };
 }
 
-/**
- * The spelling under which a coupon is stored: as sent, or without invisible and typographic characters. An earlier
- * store may have issued codes with such characters.
- */
-export async function storedCouponCode(
-  code: string,
-  byCode: (code: string) => Awaitable<unknown>,
-): Promise<string> {
-  const plain = plainCouponCode(code);
-  return plain === code || (await byCode(code)) !== null ? code : plain;
-}
-
-export async function withStoredCouponCode<Filter extends CouponFilter>(
-  filter: Filter,
-  byCode: (code: string) => Awaitable<unknown>,
-): Promise<Filter> {
-  return filter.code === undefined
-    ? filter
-    : { ...filter, code: await storedCouponCode(filter.code, byCode) };
-}
-
 export type RedeemCoupon = {
   accountId: string;
   order: string;
@@ -234,11 +214,11 @@ async function redeemOnce(
   }
   const asked = { ...command, now: takenAt };
   const within = await quoteAs(asked);
-  const isOver = isTaken && within.ok && isUsedUp(within.value);
+  const isOver = isTaken && within.ok && isOnlyUsedUp(within.value.reasons);
   const quoted = isOver ? await quoteAs({ ...asked, isUnlimited: true }) : within;
   if (!quoted.ok) return quoted;
   const { value: quote } = quoted;
-  if (quote.couponId === null || quote.reasons.length > 0) return notRedeemable(quote);
+  if (quote.couponId === null || quote.reasons.length > 0) return notRedeemable(quote.reasons);
   const redemption: Redemption = {
     order,
     couponId: quote.couponId,
@@ -251,11 +231,12 @@ async function redeemOnce(
   return done({ redemption, isNew: true });
 }
 
-function isUsedUp({ reasons }: Quote): boolean {
-  return reasons.length === 1 && reasons[0] === 'usage_limit_reached';
+/** Whether a coupon could be redeemed but for its usage limit. `reasons`: why it cannot be redeemed. */
+export function isOnlyUsedUp(reasons: readonly string[] | undefined): boolean {
+  return reasons?.length === 1 && reasons[0] === 'usage_limit_reached';
 }
 
-function notRedeemable({ reasons }: Quote): Result<never> {
+export function notRedeemable(reasons: readonly QuoteReason[]): Result<never> {
   const detail = `The coupon cannot be redeemed for this cart: ${reasons.join(', ')}.`;
   return failWith('coupon_not_redeemable', detail, { reasons });
 }

@@ -1,8 +1,8 @@
 import * as useCases from './use-cases.ts';
-import { isFailure, storedResult, storeResult } from './access/records.ts';
-import { answerAgain, isToRepeat, shortAnswer } from './keyed-answers.ts';
-import type { Context, WriterContext } from './ports.ts';
-import type { Awaitable, AuditEntry } from './tables.ts';
+import { isFailure, done, notFound, type Result } from '../domain/problem/problem.ts';
+import { storedResult, storeResult } from './idempotency.ts';
+import type { Context, WriterContext, Keyed } from './ports.ts';
+import type { Awaitable, AuthorityTransaction, Transaction } from './tables.ts';
 import type {
   CommandOf,
   CommandResult,
@@ -11,14 +11,13 @@ import type {
   UseCases,
   WriteRequest,
 } from './writer.ts';
-import { formatDatetime } from '../domain/time.ts';
-import type { Product } from '../domain/catalogue.ts';
-import type { Token } from '../domain/access/principal.ts';
 import { storeEvents } from './events.ts';
-import { counted } from '../domain/text.ts';
 import { features } from '../features.ts';
 import type { Locks } from './locks.ts';
-import { type Audited, type AuditEntries, endOfOld, type FeatureUseCases } from './audited.ts';
+import { type FeatureUseCases, audited, auditEntry } from './audit.ts';
+import type { ChangedLicense } from '../domain/license.ts';
+import { isOvertaken, type VoidedRedemption } from './checkout.ts';
+import type { QueuedChange } from './outbox/license-change.ts';
 
 declare module '../feature.ts' {
   interface Feature {
@@ -102,116 +101,45 @@ export async function loadUseCases(names: readonly UseCaseName[]): Promise<void>
   }
 }
 
-const audited: AuditEntries = {
-  addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
-  rollApiKey: ({ account, oldUntil }) => ({
-    act: 'account.roll_key',
-    subject: account.accountId,
-    detail: endOfOld(oldUntil),
-  }),
-  addProduct: ({ product }) => ({ act: 'product.add', subject: product.productKey, detail: product.name }),
-  rollProductSecret: ({ product, oldUntil }) => ({
-    act: 'product.roll_secret',
-    subject: product.productKey,
-    detail: endOfOld(oldUntil),
-  }),
-  addCollection: ({ collectionId, name }) => ({
-    act: 'collection.add',
-    subject: collectionId,
-    detail: name,
-  }),
-  updateProduct: (product, { leaseTerms = {} }) => ({
-    act: 'product.update',
-    subject: product.productKey,
-    detail: productDetail(product, Object.keys(leaseTerms).length > 0),
-  }),
-  updateCollection: ({ collectionId, name, productKeys }) => ({
-    act: 'collection.update',
-    subject: collectionId,
-    detail: `${name}: ${counted(productKeys.length, 'product')}`,
-  }),
-  createCoupon: ({ id, code }) => ({ act: 'coupon.create', subject: String(id), detail: code }),
-  updateCoupon: ({ id, code }) => ({ act: 'coupon.update', subject: String(id), detail: code }),
-  endCoupon: ({ id, code }) => ({ act: 'coupon.end', subject: String(id), detail: code }),
-  deleteCoupon: ({ id, code }) => ({ act: 'coupon.delete', subject: String(id), detail: code }),
-  addPurchase: ({ purchase, license }) => ({
-    act: 'purchase.add',
-    subject: purchase.purchaseId,
-    detail: `product ${license.productKey}`,
-  }),
-  refundPurchase: ({ purchase, license }) => ({
-    act: 'purchase.refund',
-    subject: purchase.purchaseId,
-    detail: `product ${license.productKey}`,
-  }),
-  queuePreload: ({ queued }) => ({
-    act: 'license.preload',
-    subject: 'upstream',
-    detail: counted(queued, 'key'),
-  }),
-  voidRedemption: ({ order, couponId }) => ({
-    act: 'redemption.void',
-    subject: order,
-    detail: `coupon ${couponId}`,
-  }),
-  queueVoid: ({ order, couponId }) => ({
-    act: 'redemption.void',
-    subject: order,
-    detail: `coupon ${couponId}`,
-  }),
-  issueToken: ({ token }, { productKey }) => ({
-    act: 'token.issue',
-    subject: token.tokenId,
-    detail: rightsOf({ ...token, productKey }),
-  }),
-  revokeToken: (token, { productKey = token.productKey }) => ({
-    act: 'token.revoke',
-    subject: token.tokenId,
-    detail: rightsOf({ ...token, productKey }),
-  }),
-  decideOperation: ({ operation, was }, { decision }) => ({
-    act: `outbox.${decision}`,
-    subject: operation.id,
-    detail: `${operation.kind}, was ${was} after ${counted(operation.attempts, 'attempt')}`,
-  }),
-  retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
-  forgetAgent: ({ number, reach }) => ({ act: 'agent.forget', subject: String(number), detail: reach }),
-  pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
-  recordProcessAct: (_, { act, detail }) => ({ act: `process.${act}`, subject: 'process', detail }),
-  restore: ({ instance, unfinished }) => ({
-    act: 'store.restore',
-    subject: instance,
-    detail: `${counted(unfinished, 'unfinished operation')} to read back`,
-  }),
-};
+/*
+ * What is stored of the answer to an agent that delivers a change of a license: the revision that the change has made, or 0.
+ * A repeated request is answered with the license as it is then. An agent may have millions of stored answers.
+ */
 
-/** `showsTerms`: the terms of leases were changed. */
-function productDetail({ name, recurring, archivedAt, leaseTerms }: Product, showsTerms: boolean): string {
-  const facts = [name, recurring ? 'recurring' : 'once', archivedAt === null ? 'on sale' : 'archived'];
-  if (!showsTerms) return facts.join(', ');
-  const { seats, holdMs, termMs, refreshMs, showsEmail } = leaseTerms;
-  const [hold, term, refresh] = [holdMs, termMs, refreshMs].map((ms) => `${ms / 1000} s`);
-  const seatText = seats === null ? 'any number of seats' : counted(seats, 'seat');
-  const email = showsEmail ? ['with the e-mail address'] : [];
-  return [...facts, seatText, `hold ${hold}, term ${term}, refresh ${refresh}`, ...email].join(', ');
+/** Null: the whole result is stored. */
+function shortAnswer(name: UseCaseName, result: Result<unknown>): number | null {
+  if (!result.ok || (name !== 'changeLicense' && name !== 'queueChange')) return null;
+  const { appliedRevision = 0 } = result.value as ChangedLicense | QueuedChange;
+  return appliedRevision;
 }
 
-function rightsOf({ scopes, productKey, expiresAt }: Token): string {
-  const product = productKey === null ? '' : ` of product ${productKey}`;
-  const end = expiresAt === null ? '' : ` until ${formatDatetime(expiresAt)}`;
-  return `${scopes.join(' ')}${product}${end}`;
+/** Makes the answer again. `stored`: of `shortAnswer`. */
+async function answerAgain(
+  transaction: AuthorityTransaction,
+  name: UseCaseName,
+  { licenseKey }: { licenseKey: string },
+  stored: number,
+): Promise<Result<unknown>> {
+  const applied = stored === 0 ? {} : { appliedRevision: stored };
+  if (name === 'queueChange') {
+    // The writer of an agent has all tables.
+    const snapshot = (transaction as Transaction).snapshots.get(licenseKey);
+    return snapshot === null ? notFound('license') : done({ snapshot, operationId: null, ...applied });
+  }
+  const license = await transaction.licenses.get(licenseKey);
+  return license === null ? notFound('license') : done({ ...license, ...applied });
 }
 
-/** Null if the use case was refused, changed nothing, or is not started by a person. */
-function auditEntry<Name extends UseCaseName>(
-  { name, command }: WriteRequest<Name>,
-  result: CommandResult<Name>,
-  { now, actor }: Context,
-): AuditEntry | null {
-  // The compiler cannot see that a name, its command and its value belong together.
-  const describe = audited[name] as
-    ((value: unknown, command: CommandOf<Name>) => Audited | null) | undefined;
-  if (describe === undefined || !result.ok || result.unchanged === true) return null;
-  const described = describe(result.value, command);
-  return described === null ? null : { at: now, actor, detail: '', ...described };
+/** Whether a change is carried out again, although its answer is stored. */
+async function isToRepeat(
+  transaction: AuthorityTransaction,
+  name: UseCaseName,
+  { command, keyed }: { command: unknown; keyed: Keyed | undefined },
+  stored: unknown,
+): Promise<boolean> {
+  if (name !== 'voidRedemption' || keyed === undefined) return false;
+  const result = stored as Result<VoidedRedemption>;
+  if (!result.ok) return false;
+  const asked = { ...(command as { accountId: string; order: string }), createdAt: keyed.createdAt };
+  return await isOvertaken(transaction, asked, result.value);
 }

@@ -1,11 +1,11 @@
 import type { Coupon, CouponTerms, CouponFilter } from '../domain/checkout/coupon.ts';
 import type { Tenant } from '../domain/access/principal.ts';
 import type { Cart, Quote } from '../domain/checkout/quote.ts';
-import { type License, type LicenseTrigger, licenseKeysIn } from '../domain/license.ts';
-import type { Result, Problem } from '../domain/problem/problem.ts';
+import type { License, LicenseTrigger } from '../domain/license.ts';
+import type { Result } from '../domain/problem/problem.ts';
 import { type Freshness, freshnessAt, type FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout.ts';
-import type { HistoryPage, ListedChange, AuthorityReader } from './tables.ts';
+import type { HistoryPage, ListedChange } from './tables.ts';
 import type { Caller, Clock, Idempotency, Keyed, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
@@ -123,72 +123,6 @@ export interface CheckoutService {
   ): Promise<Result<unknown>>;
 }
 
-/** Problems that mean that the key is unknown here and nothing was changed. */
-const unknownKey: ReadonlySet<Problem['code']> = new Set([
-  'license_not_found',
-  'upstream_unreachable',
-  'rate_limited',
-]);
-
-/**
- * Also finds a license key that was pasted with invisible or typographic characters. The exact key is tried first,
- * because an earlier store may have issued keys with such characters.
- */
-export function acceptPastedKeys(licenseService: LicenseService): LicenseService {
-  return {
-    verify: (tenant, licenseKey, signal, requester) =>
-      trySpellings(licenseKey, (key) => licenseService.verify(tenant, key, signal, requester)),
-    // The caller passes only keys that have a single spelling.
-    verifyNow: (tenant, licenseKey) => licenseService.verifyNow?.(tenant, licenseKey) ?? null,
-    askAgain: (licenseKey) => {
-      for (const key of licenseKeysIn(licenseKey)) licenseService.askAgain?.(key);
-    },
-    change: (request, signal) =>
-      trySpellings(request.licenseKey, (licenseKey) =>
-        licenseService.change({ ...request, licenseKey }, signal),
-      ),
-    history: (tenant, licenseKey, page) =>
-      trySpellings(licenseKey, (key) => licenseService.history(tenant, key, page)),
-  };
-}
-
-async function trySpellings<Value>(
-  licenseKey: string,
-  ask: (licenseKey: string) => Promise<Result<Value>>,
-): Promise<Result<Value>> {
-  let answer = await ask(licenseKey);
-  if (answer.ok || !unknownKey.has(answer.problem.code)) return answer;
-  for (const spelling of licenseKeysIn(licenseKey)) {
-    if (spelling === licenseKey) continue;
-    const next = await ask(spelling);
-    if (next.ok || !unknownKey.has(next.problem.code)) return next;
-    // Respond "not found" only if no spelling was found.
-    if (next.problem.code !== 'license_not_found') answer = next;
-  }
-  return answer;
-}
-
-/** The spelling under which an authority has the license: as sent, or as it was issued before it was pasted. */
-export async function storedLicenseKey(
-  { licenses }: { licenses: Pick<AuthorityReader['licenses'], 'get'> },
-  licenseKey: string,
-): Promise<string> {
-  const spellings = licenseKeysIn(licenseKey);
-  if (spellings.length <= 1) return licenseKey;
-  for (const spelling of spellings) if ((await licenses.get(spelling)) !== null) return spelling;
-  return spellings[1] ?? licenseKey;
-}
-
-export async function withStoredLicenseKey<Filter extends { licenseKey?: string | undefined }>(
-  { reader }: { reader: Parameters<typeof storedLicenseKey>[0] },
-  filter: Filter,
-): Promise<Filter> {
-  const { licenseKey } = filter;
-  return licenseKey === undefined
-    ? filter
-    : { ...filter, licenseKey: await storedLicenseKey(reader, licenseKey) };
-}
-
 /** The settings of an agent that its services read at each request. */
 export type AgentSettings = {
   freshness: FreshnessPolicy;
@@ -202,7 +136,10 @@ export type AgentSettings = {
   timeoutMs: number;
 };
 
-/** The provenance of an agent's response (src/http/README.md, Agent headers). `confirmedAt`: null for a coupon that the upstream has not seen yet. */
+/**
+ * The provenance of an agent's response (src/http/README.md, Agent headers). `confirmedAt`: null for a coupon that the
+ * upstream has not seen yet.
+ */
 export function provenanceNow(
   { clock, settings }: { clock: Pick<Clock, 'now'>; settings: () => Pick<AgentSettings, 'freshness'> },
   { confirmedAt, pending, cache }: Pick<AgentProvenance, 'confirmedAt' | 'pending' | 'cache'>,

@@ -63,7 +63,7 @@ export type OutboxStatus = {
  */
 export type StorageState = 'ok' | 'full' | 'damaged' | 'unavailable' | 'slow' | 'read_only' | 'refused';
 
-export type RecordCounts = { fresh: number; stale: number; grace: number; expired: number; disabled: number };
+export type FreshnessCounts = { fresh: number; stale: number; grace: number; expired: number; disabled: number };
 
 /** The license keys of an agent that the upstream answers with 404 and that are not refused yet. */
 export type MissingStatus = {
@@ -162,7 +162,7 @@ export type Status = {
   storeEvents: StoreEventStatus | null;
   storage: StorageState;
   /** Null: not read from the database since the start. */
-  records: RecordCounts | null;
+  records: FreshnessCounts | null;
   /** `storeAheadMs`: how far the clock of the upstream is ahead; null unless several dates differ from this machine's. */
   clock: { now: number; suspect: boolean; storeAheadMs: number | null; highWater: number };
   /** Null: there is no webhook endpoint, or it was not read from the database. */

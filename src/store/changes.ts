@@ -2,7 +2,7 @@ import type { Traced } from '../domain/outbox/trace.ts';
 import type { NewEvent, NewEvents } from '../domain/event.ts';
 import type { Trace } from '../service/outbox/tables.ts';
 import type { Change, Changes, Reader } from '../service/tables.ts';
-import type { Effect, TableEffects } from './effects.ts';
+import type { Effect, TableEffects } from './feature-tables.ts';
 import { effectsOfFeatures } from './tables.ts';
 
 /** After more changes, for example by an import, everything is invalidated. */

@@ -1,7 +1,6 @@
 import { features } from '../features.ts';
 import type { AgentTablesOfFeatures, CoreReader, Reader, Transaction } from '../service/tables.ts';
-import type { TableEffects } from './effects.ts';
-import type { AllOn, FeatureTables } from './feature-tables.ts';
+import type { TableEffects, AllOn, FeatureTables } from './feature-tables.ts';
 import type { Engine, Sql, WritingSql } from './sql.ts';
 import * as access from './tables/access.ts';
 import * as catalogue from './tables/catalogue.ts';

@@ -43,7 +43,7 @@ type CouponSyncParts = {
   lifetime: AbortSignal;
 };
 
-/** Mirrors the upstream's coupons, and sends creations. */
+/** Mirrors the upstream's coupons, and sends their creations, redemptions and voids. */
 export class CouponSync implements CouponFetch {
   readonly #parts: CouponSyncParts;
   #listing: Promise<Outcome<CouponPage>> | null = null;
@@ -344,6 +344,7 @@ function toLookup<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => 
   return isMissing(outcome) ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
 }
 
+/** As after the answer of a cache, the next attempt may show more. */
 const unknownUpstream = notApplied('cached', 'the upstream has not shown yet whether it is a Latchkey');
 
 /** An unreadable coupon of the list may be the one that was looked for. */

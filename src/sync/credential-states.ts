@@ -1,10 +1,11 @@
 import { isResponse, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
+import { minuteMs } from '../domain/time.ts';
 
 /** How long after the first refusal of a credential a read tests it, in ms. */
 const firstPauseMs = 1_000;
 /** How long a refused credential rests before another read tests it, in ms. */
-const refusedPauseMs = 15 * 60_000;
+const refusedPauseMs = 15 * minuteMs;
 
 /** The id of a product for its secret, or null for the API key, which sends coupons. */
 export type CredentialOwner = string | null;

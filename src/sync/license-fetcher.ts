@@ -24,9 +24,10 @@ import { LookupQueue, type LookupLimits } from './lookup-queue.ts';
 import { MissingKeys, nameOf } from './missing-keys.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
+import { minuteMs } from '../domain/time.ts';
 
 /** How long no 404 about a known key counts after another known key got a 404 as well, in ms. */
-const disbeliefMs = 60_000;
+const disbeliefMs = minuteMs;
 /** How many of the last confirmed keys may serve as controls. */
 const controlKeys = 10;
 /**

@@ -1,4 +1,4 @@
-import { parseDatetime } from '../domain/time.ts';
+import { parseDatetime, dayMs, minuteMs } from '../domain/time.ts';
 import {
   epochHeader,
   instanceHeader,
@@ -14,10 +14,11 @@ import {
 } from '../domain/outbox/outcome.ts';
 import { describeFailure } from '../domain/connection-failure.ts';
 import { toOneLine } from '../domain/text.ts';
-import { type Dialect, type RequestKind, type JsonObject, type Parsed, readObject } from './wire.ts';
+import type { Dialect, RequestKind } from './dialects.ts';
+import { type JsonObject, type Parsed, readObject } from './wire.ts';
 import { type CompleteResponse, type Exchange, type FailedExchange, headerOf, tooLarge } from './exchange.ts';
 
-const maxForeignWaitMs = 15 * 60_000;
+const maxForeignWaitMs = 15 * minuteMs;
 /** The highest `Age` of RFC 9111, in seconds. */
 const maxAgeS = 2 ** 31;
 
@@ -304,7 +305,7 @@ function writtenForms(text: string): string[] {
   ];
 }
 
-const maxRetryAfterMs = 86_400_000;
+const maxRetryAfterMs = dayMs;
 
 /** Reads an HTTP date in any of its three forms (RFC 9110 section 5.6.7) as epoch ms; null if it is none. */
 export function parseHttpDate(text: string): number | null {

@@ -22,20 +22,19 @@ import type {
   UpstreamPage,
   UpstreamRedemption,
 } from '../service/ports.ts';
-import { readRedemption, writeRedemption } from './checkout-wire.ts';
-import { classify, sentAtOf, voidedBody, type ResponseContext } from './classification.ts';
-import type { ConnectionSettings } from './connections.ts';
-import { readChanges, writeFollow } from '../features/following/upstream/sync-wire.ts';
 import {
-  dialects,
-  type Dialect,
-  type RequestKind,
+  readRedemption,
+  writeRedemption,
   readCoupon,
   readCoupons,
   readLicense,
   writeCoupon,
   writeLicenseKey,
 } from './wire.ts';
+import { classify, sentAtOf, voidedBody, type ResponseContext } from './classification.ts';
+import type { ConnectionSettings } from './connections.ts';
+import { readChanges, writeFollow } from '../features/following/upstream/sync-wire.ts';
+import { dialects, type Dialect, type RequestKind } from './dialects.ts';
 import { networkTransport, type Transport } from './exchange.ts';
 
 /** How to send requests and read responses; the functions are called for each request. */

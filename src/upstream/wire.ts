@@ -3,10 +3,9 @@ import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../dom
 import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
 import { maxInitialUses, type License, type LicenseExtra } from '../domain/license.ts';
 import { plainText } from '../domain/text.ts';
-import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
-import type { NotAppliedReason } from '../domain/outbox/outcome.ts';
-import { type CompleteResponse, headerOf } from './exchange.ts';
-import type { DialectName } from '../domain/header-names.ts';
+import type { CouponPage, UnreadableCoupon, StoredRedemption, UpstreamRedemption } from '../service/ports.ts';
+import { quoteReasons, type Cart, type Quote } from '../domain/checkout/quote.ts';
+import { packLine } from '../domain/outbox/coupon-payload.ts';
 
 /** The limit for members of a license that the specification does not have, as JSON. */
 const maxExtraBytes = 1_024;
@@ -253,7 +252,7 @@ export function readObject(text: string): Parsed<JsonObject> {
 }
 
 /** Whether a body is an HTML page. */
-function isHtml(text: string): boolean {
+export function isHtml(text: string): boolean {
   return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(text);
 }
 
@@ -301,70 +300,59 @@ function parseNumber(value: unknown): number | null {
   return Math.round(Math.abs(value) < maxSeconds ? value * 1_000 : value);
 }
 
-/** What a request asks for. */
-export type RequestKind =
-  | 'verify'
-  | 'change'
-  | 'createCoupon'
-  | 'listCoupons'
-  | 'getCoupon'
-  | 'redeem'
-  | 'voidRedemption'
-  | 'probe'
-  | 'follow';
+/* Redemptions at a Latchkey (`/agent/v1/redemptions`), as an agent sends and reads them. */
 
-/** A complete response, with its body if that is a JSON object. */
-type DialectResponse = Pick<CompleteResponse, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
-
-/** Why a request was certainly not applied, and a text for people. */
-type DialectRefusal = { reason: NotAppliedReason; what: string };
-
-/** How a store answers where the specification leaves it open. */
-export type Dialect = {
-  /** Understands a refusal of this dialect; null: the response is read as the specification says. */
-  refusalOf(response: DialectResponse, request: RequestKind): DialectRefusal | null;
-};
-
-/** Requests about one thing that may not exist. */
-const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'change', 'getCoupon']);
-
-/**
- * A store behind a firewall that says "unknown" with 400 or an empty 200 (src/sync/README.md, What a response proves).
- */
-const payhip: Dialect = {
-  refusalOf(response, request) {
-    if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
-    if (saysUnknown(response, request)) return { reason: 'missing', what: 'the store does not know it' };
-    return null;
-  },
-};
-
-/** A page for people with the marks of the firewall. Without the marks, it may be anybody's page. */
-function isChallenge({ status, headers, text }: DialectResponse): boolean {
-  if (status !== 403 || !isHtml(text)) return false;
-  return (
-    headerOf(headers, 'cf-mitigated') !== null || /^cloudflare\b/i.test(headerOf(headers, 'server') ?? '')
-  );
+/** The body of a redemption, as JSON. */
+export function writeRedemption({
+  order,
+  cart,
+  answeredAt,
+}: Pick<UpstreamRedemption, 'order' | 'cart' | 'answeredAt'>): string {
+  const answered = answeredAt === null ? {} : { answered_at: formatDatetime(answeredAt) };
+  return JSON.stringify({ order, ...writeCart(cart), ...answered });
 }
 
-/** A 200 to a change that contains no license does not say whether the change was applied. */
-function saysUnknown({ status, text, body }: DialectResponse, request: RequestKind): boolean {
-  if (status === 400) {
-    // Latchkey itself leaves `data` out (src/http/README.md, Dialects).
-    const isEmpty = body !== null && (!('data' in body) || hasEmptyData(body));
-    return asksForOne.has(request) && body?.['error'] === true && isEmpty;
-  }
-  return status === 200 && request === 'verify' && (text.trim() === '' || hasEmptyData(body));
+function writeCart({ code, currency, lines }: Cart): object {
+  const items = lines.map(packLine).map(({ productKey, collectionIds, ...line }) => ({
+    product_key: productKey,
+    ...line,
+    ...(collectionIds !== undefined && { collection_ids: collectionIds }),
+  }));
+  return { code, ...(currency !== null && { currency }), items };
 }
 
-function hasEmptyData(body: DialectResponse['body']): boolean {
-  if (body === null || !('data' in body)) return false;
-  const { data } = body;
-  return data === null || data === '' || (typeof data === 'object' && Object.keys(data).length === 0);
+const text = z.string().max(500);
+
+export const quote = z
+  .object({
+    code: text,
+    coupon_id: z.int().nullable(),
+    reasons: z.array(z.enum(quoteReasons)),
+    subtotal: z.int(),
+    eligible_subtotal: z.int(),
+    discount: z.int(),
+    total: z.int(),
+    lines: z.array(
+      z
+        .object({ product_key: text, amount: z.int(), quantity: z.int(), discount: z.int() })
+        .transform(({ product_key: productKey, ...line }) => ({ productKey, ...line })),
+    ),
+  })
+  .transform(({ coupon_id: couponId, eligible_subtotal: eligibleSubtotal, ...rest }): Quote => ({
+    couponId,
+    eligibleSubtotal,
+    ...rest,
+  }));
+
+const redemption = z.object({
+  data: z.intersection(quote, z.object({ order: z.string(), over_limit: z.boolean() })),
+});
+
+/** Reads the stored redemption of this order. */
+export function readRedemption(body: JsonObject, order: string): Parsed<StoredRedemption> {
+  const read = redemption.safeParse(body);
+  if (!read.success) return { fault: 'the response is not that of a redemption' };
+  const { order: answered, over_limit: isOverLimit, ...quoted } = read.data.data;
+  if (answered !== order) return { fault: 'the response is about another order' };
+  return { value: { quote: quoted, isOverLimit } };
 }
-
-/** The specification only. */
-const specification: Dialect = { refusalOf: () => null };
-
-/** The dialects by their names in the setting `upstream.dialect`. */
-export const dialects: Readonly<Record<DialectName, Dialect>> = { specification, payhip };

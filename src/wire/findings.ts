@@ -1,11 +1,16 @@
-import { clockAdvice, counted, describeClock } from '../domain/text.ts';
-import { certificateEndsSoonMs } from '../domain/time.ts';
+import { clockAdvice, describeClock } from '../domain/clock.ts';
+import { counted } from '../domain/text.ts';
 import { features } from '../features.ts';
 import { followingChecks } from '../features/following/wire/checks.ts';
 import { askDoctor, type Check, type Checks, endChecks, type Level, type Remedy, some } from './check.ts';
 import type { OutboxObject, StatusObject } from './status.ts';
+import { dayMs } from '../domain/time.ts';
 
 const orResume = 'and reload; if it was right all along, resume';
+
+/** A certificate should be renewed when it ends within this time. */
+export const certificateEndsSoonMs: number = 30 * dayMs;
+
 const resume = { command: 'sync resume', page: 'settings' };
 
 const ofFeatures = features.map(({ findings }) => findings);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Bench } from './bench.ts';
 import { LocalClient } from '../../src/daemon/local-client.ts';
 import { systemRandom } from '../../src/daemon/system/machine.ts';
-import { currentRun } from '../../src/service/lifecycle/current-run.ts';
+import { currentRun } from '../../src/service/lifecycle/run-count.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { checkpoint, openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dialects } from '../../src/upstream/wire.ts';
+import { dialects } from '../../src/upstream/dialects.ts';
 import {
   emptyResponse,
   every,

@@ -6,7 +6,7 @@ import {
   PersistentClock,
   systemRandom,
 } from '../../src/daemon/system/machine.ts';
-import type { ClockReading, TimeMark } from '../../src/domain/time.ts';
+import type { ClockReading, TimeMark } from '../../src/domain/clock.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
 

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { runMaintenance } from '../../src/daemon/maintenance.ts';
 import { PersistentClock, sha256, systemRandom } from '../../src/daemon/system/machine.ts';
 import { TokenUses } from '../../src/service/access/credential.ts';
-import { isFailure } from '../../src/service/access/records.ts';
+import { isFailure } from '../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
-import { localWriter } from '../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../src/store/sqlite/commit.ts';
 import { createTestStore, type TestStore } from '../support/builders/store-builders.ts';
 
 const hour = 3_600_000;

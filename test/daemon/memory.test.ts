@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/harness/agent-harness.ts';
-import type { ClockReading } from '../../src/domain/time.ts';
+import type { ClockReading } from '../../src/domain/clock.ts';
 import { AdvancingTime } from '../../src/daemon/system/advancing-time.ts';
 import { Remembering, secret, type Tree, type Verified } from '../support/app/remembering.ts';
 

@@ -5,7 +5,7 @@ import {
   generatedKeyIn,
   isTooLongKey,
   licenseKeysIn,
-  mistakenFor,
+  describeMistake,
   licenseTransitions,
   type License,
   type LicenseTrigger,
@@ -145,7 +145,7 @@ describe('a pasted license key', () => {
     ['ada@example.com', 'an e-mail address'],
     ['KEY-1', null],
   ])('is no license key if it is an address: %j', (text, mistaken) => {
-    expect(mistakenFor(text)).toBe(mistaken);
+    expect(describeMistake(text)).toBe(mistaken);
   });
 });
 

@@ -3,7 +3,7 @@ import { createServer, connect, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { setUp } from '../../src/features/leases/signing-files.ts';
+import { setUp } from '../../src/features/leases/issuer/signing-files.ts';
 import { ownFiles } from '../features/leases/support/lease-builders.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

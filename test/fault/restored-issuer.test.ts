@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { setUp } from '../../src/features/leases/signing-files.ts';
+import { setUp } from '../../src/features/leases/issuer/signing-files.ts';
 import { operate } from '../support/app/people.ts';
 import { ownFiles } from '../features/leases/support/lease-builders.ts';
 import { eventually, productKey } from '../support/harness/agent-harness.ts';

@@ -13,7 +13,7 @@ import {
   type ClockReading,
   type CorrectedTime,
   type TimeState,
-} from '../../src/domain/time.ts';
+} from '../../src/domain/clock.ts';
 import { freshnessAt } from '../../src/domain/agent/license-snapshot.ts';
 
 const day = 86_400_000;

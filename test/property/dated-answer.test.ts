@@ -2,11 +2,11 @@ import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option
 import { expect, it } from 'vitest';
 import { recordTime } from '../../src/daemon/maintenance.ts';
 import { PersistentClock } from '../../src/daemon/system/machine.ts';
-import type { ClockReading } from '../../src/domain/time.ts';
-import { isFailure } from '../../src/service/access/records.ts';
+import type { ClockReading } from '../../src/domain/clock.ts';
+import { isFailure } from '../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
-import { localWriter } from '../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../src/store/sqlite/commit.ts';
 import type { Exchange } from '../../src/upstream/exchange.ts';
 import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
 import { asSpecified } from '../support/harness/upstream-harness.ts';

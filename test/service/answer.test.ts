@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { storedTime } from '../../src/service/lifecycle/current-run.ts';
+import { storedTime } from '../../src/service/lifecycle/time-mark.ts';
 import { lastProductName } from '../../src/service/agent/products.ts';
 import {
   createAgent,
@@ -14,7 +14,7 @@ import {
   valueOf,
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
-import { isPaused } from '../../src/service/outbox/queue.ts';
+import { isPaused } from '../../src/service/outbox/upstream-waits.ts';
 
 const off = { enabled: false };
 

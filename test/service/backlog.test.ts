@@ -20,7 +20,7 @@ describe('a key with a long queue', () => {
     await agent.read(agent.says(6));
     for (let more = 0; more < 50; more += 1) await agent.record('usage');
     const { operations } = agent.store;
-    const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'queue')];
+    const whole = [vi.spyOn(operations, 'visibleToCallers'), vi.spyOn(operations, 'queue')];
     await deliverNext(agent, agent.says(9));
     const { policy, monotonic } = agent;
     await agent.writer.write('recordRead', {
@@ -44,7 +44,7 @@ describe('a key with a long queue', () => {
       await agent.record('decrease');
     }
     const { operations } = agent.store;
-    const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'queue')];
+    const whole = [vi.spyOn(operations, 'visibleToCallers'), vi.spyOn(operations, 'queue')];
     for (let pair = 0; pair < 10; pair += 1) {
       await deliverNext(agent, agent.says(2));
       await deliverNext(agent, agent.says(1));

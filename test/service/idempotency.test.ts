@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { maxUnchangedResponses } from '../../src/service/access/records.ts';
+import { maxUnchangedResponses } from '../../src/service/idempotency.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import {
   day,

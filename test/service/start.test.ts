@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
-import { storedTime } from '../../src/service/lifecycle/current-run.ts';
+import { storedTime } from '../../src/service/lifecycle/time-mark.ts';
 import { isEssential } from '../../src/service/writer.ts';
 import { logKey, type StartAgent, roleOf } from '../../src/service/lifecycle/start.ts';
 import {

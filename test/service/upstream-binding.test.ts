@@ -9,7 +9,7 @@ import {
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
 import type { BoundUpstream } from '../../src/service/outbox/upstream-state.ts';
-import { retryAfterUntil } from '../../src/service/outbox/queue.ts';
+import { retryAfterUntil } from '../../src/service/outbox/upstream-waits.ts';
 
 const store = 'https://store.example';
 const other = 'https://other.example';

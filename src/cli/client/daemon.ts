@@ -174,7 +174,7 @@ async function noDaemonOfCopy(location: Location, options: GlobalOptions): Promi
 
 /** The failure if a process has locked the state directory, so that no other daemon can start there; else null. */
 async function findLock(location: Location, tried: readonly string[]): Promise<Failure | null> {
-  const { isLocked } = await import('../../store/sqlite/files/lock.ts');
+  const { isLocked } = await import('../../store/sqlite/files/state-directory.ts');
   if (!isLocked(location.stateDir)) return null;
   const why = tried.length === 0 ? 'its addresses are not in listen.json' : 'looked at';
   const lines = [

@@ -63,7 +63,7 @@ async function endsWithinS(asked: Promise<Result<{ ends_within_s: number }>>): P
 
 /** Waits until the process has released the state directory. Returns false if it has not within the limit. */
 async function hasEnded(stateDir: string, limitMs: number): Promise<boolean> {
-  const { isLocked } = await import('../../store/sqlite/files/lock.ts');
+  const { isLocked } = await import('../../store/sqlite/files/state-directory.ts');
   const deadline = performance.now() + limitMs;
   while (readAddress(stateDir).ok || isLocked(stateDir)) {
     if (performance.now() > deadline) return false;

@@ -2,15 +2,16 @@ import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
 import { formatDestination, isPlainToOthers } from '../../config/value/address.ts';
-import { formatDatetime } from '../../domain/time.ts';
+import { formatDatetime, minuteMs } from '../../domain/time.ts';
 import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import { certificateFaultOf, type CertificateFault } from '../../domain/connection-failure.ts';
 import { classify, isOwnResponse, sentAtOf } from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
-import { dialects, type Dialect } from '../../upstream/wire.ts';
+import { dialects, type Dialect } from '../../upstream/dialects.ts';
 import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
-import { clockAdvice, counted, describeClock } from '../../domain/text.ts';
+import { clockAdvice, describeClock } from '../../domain/clock.ts';
+import { counted } from '../../domain/text.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
 import { type DialectName, dialectNames } from '../../domain/header-names.ts';
@@ -19,7 +20,7 @@ import { systemRandom } from '../system/machine.ts';
 import { examineHostName } from './host-name.ts';
 
 /** From this difference on, one of the clocks is wrong, in ms. From `noticeableMs` on, the doctor mentions it. */
-const suspectMs = 10 * 60_000;
+const suspectMs = 10 * minuteMs;
 const noticeableMs = 30_000;
 
 /**

@@ -9,9 +9,10 @@ import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { pause } from '../system/machine.ts';
 import { startWorker, errorOf, type OutcomeMessage } from '../threads/worker.ts';
 import type { FileTask } from '../threads/file-worker.ts';
+import { minuteMs } from '../../domain/time.ts';
 
 /** A backup whose client reads nothing for this long is ended, in ms: the next backup waits for it. */
-const stalledMs = 60_000;
+const stalledMs = minuteMs;
 /** How often stalled clients are checked, in ms. */
 const checkMs = 5_000;
 

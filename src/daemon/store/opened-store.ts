@@ -3,7 +3,7 @@ import type { ChangeFeed, Writer } from '../../service/writer.ts';
 import type { LocalLists, AuthorityReader, Reader } from '../../service/tables.ts';
 import type { CredentialCache } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
-import type { RecordCounts, StorageState } from '../../service/status.ts';
+import type { FreshnessCounts, StorageState } from '../../service/status.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Role, RoleParts } from '../role/role.ts';
@@ -37,7 +37,7 @@ type SharedStore = {
   credentialCache: CredentialCache;
   backup: App['backup'];
   /** Counts the licenses; null if the database has not answered yet. */
-  licenses: () => Promise<RecordCounts | null>;
+  licenses: () => Promise<FreshnessCounts | null>;
 };
 
 /** An opened store: on this machine (`local`), or a database (`shared`). */
@@ -57,7 +57,7 @@ export type OpenedStore = {
 } & ({ local: LocalStore; shared: null } | { local: null; shared: SharedStore });
 
 /** Counts the licenses of an authority. Its own records are always fresh. */
-export async function countLicenses({ licenses }: AuthorityReader): Promise<RecordCounts> {
+export async function countLicenses({ licenses }: AuthorityReader): Promise<FreshnessCounts> {
   const fresh = await licenses.count({ enabled: true });
   return { fresh, stale: 0, grace: 0, expired: 0, disabled: await licenses.count({ enabled: false }) };
 }

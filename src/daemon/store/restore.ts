@@ -1,6 +1,6 @@
 import { type RoleName, roleWithArticle } from '../../domain/role.ts';
-import { isFailure } from '../../service/access/records.ts';
-import { storedTime } from '../../service/lifecycle/current-run.ts';
+import { isFailure } from '../../domain/problem/problem.ts';
+import { storedTime } from '../../service/lifecycle/time-mark.ts';
 import { StorageError } from '../../service/ports.ts';
 import { roleOf, type RestoredStore } from '../../service/lifecycle/start.ts';
 import { runUseCase } from '../../service/run.ts';
@@ -11,7 +11,7 @@ import {
   StateDirectoryRefused,
   StateDirectoryUnusable,
 } from '../../store/sqlite/faults.ts';
-import { localWriter } from '../../store/sqlite/local-writer.ts';
+import { localWriter } from '../../store/sqlite/commit.ts';
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { secureStateDirectory } from './windows-directory.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';

@@ -1,4 +1,4 @@
-import type { ClockReading } from '../../domain/time.ts';
+import type { ClockReading } from '../../domain/clock.ts';
 import { machineTime, type TimeSource } from './machine.ts';
 
 /** The clocks of this machine, which can be put forward. Sleeps then end in time. */

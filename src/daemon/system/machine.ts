@@ -20,15 +20,16 @@ import {
   type DateShift,
   type TimeState,
   type TimeMark,
-} from '../../domain/time.ts';
+} from '../../domain/clock.ts';
 import { runProgram, runWindowsProgram } from '../../config/file/windows-rights.ts';
 import type { Clock, Digest, Random, SameDigest } from '../../service/ports.ts';
+import { minuteMs } from '../../domain/time.ts';
 
 /** Node's timers overflow beyond this many ms. */
 export const maxTimerMs: number = 2 ** 31 - 1;
 
 /** A smaller step of the time, in ms, need not be recorded at once. */
-const noticeableMs = 60_000;
+const noticeableMs = minuteMs;
 
 /** The clocks and the sleep of a machine. */
 export interface TimeSource {

@@ -17,9 +17,10 @@ import {
   type WriterMessage,
   startWorker,
 } from './worker.ts';
+import { minuteMs } from '../../domain/time.ts';
 
 /** If a write takes longer than this, the disk hangs, in ms. */
-const stuckMs = 60_000;
+const stuckMs = minuteMs;
 
 /** This many writes are posted before the turn ends, so that the writer thread starts early. */
 const maxGathered = 16;

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { isFailure } from '../../service/access/records.ts';
+import { isFailure } from '../../domain/problem/problem.ts';
 import { isEssential, type WriteRequest } from '../../service/writer.ts';
 import type { WriterContext } from '../../service/ports.ts';
 import { loadUseCases, runUseCase } from '../../service/run.ts';

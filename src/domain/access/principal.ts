@@ -38,7 +38,7 @@ export function reaches(
   return tenant.accountId === accountId && (tenant.productKey === null || tenant.productKey === productKey);
 }
 
-/** What a credential may do. `admin` includes all other scopes; `admin` of one account does not include `ops`. */
+/** What a credential may do. `admin` includes all other scopes, except as `allows` says. */
 export const scopes = [
   'verify',
   'use',

@@ -31,8 +31,8 @@ export type LicenseSnapshot = {
   refreshAt: number | null;
   /** The number of the upstream's history that `license.revision` belongs to; absent or 0: the upstream is no Latchkey. */
   epoch?: number;
-  /** The table keeps them: how often what callers see has changed, and that number when the key was last turned off. */
-  shown?: { revision: number; disabledRevision: number };
+  /** Counted by the table: how often what callers see has changed, and that number when the key was last turned off. */
+  localRevisions?: { revision: number; disabledRevision: number };
 };
 
 /** The `run` of a snapshot whose count is uncertain. No process run has this number. */
@@ -50,11 +50,11 @@ export type LocalState = { uses: number; enabled: boolean; pending: number };
 export function localLicense({
   license,
   local,
-  shown,
-}: Pick<LicenseSnapshot, 'license' | 'local' | 'shown'>): License {
+  localRevisions,
+}: Pick<LicenseSnapshot, 'license' | 'local' | 'localRevisions'>): License {
   const { revision: _, ...members } = license;
   const { uses, enabled } = local;
-  return { ...members, uses, enabled, ...(shown !== undefined && { revision: shown.revision }) };
+  return { ...members, uses, enabled, ...(localRevisions !== undefined && { revision: localRevisions.revision }) };
 }
 
 /**

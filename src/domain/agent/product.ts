@@ -2,10 +2,10 @@
 export type ConfiguredProduct = { productKey: string; secretDigest: string };
 
 /** A product of an agent. Its id stays the same when a reload gives it another key or another secret. */
-export type Product = ConfiguredProduct & { id: string };
+export type AgentProduct = ConfiguredProduct & { id: string };
 
 /** The products that are configured now, and products that were configured before. */
-export type ProductList = { configured: readonly Product[]; removed: readonly Product[] };
+export type ProductList = { configured: readonly AgentProduct[]; removed: readonly AgentProduct[] };
 
 export const noProducts: ProductList = { configured: [], removed: [] };
 

@@ -160,3 +160,9 @@ function couponDiscount({ percentOff, amountOff }: CouponParameters): CouponDisc
 function fault(parameter: string, code: string, detail: string): ParameterFault {
   return { parameter, code, detail };
 }
+
+/** Why a coupon is not created. */
+export const codeTaken = {
+  code: 'coupon_code_taken',
+  detail: 'The account already has a coupon with this code.',
+} as const;

@@ -172,11 +172,11 @@ function distribute(discount: bigint, lines: readonly PricedLine[], costs: reado
     })
     .toSorted(
       (one, other) =>
-        order(other.remainder, one.remainder) ||
-        order(other.cost, one.cost) ||
-        order(one.line.productKey, other.line.productKey) ||
-        order(one.line.amount, other.line.amount) ||
-        order(one.content, other.content),
+        compare(other.remainder, one.remainder) ||
+        compare(other.cost, one.cost) ||
+        compare(one.line.productKey, other.line.productKey) ||
+        compare(one.line.amount, other.line.amount) ||
+        compare(one.content, other.content),
     );
   const left = Number(discount - sum(shares));
   const roundedUp = new Set(ranked.slice(0, left).map(({ index }) => index));
@@ -187,7 +187,7 @@ function lineContent({ productKey, amount, quantity, collectionIds, recurring }:
   return JSON.stringify([productKey, amount, quantity, collectionIds.toSorted(), recurring]);
 }
 
-function order<Value extends bigint | string | number>(one: Value, other: Value): number {
+function compare<Value extends bigint | string | number>(one: Value, other: Value): number {
   if (one === other) return 0;
   return one < other ? -1 : 1;
 }

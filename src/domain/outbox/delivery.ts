@@ -1,6 +1,7 @@
 import type { LicenseSnapshot } from '../agent/license-snapshot.ts';
 import { isUnanswered, type Operation } from './operation.ts';
 import { countAfter } from '../license.ts';
+import { minuteMs } from '../time.ts';
 
 /** What the first operation of a queue needs next. */
 export type Step =
@@ -95,13 +96,13 @@ function send(operation: Operation, { snapshot }: QueueView): Step {
  */
 
 /** The default of `sync.reconcile_after`, in ms. */
-export const defaultReconcileAfterMs = 60_000;
+export const defaultReconcileAfterMs = minuteMs;
 
 /** How long to wait between attempts, in ms (setting `sync.backoff`). */
 export type BackoffPolicy = { firstMs: number; maxMs: number };
 
 /** The default of `sync.backoff`. */
-export const defaultBackoffPolicy: BackoffPolicy = { firstMs: 1_000, maxMs: 15 * 60_000 };
+export const defaultBackoffPolicy: BackoffPolicy = { firstMs: 1_000, maxMs: 15 * minuteMs };
 
 /**
  * The wait before the next attempt: exponential, capped, then full jitter. `failures` counts from 1; `fraction` is a

@@ -40,23 +40,22 @@ export function effectOnUses(kind: OperationKind): 1 | 0 | -1 {
 /** Why an operation is dead: the upstream refused it, or no longer knows the license key. */
 export type DeathCause = 'refused' | 'missing';
 
-/**
- * The state of an operation. Times are epoch ms, except `sentAt` (`Clock.monotonic`). `maybeApplied`: an attempt may have
- * been applied, and neither a read nor an answer can rule that out. `unanswered`: an attempt under the id of the operation
- * may have been applied, and the upstream, a Latchkey, will say so when the operation is sent again.
- */
+/** What earlier attempts of an operation may have done. */
+type EarlierAttempts = {
+  /** One may have been applied, and neither a read nor an answer can rule that out. */
+  maybeApplied: boolean;
+  /** One under the id of the operation may have been applied; the upstream, a Latchkey, says so when it is sent again. */
+  unanswered: boolean;
+};
+
+/** The state of an operation. `baseUses`: the count on which it was sent; null: not known, or it changes no count. */
 export type OperationProgress =
-  | { state: 'pending'; maybeApplied: boolean; unanswered: boolean }
-  /** Committed before the first byte leaves. `baseUses`: the count on which it was sent. */
-  | {
-      state: 'in_flight';
-      maybeApplied: boolean;
-      unanswered: boolean;
-      baseUses: number | null;
-      sentAt: number;
-    }
+  | ({ state: 'pending' } & EarlierAttempts)
+  /** Committed before the first byte leaves. `sentAt`: monotonic ms (`Clock.monotonic`). */
+  | ({ state: 'in_flight'; baseUses: number | null; sentAt: number } & EarlierAttempts)
   /** `held`: a person must decide. Otherwise it waits for its reconcile delay, and is read back. */
   | { state: 'uncertain'; maybeApplied: boolean; baseUses: number | null; held: boolean }
+  /** `finishedAt`: epoch ms. */
   | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
   /** Not applied; `lastError` says why. */
   | { state: 'dead'; cause: DeathCause }
@@ -108,7 +107,10 @@ type OperationIdentity = {
   outage: boolean;
   /** Until when an attempt may still arrive at the upstream (monotonic ms); null if none can. */
   reconcileAt: number | null;
-  /** The upstream to which it was last sent; only that upstream can reconcile it. Null: it was not sent, or was not carried out under its id. */
+  /**
+   * The upstream to which it was last sent; only that upstream can reconcile it. Null: it was not sent, or was not carried
+   * out under its id.
+   */
   upstream: string | null;
   lastError: string | null;
   /** For an enable: whether callers saw the key as enabled when it was requested. */

@@ -116,3 +116,8 @@ function faultOf(parameter: string, what: keyof typeof refusals): ParameterFault
 export function foreignProduct(parameter = 'product_key'): ParameterFault {
   return { parameter, code: refusals.product[0], detail: 'The account has no such product.' };
 }
+
+/** Nothing is committed for a refusal. */
+export function isFailure(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && 'ok' in result && result.ok === false;
+}

@@ -13,10 +13,11 @@ import type {
   Proof,
   PublicJwk,
 } from './wire/lease.ts';
+import { parseJson } from '../../domain/text.ts';
 
 /*
- * Signs and reads the documents of leases (features/leases/wire/lease.ts). Import this module only when leases are used: it loads jose, and
- * most processes have no leases.
+ * Signs and reads the documents of leases (features/leases/wire/lease.ts). It loads jose, and most processes have no leases:
+ * import this module only when leases are used.
  */
 
 /** A private key, ready to sign. */
@@ -364,14 +365,6 @@ async function importPublicKey(jwk: PublicJwk): Promise<CryptoKey | null> {
     return await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['verify']);
   } catch {
     return null;
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -65,7 +65,7 @@ export const leases: Feature = {
       () => import('./cli/activation.ts'),
     ),
   ],
-  licensePart: async () => (await import('./cli/license-part.ts')).licensePart,
+  licensePart: async () => (await import('./cli/activation.ts')).licensePart,
   examine: async (...asked) => (await import('./daemon/examine.ts')).examine(...asked),
   help: {
     'Use license keys': [commandLine('activate deactivate', 'Take a seat for this device, or give it back')],

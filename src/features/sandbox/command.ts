@@ -41,6 +41,7 @@ import {
   SandboxStore,
   type SandboxParts,
 } from './store.ts';
+import { minuteMs } from '../../domain/time.ts';
 
 type SandboxCommand = SandboxFaults & {
   /** 0: a free port, or that of the earlier sandbox in `directory`. */
@@ -249,7 +250,7 @@ async function issueLeases(
   time: AdvancingTime,
 ): Promise<SandboxIssuer> {
   const issuer = await SandboxIssuer.setUp(store, { directory, time });
-  await issuer.setTerms({ seats: 3, holdMs: 0, termMs: 10 * 60_000, refreshMs: 60_000 });
+  await issuer.setTerms({ seats: 3, holdMs: 0, termMs: 10 * minuteMs, refreshMs: minuteMs });
   return issuer;
 }
 

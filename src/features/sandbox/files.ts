@@ -10,6 +10,7 @@ import { makeDirectory, readOwnFile, replaceFile } from '../../store/sqlite/file
 import { makeTemporaryDirectory } from '../../daemon/system/temporary-directory.ts';
 import { agentConfiguration } from './agent.ts';
 import type { SandboxStore } from './store.ts';
+import { parseJson } from '../../domain/text.ts';
 
 /** A file of the sandbox cannot be used. The message repeats no secret. */
 export class SandboxError extends Error {}
@@ -167,13 +168,5 @@ function readText(option: string, file: string): string | null {
     return readOwnFile(file);
   } catch (error) {
     throw new SandboxError(`${option}: ${file} cannot be read: ${formatReason(error)}`);
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }

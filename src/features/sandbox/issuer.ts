@@ -66,8 +66,8 @@ export class SandboxIssuer {
     store: SandboxStore,
     { directory, time, url = store.url }: Pick<SandboxParts, 'directory' | 'time'> & { url?: string },
   ): Promise<SandboxIssuer> {
-    const { setUp } = await import('../leases/signing-files.ts');
-    const { readSigningDirectory } = await import('../leases/signing-keys.ts');
+    const { setUp } = await import('../leases/issuer/signing-files.ts');
+    const { readSigningDirectory } = await import('../leases/issuer/signing-keys.ts');
     const signing = signingDirectoryOf({ stateDir: directory, leases: { signingDir: null } });
     const rootsDirectory = `${directory}-roots`;
     if ((await readSigningDirectory(signing)).statement === null) {

@@ -5,13 +5,14 @@ import { recordTimedEvents } from '../../service/timed-events.ts';
 import type { Clock, Log, Random } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 import type { ClaimedDelivery } from './service/delivery.ts';
-import type { WebhookSender } from './service/ports.ts';
+import type { WebhookSender } from './service/endpoint.ts';
 import type { Writer } from '../../service/writer.ts';
 import { Wake } from '../../sync/waiting.ts';
 import { eventBody, testBody } from './wire/webhook.ts';
 import { findDestination, type AddressParts } from './address.ts';
 import { post } from './request.ts';
 import { signedHeaders } from './signature.ts';
+import { minuteMs } from '../../domain/time.ts';
 
 /*
  * Delivers events. Each endpoint gets its events one after the other, in the order of their numbers:
@@ -25,11 +26,11 @@ import { signedHeaders } from './signature.ts';
 /** How often new events are looked for, in ms: another thread or another node writes them. */
 const pollMs = 1_000;
 /** How often events are looked for that only the time causes, in ms. */
-const timedEveryMs = 60_000;
+const timedEveryMs = minuteMs;
 /** How long an attempt may take, in ms. */
 const attemptMs = 10_000;
 /** How often it is logged that the store takes no results, in ms. */
-const reportEveryMs = 60_000;
+const reportEveryMs = minuteMs;
 /** How long attempts may still take when the process ends, in ms. */
 const endingMs = 2_000;
 
@@ -49,7 +50,7 @@ export type SenderParts = {
   count: (result: 'delivered' | 'failed') => void;
 };
 
-export class Sender implements WebhookSender {
+export class EventSender implements WebhookSender {
   readonly #parts: SenderParts;
   readonly #wake: Wake;
   readonly #active = new Map<string, Promise<void>>();

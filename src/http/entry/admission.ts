@@ -33,7 +33,7 @@ import {
   unknownAccount,
   type ParameterFault,
 } from '../../domain/problem/problem.ts';
-import { storedLicenseKey } from '../../service/services.ts';
+import { storedLicenseKey } from '../../service/pasted-keys.ts';
 import { TokenBucket, type Rate } from '../../domain/token-bucket.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 

@@ -9,10 +9,11 @@ import {
   type Scope,
   type Token,
 } from '../../domain/access/principal.ts';
-import type { Product } from '../../domain/agent/product.ts';
+import type { AgentProduct } from '../../domain/agent/product.ts';
 import type { SameDigest, Context, Random } from '../ports.ts';
 import type { AuthorityReader, Awaitable, Reader, AuthorityTransaction, CredentialOwner } from '../tables.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
+import { hourMs } from '../../domain/time.ts';
 
 /** Which header a credential was sent in. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
@@ -80,7 +81,7 @@ export function lasting(principal: Principal): KnownCredential {
 /** The configured credentials of the upstream, as digests. */
 export type UpstreamCredentials = {
   apiKeyDigest: string | null;
-  products: readonly Product[];
+  products: readonly AgentProduct[];
 };
 
 /** On an agent, callers use the credentials of the upstream. `configured` is called for each request. */
@@ -267,8 +268,6 @@ export function newIdentifier(random: Random): string {
 export function hexadecimal(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
-
-const hourMs = 3_600_000;
 
 /** `at`: the hour of the use (epoch ms). */
 type TokenUse = { tokenId: string; at: number };

@@ -1,10 +1,11 @@
-import { done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { hasStoredResponse } from '../access/records.ts';
-import { quoteMirroredCoupon, storedCouponCode, type RedeemCoupon } from '../checkout.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import { hasStoredResponse } from '../idempotency.ts';
+import { notRedeemable, quoteMirroredCoupon, type RedeemCoupon } from '../checkout.ts';
+import { storedCouponCode } from '../pasted-keys.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
 import {
   isUndecided,
-  tellsUpstream,
+  sendsRedemptions,
   type AnsweredRedemption,
   type QueuedRedemption,
 } from '../outbox/coupon/redemption.ts';
@@ -24,7 +25,7 @@ import {
   isExpired,
   refreshOlder,
   refuseForgotten,
-  wordWaitMs,
+  answerWaitMs,
   type AgentCouponParts,
 } from './coupon.ts';
 import { mirroredSince } from './mirror.ts';
@@ -79,12 +80,12 @@ async function redeem(
   const { reader, writer, fetcher } = parts;
   // The list shows whether the upstream counts redemptions.
   if (!isUpstreamKnown(reader) && fetcher.isReachable()) await fetcher.list(signal);
-  if (tellsUpstream(reader)) return await redeemAbove(parts, command, writeOptions, signal);
+  if (sendsRedemptions(reader)) return await redeemAbove(parts, command, writeOptions, signal);
   const redeemed = await writer.write('redeemMirroredCoupon', command, writeOptions);
   return redeemed.ok ? { ...redeemed, value: { ...redeemed.value, isPending: false } } : redeemed;
 }
 
-/** Redeems the coupon of the mirror, and waits for the word of the upstream. */
+/** Redeems the coupon of the mirror, and waits for the upstream's answer. */
 async function redeemAbove(
   parts: AgentCheckoutParts,
   command: RedeemCoupon,
@@ -109,26 +110,23 @@ async function redeemAbove(
     deliveries.wake();
     return await answer(queued.value);
   }
-  const operation = await awaitWord(parts, operationId, keyed, signal);
+  const operation = await awaitAnswer(parts, operationId, keyed, signal);
   if (operation === null || !isUndecided(operation)) return await answer(queued.value);
   // The mirror shows that the coupon is used up, and the upstream has not said otherwise.
   await writer.write('queueVoid', { accountId, order, maxPending: Infinity }, caller);
   deliveries.wake();
-  const reasons = ['usage_limit_reached'] as const;
-  return failWith('coupon_not_redeemable', `The coupon cannot be redeemed for this cart: ${reasons[0]}.`, {
-    reasons,
-  });
+  return notRedeemable(['usage_limit_reached']);
 }
 
 /** Waits until the upstream has answered, or cannot. An agent below waits for this agent in its turn. */
-async function awaitWord(
+async function awaitAnswer(
   { reader, deliveries, settings }: AgentCheckoutParts,
   operationId: string,
   keyed: Keyed | null,
   signal: AbortSignal,
 ): Promise<Operation | null> {
   deliveries.wake();
-  const waitMs = wordWaitMs(settings(), keyed);
+  const waitMs = answerWaitMs(settings(), keyed);
   await deliveries.waitFor(operationId, { waitMs, untilFailure: true }, signal);
   return reader.operations.get(operationId);
 }
@@ -144,7 +142,7 @@ async function voidOrder(
   const asked = { ...command, maxPending, below: keyed };
   const voided = await parts.writer.write('queueVoid', asked, writeOptions);
   if (!voided.ok || voided.value.operationId === null) return voided;
-  await awaitWord(parts, voided.value.operationId, keyed, signal);
+  await awaitAnswer(parts, voided.value.operationId, keyed, signal);
   return voided;
 }
 

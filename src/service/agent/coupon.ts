@@ -15,8 +15,8 @@ import {
   type CouponList,
   provenanceNow,
 } from '../services.ts';
-import { withStoredCouponCode } from '../checkout.ts';
-import { hasStoredResponse, refuseIfForgotten } from '../access/records.ts';
+import { withStoredCouponCode } from '../pasted-keys.ts';
+import { hasStoredResponse, refuseIfForgotten } from '../idempotency.ts';
 import { afterCommit, type Writer } from '../writer.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon/creation.ts';
 import { mirroredSince } from './mirror.ts';
@@ -90,7 +90,7 @@ async function create(
   return response ?? done(respond(parts, queued.value, 'miss'));
 }
 
-/** Queues the coupon and waits for the word of the upstream. */
+/** Queues the coupon and waits for the upstream's answer. */
 async function createAbove(
   parts: AgentCouponParts,
   terms: CouponTerms,
@@ -112,7 +112,7 @@ async function createAbove(
   const { operationId, isSent: _, ...coupon } = queued.value;
   if (!isReplay) deliveries.wake();
   if (!isAwaited) return done(respond(parts, coupon, 'miss'));
-  const waitMs = wordWaitMs(current, keyed);
+  const waitMs = answerWaitMs(current, keyed);
   await deliveries.waitFor(operationId, { waitMs, untilFailure: true }, signal);
   const answer = { operationId, queued: coupon, isAgent: keyed !== null };
   const answered = await writer.write('answerCoupon', answer, { ...caller, idempotency });
@@ -125,8 +125,8 @@ export async function refuseForgotten(reader: Reader, keyed: Keyed | null): Prom
   return await refuseIfForgotten(reader, keyed);
 }
 
-/** How long to wait for the word of the upstream, in ms. An agent below waits for this agent in its turn. */
-export function wordWaitMs({ timeoutMs }: { timeoutMs: number }, keyed: Keyed | null): number {
+/** How long to wait for the upstream's answer, in ms: half the time for an agent below, which waits for this agent. */
+export function answerWaitMs({ timeoutMs }: { timeoutMs: number }, keyed: Keyed | null): number {
   return keyed === null ? timeoutMs : timeoutMs / 2;
 }
 

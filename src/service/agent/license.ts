@@ -7,10 +7,10 @@ import {
   type LicenseHistory,
   type LicenseService,
   type LicenseResponse,
-  acceptPastedKeys,
   provenanceNow,
   type LicenseChangeRequest,
 } from '../services.ts';
+import { acceptPastedKeys } from '../pasted-keys.ts';
 import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
 import {
   freshnessEndsAt,
@@ -22,7 +22,7 @@ import {
 import type { Caller, LicenseFetch, Clock, Deliveries, Log, LookupResult } from '../ports.ts';
 import { type Writer, afterCommit } from '../writer.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
-import { hasStoredResponse } from '../access/records.ts';
+import { hasStoredResponse } from '../idempotency.ts';
 import type { QueuedChange } from '../outbox/license-change.ts';
 
 /** An agent answers from its snapshots, and applies changes here at once and at the upstream later. */

@@ -1,8 +1,8 @@
 import type { Coupon } from '../../domain/checkout/coupon.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import type { DateShift } from '../../domain/time.ts';
-import { confirmTime } from '../lifecycle/current-run.ts';
+import type { DateShift } from '../../domain/clock.ts';
+import { confirmTime } from '../lifecycle/time-mark.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {

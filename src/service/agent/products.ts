@@ -2,7 +2,7 @@ import {
   noProducts,
   recognizeProducts,
   type ConfiguredProduct,
-  type Product,
+  type AgentProduct,
   type ProductList,
 } from '../../domain/agent/product.ts';
 import { productCredential } from '../access/credential.ts';
@@ -46,7 +46,7 @@ export class AgentProducts {
     return this.#list;
   }
 
-  get configured(): readonly Product[] {
+  get configured(): readonly AgentProduct[] {
     return this.#list.configured;
   }
 

@@ -1,9 +1,9 @@
-import type { DateShift } from '../../domain/time.ts';
+import type { DateShift } from '../../domain/clock.ts';
 import type { LicenseSnapshot, LocalState } from '../../domain/agent/license-snapshot.ts';
 import type { PreloadKey, PreloadProgress } from '../../domain/agent/preload.ts';
 import type { Coupon, CouponFilter } from '../../domain/checkout/coupon.ts';
 import type { Page } from '../../domain/page.ts';
-import type { RecordCounts } from '../status.ts';
+import type { FreshnessCounts } from '../status.ts';
 
 /** `confirmedAt` (epoch ms) is null while the coupon has a provisional (negative) id. */
 export type MirroredCoupon = { coupon: Coupon; confirmedAt: number | null };
@@ -75,7 +75,7 @@ export interface SnapshotReads {
    * Counts enabled keys by the newest of three instants since which they were confirmed, and disabled keys. If an instant
    * divides an hour with thousands of confirmations, the split of that hour is an estimate.
    */
-  counts(since: { fresh: number; stale: number; grace: number }): RecordCounts;
+  counts(since: { fresh: number; stale: number; grace: number }): FreshnessCounts;
   /** The keys that are still answered although the upstream answers 404. `since`: the first 404 (monotonic ms). */
   missing(limit: number): { count: number; since: number | null };
 }

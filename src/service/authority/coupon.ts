@@ -6,6 +6,7 @@ import {
   type CouponTerms,
   isPlainCouponCode,
   malformedCode,
+  codeTaken,
 } from '../../domain/checkout/coupon.ts';
 import {
   foreignProduct,
@@ -136,11 +137,6 @@ async function scopeRefusal(
   const errors = [{ parameter: 'product_key', code: 'product_is_recurring', detail }];
   return failWith('product_is_recurring', detail, { errors });
 }
-
-export const codeTaken = {
-  code: 'coupon_code_taken',
-  detail: 'The account already has a coupon with this code.',
-} as const;
 
 function refuseTakenCode(): Result<never> {
   return failWith(codeTaken.code, codeTaken.detail);

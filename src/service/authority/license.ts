@@ -19,7 +19,7 @@ import { note } from '../events.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, LicenseChange } from '../tables.ts';
 import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
-import { recordChange } from '../access/records.ts';
+import { recordChange } from '../history.ts';
 
 type ChangeLicense = Omit<LicenseChange, 'historyEntry'> & {
   /** For an enable of an agent: the revision at which its caller saw the license. */

@@ -1,21 +1,21 @@
 import type { License } from '../../domain/license.ts';
 import { notFound, done, type Result } from '../../domain/problem/problem.ts';
-import {
-  type Cacheable,
-  type CouponResponse,
-  type CouponService,
-  type CouponList,
-  type LicenseResponse,
-  type LicenseHistory,
-  type LicenseService,
-  acceptPastedKeys,
-  type CheckoutService,
-  type QuoteResponse,
-  type RedemptionResponse,
+import type {
+  Cacheable,
+  CouponResponse,
+  CouponService,
+  CouponList,
+  LicenseResponse,
+  LicenseHistory,
+  LicenseService,
+  CheckoutService,
+  QuoteResponse,
+  RedemptionResponse,
 } from '../services.ts';
+import { acceptPastedKeys, withStoredCouponCode, storedCouponCode } from '../pasted-keys.ts';
 import type { Lists, AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
-import { withStoredCouponCode, quoteCoupon, storedCouponCode } from '../checkout.ts';
+import { quoteCoupon } from '../checkout.ts';
 import type { Cart } from '../../domain/checkout/quote.ts';
 import type { Clock } from '../ports.ts';
 import type { Tenant } from '../../domain/access/principal.ts';

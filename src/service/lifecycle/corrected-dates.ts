@@ -1,8 +1,8 @@
-import type { DateShift, TimeMark } from '../../domain/time.ts';
+import type { DateShift, TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { shiftMirroredDates } from '../agent/mirror.ts';
 import type { Transaction } from '../tables.ts';
-import { storeMark } from './current-run.ts';
+import { storeMark } from './time-mark.ts';
 
 /** Stores a time that was taken back. What was dated by the wrong time goes back with it. (src/sync/README.md, The clock) */
 export async function correctDates(

@@ -3,19 +3,25 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { features } from '../../features.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import {
-  makeInFlightUncertain,
-  doubtUnfinished,
-  renewReconcileDelays,
-  resumeWaits,
-} from '../outbox/reconcile.ts';
 import { forgetFollower } from '../../features/following/service/follower-id.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
 import { beginEpoch } from '../../features/following/service/epoch.ts';
-import { countStart, currentRun } from './current-run.ts';
-import { noteLostConfirmations, noteLostHistory } from './lost-history.ts';
+import { countStart, currentRun, noteLostConfirmations, noteLostHistory } from './run-count.ts';
 import { newSecret } from '../access/credential.ts';
+import {
+  type Operation,
+  type OperationEvent,
+  isHeld,
+  queueOf,
+  type QueueName,
+  advance,
+} from '../../domain/outbox/operation.ts';
+import { elapsedMark } from './time-mark.ts';
+import { endWait, scheduleHead, putSnapshot } from '../outbox/queue.ts';
+import { renewUnknownHistory, beginUnknownHistory, shiftStoredWaits } from '../outbox/upstream-waits.ts';
+import { loseResponse } from '../outbox/after-response.ts';
+import { boundUpstream, isLatchkey } from '../outbox/upstream-epoch.ts';
 
 type StartStore = {
   /** The digest of `admin.token`. */
@@ -118,6 +124,112 @@ async function startStore(
   return await recognizePlace(transaction, start.place, context);
 }
 
+/**
+ * Waits are stored as `Clock.monotonic`, which starts again with each process. If the wall clock was set back, the new
+ * `monotonic` may be less than the last stored one: then all waits are moved. Returns how far the last process
+ * certainly got, on the clock of this process.
+ */
+function resumeWaits(transaction: Transaction, monotonic: number): number {
+  const before = Number(transaction.settings.get(elapsedMark) ?? 0);
+  transaction.settings.set(elapsedMark, String(monotonic));
+  if (before <= monotonic) return before;
+  transaction.operations.shiftWaits(monotonic - before);
+  transaction.snapshots.shiftWaits(monotonic - before);
+  shiftStoredWaits(transaction, monotonic - before);
+  return monotonic;
+}
+
+/**
+ * While the process was stopped, the wall clock may have been changed, so the monotonic time is unknown. At a start, each
+ * reconcile delay that had not certainly passed at `reached` (monotonic ms) starts again, as does the delay of each
+ * uncertain operation.
+ */
+function renewReconcileDelays(
+  transaction: Transaction,
+  { reached, reconcileAfterMs }: { reached: number; reconcileAfterMs: number },
+  { monotonic }: Context,
+): void {
+  const { operations } = transaction;
+  const reconcileAt = monotonic + reconcileAfterMs;
+  operations.extendReconcileDelays(reached, reconcileAt);
+  renewUnknownHistory(transaction, { reached, until: reconcileAt });
+  const queues = new Map<string, { subject: string; queue: QueueName }>();
+  for (const operation of operations.withState('uncertain')) {
+    if (!isHeld(operation)) {
+      operations.put({ ...operation, reconcileAt });
+      const { subject, kind } = operation;
+      const queue = queueOf[kind];
+      queues.set(`${subject}\n${queue}`, { subject, queue });
+    }
+  }
+  for (const { subject, queue } of queues.values()) {
+    const head = operations.head(subject, queue);
+    scheduleHead(transaction, subject, queue, {
+      at: Math.max(monotonic, head?.nextAt ?? monotonic),
+      failures: head?.failures ?? 0,
+      outage: head?.outage ?? false,
+    });
+  }
+}
+
+/** Operations in flight when the process ended may have been applied. */
+function makeInFlightUncertain(
+  transaction: Transaction,
+  policy: { reconcileAfterMs: number },
+  context: Context,
+): void {
+  const lastError = 'the process ended while this was in flight';
+  for (const operation of transaction.operations.withState('in_flight')) {
+    const lost = loseResponse(transaction, { ...operation, lastError }, policy, context);
+    scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.monotonic });
+  }
+}
+
+/**
+ * After a restore or a copy, the original may have delivered what this store still holds. A Latchkey knows each operation by
+ * its id: all are sent again. At another upstream each unfinished operation is read back against the last snapshot, and ends
+ * inferred at best; requests of the original are waited for. (src/sync/README.md, Start, restore and copy)
+ */
+function doubtUnfinished(transaction: Transaction, { monotonic }: Pick<Context, 'monotonic'>): void {
+  const isResent = isLatchkey(transaction);
+  if (!isResent) beginUnknownHistory(transaction);
+  const { operations, snapshots } = transaction;
+  const reopenedSubjects = new Set<string>();
+  const unscheduled: Operation[] = [];
+  const lastError = 'this store was restored or copied: it may have been delivered before';
+  // The uncertain operations come first: the others become uncertain in this loop.
+  for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
+    for (const operation of operations.withState(state)) {
+      const doubted = advance(operation, eventOfDoubt(transaction, operation, isResent));
+      if (doubted.progress.state === 'dead') continue;
+      if (state === 'dead') reopenedSubjects.add(operation.subject);
+      const nextAt = doubted.progress.state === 'pending' ? operation.nextAt : null;
+      if (isResent && nextAt === null && state !== 'pending') unscheduled.push(doubted);
+      // Another store that takes the place of the upstream gets nothing that the original may have sent to this one.
+      const upstream = operation.upstream ?? (isResent ? boundUpstream(transaction) : null);
+      const doubt = { outage: false, lastError: operation.lastError ?? lastError };
+      operations.put({ ...doubted, nextAt, upstream, ...doubt });
+    }
+  }
+  for (const subject of reopenedSubjects) {
+    const snapshot = snapshots.get(subject);
+    if (snapshot !== null) putSnapshot(transaction, snapshot);
+  }
+  for (const { subject, kind } of unscheduled) {
+    endWait(transaction, subject, queueOf[kind]);
+    scheduleHead(transaction, subject, queueOf[kind], { at: monotonic });
+  }
+}
+
+function eventOfDoubt(
+  { snapshots }: Transaction,
+  { subject, progress }: Operation,
+  isResent: boolean,
+): OperationEvent {
+  if (isResent && progress.state !== 'uncertain') return { type: 'lose' };
+  return { type: 'doubt', baseUses: snapshots.get(subject)?.license.uses ?? null, lasting: true };
+}
+
 /** If the place has changed, the store is a copy and gets a new instance id. */
 async function recognizePlace(
   { settings }: AuthorityTransaction,
@@ -195,4 +307,12 @@ export async function isUnusedAuthority({
 
 async function storeRole({ settings }: AuthorityTransaction, role: RoleName): Promise<void> {
   await settings.set(roleSetting, role);
+}
+
+/** Does nothing but add its audit entry: a person ended or reloaded the process. */
+export function recordProcessAct(
+  _transaction: AuthorityTransaction,
+  _command: { act: 'stop' | 'reload'; detail: string },
+): Result<null> {
+  return done(null);
 }

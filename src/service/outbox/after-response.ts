@@ -44,7 +44,10 @@ export function awaitNextAttempt(
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);
 }
 
-/** Records the outcome of a request with `applied` or `notApplied`, or that it is unknown. Returns the operation as it is then. */
+/**
+ * Records the outcome of a request: calls `applied` or `notApplied`, or notes that it is unknown. Returns the operation as it
+ * is then.
+ */
 export function recordOutcome<Value>(
   transaction: Transaction,
   operation: Operation,

@@ -10,7 +10,7 @@ import { isHeld, mayHaveBeenApplied, queueOf, type Operation } from '../../domai
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { revisionSeen } from './upstream-epoch.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
-import { recordChange } from '../access/records.ts';
+import { recordChange } from '../history.ts';
 import { enabledEvent } from '../../domain/event.ts';
 import { note } from '../events.ts';
 import type { Context, Keyed } from '../ports.ts';
@@ -102,18 +102,18 @@ export function queueChange(
 function shownChange(
   { snapshots }: Transaction,
   { snapshot, operationId }: QueuedChange,
-  { shown: before }: LicenseSnapshot,
+  { localRevisions: before }: LicenseSnapshot,
 ): QueuedChange {
-  const { shown } = snapshots.get(snapshot.license.licenseKey) ?? {};
-  if (shown === undefined) return { snapshot, operationId };
-  const isChanged = shown.revision !== before?.revision;
-  const applied = isChanged ? { appliedRevision: shown.revision } : {};
-  return { snapshot: { ...snapshot, shown }, operationId, ...applied };
+  const { localRevisions } = snapshots.get(snapshot.license.licenseKey) ?? {};
+  if (localRevisions === undefined) return { snapshot, operationId };
+  const isChanged = localRevisions.revision !== before?.revision;
+  const applied = isChanged ? { appliedRevision: localRevisions.revision } : {};
+  return { snapshot: { ...snapshot, localRevisions }, operationId, ...applied };
 }
 
 /** Whether callers of this agent were shown the license as disabled after a revision. */
-function isRevokedSince({ local, shown }: LicenseSnapshot, revision: number): boolean {
-  return !local.enabled && shown !== undefined && shown.disabledRevision > revision;
+function isRevokedSince({ local, localRevisions }: LicenseSnapshot, revision: number): boolean {
+  return !local.enabled && localRevisions !== undefined && localRevisions.disabledRevision > revision;
 }
 
 /**

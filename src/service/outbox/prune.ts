@@ -10,7 +10,7 @@ const plainKeptMs = 7 * dayMs;
 const defaultMaxFinished = 1_000_000;
 
 type PruneOperations = {
-  /** Epoch ms (domain/time.ts). */
+  /** Epoch ms (domain/clock.ts). */
   removalTime: number;
   /** How many rows are removed or dated. */
   limit: number;

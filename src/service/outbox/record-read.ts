@@ -9,22 +9,17 @@ import {
 import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
 import { isMissing, isOutage, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { currentRun, confirmTime } from '../lifecycle/current-run.ts';
+import { currentRun } from '../lifecycle/run-count.ts';
+import { confirmTime } from '../lifecycle/time-mark.ts';
 import type { Context } from '../ports.ts';
 import { features } from '../../features.ts';
 import type { Transaction } from '../tables.ts';
-import {
-  putSnapshot,
-  scheduleHead,
-  waitAfterFailure,
-  type Failure,
-  type SyncPolicy,
-  unknownHistoryUntil,
-} from './queue.ts';
+import { putSnapshot, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
+import { unknownHistoryUntil } from './upstream-waits.ts';
 import { refuseOperation, reopenOperations } from './after-response.ts';
 import type { UnexpectedCount } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
-import { isStale, licenseIn, seenAfter } from './seen-license.ts';
+import { isStale, licenseIn, seenAfter } from './latchkey-response.ts';
 import { epochNumber, isLatchkey } from './upstream-epoch.ts';
 import { isOlderThanKnown, observeOlderStore, observeEpoch } from './upstream-state.ts';
 
@@ -279,10 +274,10 @@ function postponeDueQueues(
 }
 
 /**
- * The upstream spells a license key otherwise than it was requested. Its spelling becomes the subject of snapshot and
- * queues, and the other one an alias: with two queues for one key, each would take the uses of the other for those of another program. Returns `known`
- * if the key was known under the upstream's spelling and this read did not hold its queues. (src/sync/README.md,
- * Queues)
+ * Handles a license key that the upstream spells otherwise than it was requested. Its spelling becomes the subject of the
+ * snapshot and the queues, the other one an alias. Two queues for one key would each take the other's uses for those of
+ * another program. Returns `known` if the key was known under the upstream's spelling: then this read did not hold its
+ * queues. (src/sync/README.md, Queues)
  */
 function adoptSpelling(
   transaction: Transaction,

@@ -8,7 +8,8 @@ import {
 import { effectOnUses, type Operation, type OperationState } from '../../domain/outbox/operation.ts';
 import { isOutage, type Applied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { currentRun, isOfEarlierRun, confirmTime } from '../lifecycle/current-run.ts';
+import { currentRun, isOfEarlierRun } from '../lifecycle/run-count.ts';
+import { confirmTime } from '../lifecycle/time-mark.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { isOfOtherUpstream, isOlderThanKnown, observeEpoch } from './upstream-state.ts';
@@ -21,7 +22,7 @@ import {
   refuseOperation,
   reopenOperations,
 } from './after-response.ts';
-import { recordCarriedOut, recordRefusal } from './keyed-response.ts';
+import { recordCarriedOut, recordRefusal } from './latchkey-response.ts';
 import {
   nextReconcileAt,
   queueOfOperation,
@@ -214,15 +215,5 @@ export function postpone(
   if (operation === null) return done(null);
   const wait = waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);
-  return done(null);
-}
-
-/** Ends the wait of every queue that waits because of an outage. */
-export function endOutage(
-  transaction: Transaction,
-  _: Record<string, never>,
-  { monotonic }: Context,
-): Result<null> {
-  transaction.operations.endOutage(monotonic);
   return done(null);
 }

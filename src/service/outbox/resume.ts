@@ -1,6 +1,5 @@
 import { defaultAccountId } from '../../domain/access/principal.ts';
-import { redeemPayload } from '../../domain/outbox/coupon-payload.ts';
-import { endAwait } from '../../domain/outbox/awaited.ts';
+import { redeemPayload, endAwait } from '../../domain/outbox/coupon-payload.ts';
 import { effectOnUses, isLicenseKind, type Operation } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { syncRetentionMs } from '../../features/following/domain/follow.ts';

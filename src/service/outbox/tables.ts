@@ -24,7 +24,7 @@ export interface QueueReads {
   /** What the unfinished operations of a license key add up to. */
   backlog(licenseKey: string): Backlog;
   /** All unfinished operations of a license key, and disables that are conflicted or dead; in order. */
-  shown(licenseKey: string): Operation[];
+  visibleToCallers(licenseKey: string): Operation[];
   /** The operations of a queue that a person must decide about, in order. */
   held(subject: string, queue: QueueName): Operation[];
   /** The conflicted and dead operations of a subject, in order. */

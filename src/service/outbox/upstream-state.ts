@@ -4,7 +4,7 @@ import {
   isOlderEvidence,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
-import { beginRun, currentRun } from '../lifecycle/current-run.ts';
+import { beginRun, currentRun } from '../lifecycle/run-count.ts';
 import {
   isHeld,
   isUnanswered,
@@ -31,7 +31,8 @@ import {
   unknownUpstream,
 } from './upstream-epoch.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { move, putSnapshot, scheduleHead, queueOfOperation, forgetUpstream } from './queue.ts';
+import { move, putSnapshot, scheduleHead, queueOfOperation } from './queue.ts';
+import { forgetUpstream } from './upstream-waits.ts';
 
 const boundSince = 'upstream_run';
 const addressSince = 'upstream_address';

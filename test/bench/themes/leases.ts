@@ -7,7 +7,7 @@ import { residentMemory, start } from '../process.ts';
 import { serviceEnvironment, startLatchkey, type Latchkey } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import { notMeasured, plainRow, plainSource, type Theme } from '../theme.ts';
-import { setUp } from '../../../src/features/leases/signing-files.ts';
+import { setUp } from '../../../src/features/leases/issuer/signing-files.ts';
 
 const goals = { renewals: { atLeast: 0.3 }, waiting: { atMost: 100 } } as const;
 const bareSigner = join(import.meta.dirname, '../reference/bare-signer.ts');

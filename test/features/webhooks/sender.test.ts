@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { WebhookEndpoint } from '../../../src/features/webhooks/domain/webhook.ts';
 import type { Clock } from '../../../src/service/ports.ts';
 import type { Writer } from '../../../src/service/writer.ts';
-import type { Sender } from '../../../src/features/webhooks/sender.ts';
+import type { EventSender } from '../../../src/features/webhooks/sender.ts';
 import { day, Harness, hour, second } from '../../support/harness/service-harness.ts';
 import { silent } from '../../support/silent-log.ts';
 import { loopback, openReceiver, openSender, type Receiver } from './support/webhooks.ts';
@@ -21,7 +21,7 @@ class SenderHarness extends Harness {
   readonly #recorded: string[] = [];
   readonly #watching = new Set<() => void>();
   allow = loopback;
-  sender!: Sender;
+  sender!: EventSender;
   #running: Promise<void> = Promise.resolve();
 
   static async open(more: { resolve?: () => Promise<readonly { address: string; family: number }[]> } = {}) {

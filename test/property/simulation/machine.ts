@@ -1,10 +1,10 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { TimeMark } from '../../../src/domain/time.ts';
-import { storedTime } from '../../../src/service/lifecycle/current-run.ts';
+import type { TimeMark } from '../../../src/domain/clock.ts';
+import { storedTime } from '../../../src/service/lifecycle/time-mark.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
-import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import { prepareTransaction } from '../../../src/store/sqlite/connection.ts';
 import type { ParsedRequest, Origin } from './ledger.ts';
 
 /** What the agent is configured with; a change takes effect at once, as after a SIGHUP. */

@@ -1,6 +1,6 @@
 import { syncControl } from '../../../src/daemon/role/agent.ts';
 import type { ConfiguredProduct } from '../../../src/domain/agent/product.ts';
-import { isFailure } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/domain/problem/problem.ts';
 import { agentCheckoutService } from '../../../src/service/agent/checkout.ts';
 import { agentCouponService } from '../../../src/service/agent/coupon.ts';
 import { agentLicenseService } from '../../../src/service/agent/license.ts';
@@ -22,10 +22,10 @@ import {
 import type { ChainParts } from '../../../src/features/following/service/chain-store.ts';
 import type { Reader } from '../../../src/service/tables.ts';
 import { runUseCase } from '../../../src/service/run.ts';
-import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { persist } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
-import { dialects } from '../../../src/upstream/wire.ts';
+import { dialects } from '../../../src/upstream/dialects.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import { recordTime } from '../../../src/daemon/maintenance.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';

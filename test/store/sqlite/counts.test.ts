@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
-import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import { prepareTransaction } from '../../../src/store/sqlite/connection.ts';
 import { account, buildLicense, buildSnapshot, product } from '../../support/builders/store-builders.ts';
 
 const hourMs = 3_600_000;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { isFailure } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/domain/problem/problem.ts';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
-import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { at, createTestStore } from '../../support/builders/store-builders.ts';
 
 const context: WriterContext = {

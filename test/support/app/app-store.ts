@@ -2,13 +2,13 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { backUp } from '../../../src/store/sqlite/files/backup.ts';
 import { Backups } from '../../../src/daemon/store/backups.ts';
 import type { App } from '../../../src/http/app.ts';
-import { isFailure } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/domain/problem/problem.ts';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { Reader, Transaction } from '../../../src/service/tables.ts';
 import { openReading, openWriting } from '../../../src/store/sqlite/connection.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
-import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { VirtualTime } from '../harness/virtual-clock.ts';
 import { engineOfProject, type StoreOfApp } from './engine.ts';
 

@@ -1,4 +1,4 @@
-import { isFailure } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/domain/problem/problem.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 
 /** Counts what a request does after its change is committed, and makes one of these steps fail. */

@@ -10,21 +10,19 @@ import {
   type FreshnessPolicy,
 } from '../../../src/domain/agent/license-snapshot.ts';
 import type { QueueName, Operation } from '../../../src/domain/outbox/operation.ts';
-import type { PlannedStep } from '../../../src/service/outbox/queue.ts';
+import type { PlannedStep, SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
-import type { Result } from '../../../src/domain/problem/problem.ts';
+import { type Result, isFailure } from '../../../src/domain/problem/problem.ts';
 import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';
-import { isFailure } from '../../../src/service/access/records.ts';
 import type { Idempotency, WriterContext } from '../../../src/service/ports.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import type { QueuedChange } from '../../../src/service/outbox/license-change.ts';
 import type { RecordedResponse } from '../../../src/service/outbox/record-response.ts';
 import type { RecordedRead } from '../../../src/service/outbox/record-read.ts';
-import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
-import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -260,7 +258,7 @@ export class AgentHarness extends Harness {
     if (snapshot !== null) {
       deepStrictEqual(
         snapshot.local,
-        localState(snapshot.license, operations.shown(snapshot.license.licenseKey)),
+        localState(snapshot.license, operations.visibleToCallers(snapshot.license.licenseKey)),
       );
     }
     for (const queue of ['counter', 'state'] as const) {

@@ -1,11 +1,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { defaultBackoffPolicy } from '../../../src/domain/outbox/delivery.ts';
-import { defaultBreakerPolicy } from '../../../src/domain/outbox/outcome.ts';
+import { defaultBreakerPolicy, type Applied, type Outcome } from '../../../src/domain/outbox/outcome.ts';
 import { licenseAfter, type License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
-import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
-import { isFailure } from '../../../src/service/access/records.ts';
-import { storedTime } from '../../../src/service/lifecycle/current-run.ts';
+import { isFailure, type Result } from '../../../src/domain/problem/problem.ts';
+import { storedTime } from '../../../src/service/lifecycle/time-mark.ts';
 import { agentLicenseService } from '../../../src/service/agent/license.ts';
 import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts';
 import type { Cart, Redemption } from '../../../src/domain/checkout/quote.ts';
@@ -20,7 +19,6 @@ import type {
   QuoteResponse,
   RedemptionResponse,
 } from '../../../src/service/services.ts';
-import type { Result } from '../../../src/domain/problem/problem.ts';
 import type {
   ChangeRequest,
   CouponPage,
@@ -36,13 +34,13 @@ import type { Transaction } from '../../../src/service/tables.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
-import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
-import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import { localWriter } from '../../../src/store/sqlite/commit.ts';
+import { prepareTransaction } from '../../../src/store/sqlite/connection.ts';
 import { KeyedMutex } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
-import { retryAfterUntil } from '../../../src/service/outbox/queue.ts';
+import { retryAfterUntil } from '../../../src/service/outbox/upstream-waits.ts';
 import { isLatchkey } from '../../../src/service/outbox/upstream-epoch.ts';
 import { buildCart, buildTerms } from '../builders/coupon-builders.ts';
 import { CouponAuthority } from './coupon-authority.ts';

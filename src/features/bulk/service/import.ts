@@ -9,8 +9,9 @@ import {
   foldCouponCode,
   isPlainCouponCode,
   malformedCode,
+  codeTaken,
 } from '../../../domain/checkout/coupon.ts';
-import { codeTaken, couponScopeFaults } from '../../../service/authority/coupon.ts';
+import { couponScopeFaults } from '../../../service/authority/coupon.ts';
 
 /** The caller numbers the rows. */
 export type RejectedRow = { row: number; code: string; detail: string };

@@ -1,4 +1,4 @@
-import type { FeatureUseCases } from '../../../service/audited.ts';
+import type { FeatureUseCases } from '../../../service/audit.ts';
 import { importCoupons, importLicenses, importPurchases, type ImportReport } from './import.ts';
 
 type BulkUseCases = {

@@ -3,8 +3,8 @@ import type { Totals } from '../../../service/status.ts';
 import type { Writer } from '../../../service/writer.ts';
 import { ignoreUnavailable } from '../../../daemon/maintenance.ts';
 import { pause, type PersistentClock } from '../../../daemon/system/machine.ts';
+import { minuteMs } from '../../../domain/time.ts';
 
-const minuteMs = 60_000;
 /** How often the state of the upstream is looked at, in ms. */
 const sampleMs = 10_000;
 

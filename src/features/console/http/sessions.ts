@@ -4,6 +4,7 @@ import { done, failWith, type Result } from '../../../domain/problem/problem.ts'
 import { newSecret } from '../../../service/access/credential.ts';
 import { LicenseKeyMask } from './masking.ts';
 import type { Clock, Digest, Random } from '../../../service/ports.ts';
+import { hourMs, minuteMs } from '../../../domain/time.ts';
 
 /** What a page of the console may do. */
 export type ConsoleSession = {
@@ -25,10 +26,10 @@ export type StartedSession = {
 };
 
 /** How long a page waits for the confirmation of its code, in ms. */
-const signInMs = 5 * 60_000;
+const signInMs = 5 * minuteMs;
 /** How long a page may take to get its session after the confirmation, in ms. */
-const exchangeMs = 60_000;
-const sessionMs = 12 * 3_600_000;
+const exchangeMs = minuteMs;
+const sessionMs = 12 * hourMs;
 const maxWaiting = 8;
 const maxSessions = 16;
 const maxUserAgentLength = 200;

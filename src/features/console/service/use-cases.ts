@@ -1,5 +1,5 @@
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import type { FeatureUseCases } from '../../../service/audited.ts';
+import type { FeatureUseCases } from '../../../service/audit.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
 import { pruneSeries, recordSeries } from './series.ts';
 

@@ -1,12 +1,12 @@
 import { nextRefreshAt, type LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
 import type { License } from '../../../domain/license.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import { confirmTime } from '../../../service/lifecycle/current-run.ts';
+import { confirmTime } from '../../../service/lifecycle/time-mark.ts';
 import type { ChangesAnswer, Context, FollowRequest } from '../../../service/ports.ts';
 import type { Transaction } from '../../../service/tables.ts';
 import { putSnapshot, scheduleHead, type SyncPolicy } from '../../../service/outbox/queue.ts';
 import { reopenOperations } from '../../../service/outbox/after-response.ts';
-import { isStale, seenAfter } from '../../../service/outbox/seen-license.ts';
+import { isStale, seenAfter } from '../../../service/outbox/latchkey-response.ts';
 import { observeOlderStore, observeEpoch } from '../../../service/outbox/upstream-state.ts';
 
 /*

@@ -12,7 +12,7 @@ import {
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
-import { dayMs } from '../../../domain/time.ts';
+import { dayMs, hourMs } from '../../../domain/time.ts';
 
 /** A certificate with its key, and the authority that clients trust (PEM). */
 export interface MadeCertificate {
@@ -25,7 +25,7 @@ export interface MadeCertificate {
 /** All TLS clients support it, and keys are small and fast to create. */
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 /** The certificate starts earlier, for clients whose clocks are behind. */
-const earlierMs = 3_600_000;
+const earlierMs = hourMs;
 /** The limit of X.520 for a common name. */
 const maxNameLength = 64;
 

@@ -1,7 +1,22 @@
-import { type ActivationObject, activationObject } from '../wire/activation.ts';
-import { defineList, defineRequest, pathOf, type View } from '../../../cli/client/request.ts';
-import { type Command, positional, textOption } from '../../../cli/command.ts';
-import { type Cell, formatFields, instant, type Tone, toned, whole } from '../../../cli/format.ts';
+import { type ActivationObject, activationObject, activationList } from '../wire/activation.ts';
+import { defineList, defineRequest, pathOf, type View, request } from '../../../cli/client/request.ts';
+import {
+  type Command,
+  positional,
+  textOption,
+  CommandError,
+  type GlobalOptions,
+  type ReadLicensePart,
+} from '../../../cli/command.ts';
+import {
+  type Cell,
+  formatFields,
+  instant,
+  type Tone,
+  toned,
+  whole,
+  formatTable,
+} from '../../../cli/format.ts';
 
 export const activationsPath = '/admin/v1/activations';
 
@@ -84,7 +99,7 @@ export const commands = [
 ];
 
 /** The columns of a device in a list. */
-export function activationRow(activation: ActivationObject): Readonly<Record<string, Cell>> {
+function activationRow(activation: ActivationObject): Readonly<Record<string, Cell>> {
   const { state, copied_at: copiedAt } = activation;
   return {
     activation: whole(activation.activation_id),
@@ -109,4 +124,30 @@ function defineActivationChange(
     request: ({ id }) => ({ method: 'POST', path: `${pathOf(activationsPath, id)}/${change}` }),
     view: activationView,
   });
+}
+
+const shownActivations = 20;
+
+type Taken = { taken: number; activations: readonly ActivationObject[] };
+
+/** The devices that have a seat of a license. */
+export const licensePart: ReadLicensePart = async (options, licenseKey, seats) => {
+  const { taken, activations } = await seatsOf(options, licenseKey);
+  return {
+    json: { seats_taken: taken, activations },
+    fields: { seats: taken === 0 ? null : `${taken} of ${seats ?? 'any number'} taken` },
+    blocks: activations.length === 0 ? [] : [formatTable(activations.map(activationRow))],
+  };
+};
+
+/** None if they cannot be listed. */
+async function seatsOf(options: GlobalOptions, licenseKey: string): Promise<Taken> {
+  const query = { license_key: licenseKey, has_seat: 'true', limit: shownActivations };
+  try {
+    const { data, answer } = await request(options, { path: activationsPath, query }, activationList);
+    return { taken: Number(answer.headers['x-total-count']), activations: data.activations };
+  } catch (error) {
+    if (error instanceof CommandError) return { taken: 0, activations: [] };
+    throw error;
+  }
 }

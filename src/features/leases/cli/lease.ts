@@ -21,6 +21,7 @@ import type { Hint } from '../../../cli/hint.ts';
 import { licenseKeyPositional, readLicenseKey, readTextFile } from '../../../cli/values.ts';
 import { setup } from './setup.ts';
 import { signingKeyCommands } from './signing-key.ts';
+import { parseJson } from '../../../domain/text.ts';
 
 const activationsPath = '/agent/v1/activations';
 
@@ -230,14 +231,6 @@ function readAnswer(file: string): z.infer<typeof content> {
   const read = content.safeParse(withoutEnvelope(parseJson(readTextFile(file))));
   if (!read.success) throw new CommandError([`latchkey: ${file} is not a file of: latchkey lease sign`]);
   return read.data;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The answer of `POST /lease/v1` works as well. */

@@ -3,7 +3,7 @@ import { isInFolder } from '../../../config/defaults.ts';
 import { issuerUrl } from '../../../config/types.ts';
 import { formatAddress, hostOf } from '../../../config/value/address.ts';
 import { formatDatetime } from '../../../domain/time.ts';
-import type { SetUp } from '../signing-files.ts';
+import type { SetUp } from '../issuer/signing-files.ts';
 import { CommandError, defineCommand, textOption, UsageError } from '../../../cli/command.ts';
 import { formatFields, instant, type Shown, whole } from '../../../cli/format.ts';
 import { formatPath } from '../../../cli/hint.ts';
@@ -56,7 +56,7 @@ export const setup = defineCommand({
         `latchkey: ${rootsDirectory} is in the state directory: root keys are kept offline, so choose another directory`,
       ]);
     }
-    const { setUp } = await import('../signing-files.ts');
+    const { setUp } = await import('../issuer/signing-files.ts');
     const made = await changeKeys('leases were not set up', async () => {
       createStateDirectory(place);
       const where = { directory: place.directory, rootsDirectory, issuer: issuer.data };

@@ -4,7 +4,7 @@ import { formatReason } from '../../../config/errors.ts';
 import { restrictToOwner } from '../../../config/file/windows-rights.ts';
 import { locateDaemon } from '../../../config/load.ts';
 import type { Address } from '../../../config/value/address.ts';
-import type { Ownership } from '../signing-files.ts';
+import type { Ownership } from '../issuer/signing-files.ts';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import { CommandError, type GlobalOptions } from '../../../cli/command.ts';
 import { configurationError, toLoadOptions } from '../../../cli/configuration.ts';
@@ -72,7 +72,7 @@ function restrictOutside(stateDir: string): Ownership['restrict'] {
 
 /** Runs an action on keys, and reports what it refuses and which files cannot be used. `what`: the begin of the line. */
 export async function changeKeys<Value>(what: string, action: () => Promise<Value>): Promise<Value> {
-  const { SigningFilesRefused } = await import('../signing-files.ts');
+  const { SigningFilesRefused } = await import('../issuer/signing-files.ts');
   try {
     return await action();
   } catch (error) {

@@ -2,7 +2,7 @@ import { counted } from '../../../domain/text.ts';
 import { dayMs, formatDatetime } from '../../../domain/time.ts';
 import type { KeyPair } from '../documents.ts';
 import { keyEndsSoonMs } from '../domain/lease.ts';
-import type { SigningDirectory, SigningKey } from '../signing-keys.ts';
+import type { SigningDirectory, SigningKey } from '../issuer/signing-keys.ts';
 import { CommandError, defineCommand, textOption } from '../../../cli/command.ts';
 import { type Cell, formatFields, formatTable, instant, toned, whole } from '../../../cli/format.ts';
 import { hintFor } from '../../../cli/hint.ts';
@@ -41,7 +41,7 @@ export const signingKeyCommands = [
     handler: async (args, output) => {
       const { directory, ownership } = locateSigningDirectory(args);
       const root = await readRoot(args.root);
-      const { rotateKey } = await import('../signing-files.ts');
+      const { rotateKey } = await import('../issuer/signing-files.ts');
       const { statement, kid, notAfter, removed } = await changeKeys('no key was made', () =>
         rotateKey(directory, { root, retired: args.retire ?? null }, Date.now(), ownership),
       );
@@ -62,7 +62,7 @@ export const signingKeyCommands = [
     examples: [['latchkey lease signing-key list', 'also warns 60 days before the last key ends']],
     handler: async (args, output) => {
       const { directory } = locateSigningDirectory(args);
-      const { readSigningDirectory, signerOf } = await import('../signing-keys.ts');
+      const { readSigningDirectory, signerOf } = await import('../issuer/signing-keys.ts');
       const contents = await changeKeys('cannot list the keys', () => readSigningDirectory(directory));
       const { statement, faults } = contents;
       if (statement === null && faults.length === 0) {

@@ -10,7 +10,7 @@ import type { HeldLease } from '../domain/lease.ts';
 import { counted } from '../../../domain/text.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import { readStatement } from '../documents.ts';
-import { examineStored } from '../stored.ts';
+import { examineStored } from '../holder/stored-documents.ts';
 import { boundDevice } from '../service/held-lease.ts';
 import { openReading } from '../../../store/sqlite/connection.ts';
 import { findDatabase } from '../../../store/sqlite/files/database-file.ts';

@@ -5,7 +5,12 @@ import { type Finding, fail, ok, warn } from '../../../config/finding.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import { readPrivateKey, thumbprintOf } from '../documents.ts';
 import { keyEndsSoonMs } from '../domain/lease.ts';
-import { readSigningDirectory, signerOf, type SigningDirectory, type SigningKey } from '../signing-keys.ts';
+import {
+  readSigningDirectory,
+  signerOf,
+  type SigningDirectory,
+  type SigningKey,
+} from '../issuer/signing-keys.ts';
 import type { PublicJwk } from '../wire/lease.ts';
 import { examineWindowsDirectory } from '../../../daemon/doctor/windows.ts';
 

@@ -7,10 +7,10 @@ import { readRootKey } from '../config/root-key.ts';
 import { version } from '../../../config/version.ts';
 import { maxDeviceNameLength } from '../domain/lease.ts';
 import { failWith, type Result } from '../../../domain/problem/problem.ts';
-import { Holder } from '../holder.ts';
-import { DeviceDocuments } from '../received.ts';
-import { examineStored, type ExaminedStore } from '../stored.ts';
-import { maxExchanges, maxWaits } from '../renewals.ts';
+import { Holder } from '../holder/holder.ts';
+import { DeviceDocuments } from '../holder/device-documents.ts';
+import { examineStored, type ExaminedStore } from '../holder/stored-documents.ts';
+import { maxExchanges, maxWaits } from '../holder/renewals.ts';
 import { licenseCredential, tokenCredentials } from '../../../service/access/credential.ts';
 import { heldLicenseService } from '../service/held-license.ts';
 import { logKey } from '../../../service/lifecycle/start.ts';
@@ -20,8 +20,10 @@ import { chooseProxy, type ProxyChoice } from '../../../upstream/proxy.ts';
 import { ensureDeviceKey } from './device-key.ts';
 import { sha256, systemRandom } from '../../../daemon/system/machine.ts';
 import { trustSystemAnd } from '../../../daemon/system/trust.ts';
-import { heldStatus } from './held-status.ts';
 import type { Role, RoleParts } from '../../../daemon/role/role.ts';
+import { heldVerdict, pendingUses } from '../domain/held-lease.ts';
+import type { Clock } from '../../../service/ports.ts';
+import type { HolderStatus, FreshnessCounts } from '../../../service/status.ts';
 
 /** Requests of callers come on top of those that the loop makes. */
 const connectionsOfCallers = 8;
@@ -169,4 +171,37 @@ function notOffered(): Promise<Result<never>> {
   return Promise.resolve(
     failWith('not_offered_by_holder', 'A holder has leases of license keys, and nothing else of the store.'),
   );
+}
+
+type StatusParts = {
+  reader: Pick<Reader, 'heldLeases'>;
+  clock: Pick<Clock, 'now'>;
+  holder: Holder;
+  issuer: string;
+  /** The thumbprint of the key of this device. */
+  device: string;
+};
+
+/** The leases of this device, for `/statusz` and the metrics. */
+function heldStatus({ reader, clock, holder, issuer, device }: StatusParts): {
+  leases: HolderStatus;
+  records: FreshnessCounts;
+} {
+  const now = clock.now();
+  const records = { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 };
+  let nextEnd: number | null = null;
+  let pending = 0;
+  for (const held of reader.heldLeases.all()) {
+    const found = heldVerdict(held, now);
+    pending += pendingUses(held);
+    if (found.verdict === 'expired') records.expired += 1;
+    if (found.verdict !== 'answer') continue;
+    if (held.document?.kind !== 'lease') {
+      records.disabled += 1;
+      continue;
+    }
+    records[found.freshness] += 1;
+    nextEnd = Math.min(nextEnd ?? Infinity, held.document.expiresAt);
+  }
+  return { records, leases: { issuer, device, ...holder.renewals.contact(), nextEnd, pendingUses: pending } };
 }

@@ -7,11 +7,11 @@ import type { ProcessParts } from '../../../daemon/compose.ts';
 import { queueOf } from '../../../domain/outbox/operation.ts';
 import { NamedRateLimiter } from '../../../http/entry/admission.ts';
 import { networkOf } from '../../../http/entry/client-address.ts';
-import type { Issuer } from '../issuer.ts';
-import { stampOf, statementFile } from '../statement-file.ts';
+import type { Issuer } from '../issuer/issuer.ts';
+import { stampOf, statementFile } from '../issuer/statement-file.ts';
 import { failWith, type Result } from '../../../domain/problem/problem.ts';
 import type { LeaseIssuer } from '../service/ports.ts';
-import type { LeaseDesk } from '../service/services.ts';
+import type { LeaseService } from '../service/services.ts';
 import type { Log } from '../../../service/ports.ts';
 import type { ChangeFeed } from '../../../service/writer.ts';
 import type { PersistentClock } from '../../../daemon/system/machine.ts';
@@ -21,23 +21,23 @@ export function leaseIssuerOf(parts: ProcessParts, count: (result: string) => vo
   return lazyLeaseIssuer({
     ...parts,
     directory: signingDirectoryOf(parts.current.configuration),
-    desk: () => deskOf(parts),
+    leases: () => leaseServiceOf(parts),
     log: logOf(parts.log, 'lease'),
     count,
   });
 }
 
-async function deskOf({
+async function leaseServiceOf({
   current,
   reader,
   writer,
   clock,
   local,
   role: { agent, licenseService },
-}: ProcessParts): Promise<LeaseDesk> {
-  const { agentLeaseDesk, authorityLeaseDesk } = await import('../service/services.ts');
-  if (agent === null || local === null) return authorityLeaseDesk(reader, writer, clock);
-  return agentLeaseDesk({
+}: ProcessParts): Promise<LeaseService> {
+  const { agentLeaseService, authorityLeaseService } = await import('../service/services.ts');
+  if (agent === null || local === null) return authorityLeaseService(reader, writer, clock);
+  return agentLeaseService({
     reader: local.reader,
     writer,
     clock,
@@ -53,7 +53,7 @@ async function deskOf({
 type Parts = {
   /** The signing directory. */
   directory: string;
-  desk: () => Promise<LeaseDesk>;
+  leases: () => Promise<LeaseService>;
   clock: PersistentClock;
   changes: ChangeFeed;
   log: Log;
@@ -94,18 +94,19 @@ function lazyLeaseIssuer(parts: Parts): LeaseIssuer {
   };
 }
 
-async function loadIssuer({ directory, desk, clock, changes, log, count }: Parts): Promise<Issuer> {
-  const [{ Issuer: LoadedIssuer }, { SigningKeys }, { WaitingRequests }, loadedDesk] = await Promise.all([
-    import('../issuer.ts'),
-    import('../signing-keys.ts'),
-    import('../waiting.ts'),
-    desk(),
-  ]);
+async function loadIssuer({ directory, leases, clock, changes, log, count }: Parts): Promise<Issuer> {
+  const [{ Issuer: LoadedIssuer }, { SigningKeys }, { WaitingRequests }, loadedLeaseService] =
+    await Promise.all([
+      import('../issuer/issuer.ts'),
+      import('../issuer/signing-keys.ts'),
+      import('../issuer/waiting.ts'),
+      leases(),
+    ]);
   const monotonic = (): number => clock.monotonic();
   const ofAddress = new NamedRateLimiter(() => perAddress.perSecond, monotonic, perAddress.burst);
   return new LoadedIssuer({
     keys: new SigningKeys(directory, log),
-    desk: loadedDesk,
+    leases: loadedLeaseService,
     waiting: new WaitingRequests({ clock, changes }),
     now: () => clock.now(),
     isClockSuspect: () => clock.status().suspect,

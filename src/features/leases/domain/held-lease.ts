@@ -1,4 +1,4 @@
-import { dayMs } from '../../../domain/time.ts';
+import { dayMs, hourMs } from '../../../domain/time.ts';
 import type { HeldDocument, HeldLease, KnownSequence, LeaseAct, NoticeState, UseTotals } from './lease.ts';
 import { maxGrowth, usesAfter } from './lease.ts';
 import type { License } from '../../../domain/license.ts';
@@ -79,7 +79,10 @@ export function dueAt(held: HeldLease): number {
   return document?.kind === 'lease' ? document.refreshAt : Infinity;
 }
 
-/** Whether the issuer may count a seat for this device: that of a disabled license stays taken, and an unproven document says nothing. */
+/**
+ * Whether the issuer may count a seat for this device. That of a disabled license stays taken, and an unproven document says
+ * nothing.
+ */
 export function mayHaveSeat({ document }: HeldLease): boolean {
   if (document === null) return false;
   return document.kind !== 'notice' || document.state === 'disabled';
@@ -177,7 +180,7 @@ function growth(from: UseTotals, to: UseTotals): UseTotals {
 
 const warningDays = [1, 7, 14] as const;
 /** A renewal may be late by this many ms without a warning. */
-const lateMs = 3_600_000;
+const lateMs = hourMs;
 
 /**
  * For how many days or fewer a lease that could not be renewed is still valid: 14, 7 or 1; null: there is nothing to warn

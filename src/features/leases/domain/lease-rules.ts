@@ -1,9 +1,16 @@
-import { maxGrowth, type Activation, type SignedRequest, type UseTotals } from './lease.ts';
+import {
+  maxGrowth,
+  type Activation,
+  type SignedRequest,
+  type UseTotals,
+  maxMoves,
+  movesWithinMs,
+  type NoticeState,
+} from './lease.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
-import { hasSeat } from './seat.ts';
-import { decideSequence } from '../../../domain/sequence.ts';
+import type { NewEvent } from '../../../domain/event.ts';
 
-/* Rules of the issuer about one request of a device. Times are epoch ms. */
+/* Rules of the issuer about the requests of a device, and about the seats of a license. Times are epoch ms. */
 
 /** By how much the totals have grown; null if one of them went back, or has grown by more than `maxGrowth`. */
 export function growthOf(before: UseTotals, after: UseTotals): UseTotals | null {
@@ -58,4 +65,109 @@ export function waitsUntil(
   if (!isEnabled) return answer.kind === 'notice' && answer.notice.state === 'disabled' ? Infinity : null;
   if (state !== 'active' || !hasSeat(activation, now) || answer.kind !== 'lease') return null;
   return answer.lease.refreshAt > now ? answer.lease.refreshAt : null;
+}
+
+/*
+ * Order and repetition of the requests of a device, which numbers and repeats them until they are answered. The issuer keeps
+ * one row: the last number, the digest of that request, and its answer.
+ */
+
+/** The last request that was carried out; number 0: none yet. */
+export type LastRequest = { seq: number; digest: string };
+
+/** `challenge`: the challenge of the last refusal `out_of_sequence`; null: none. */
+export type NumberedRequest = { seq: number; digest: string; challenge: string | null };
+
+/**
+ * - `next`: carry the request out.
+ * - `continued`: carry it out as well; it follows a challenge, so the sender's history was interrupted.
+ * - `repeated`: send the stored answer again.
+ * - `reused`: change nothing; the last number belongs to another request.
+ * - `out_of_sequence`: change nothing, and send the last number and a challenge.
+ */
+export type SequenceDecision = 'next' | 'continued' | 'repeated' | 'reused' | 'out_of_sequence';
+
+/** `challenge`: the challenge that a request after `last` can answer. */
+export function decideSequence(
+  last: LastRequest,
+  request: NumberedRequest,
+  challenge: string,
+): SequenceDecision {
+  if (request.seq === last.seq) return request.digest === last.digest ? 'repeated' : 'reused';
+  if (request.seq !== last.seq + 1) return 'out_of_sequence';
+  if (request.challenge === null) return 'next';
+  return request.challenge === challenge ? 'continued' : 'out_of_sequence';
+}
+
+/*
+ * Seats of a license. The number of unexpired leases is at most the number of seats plus the moves, because each move
+ * frees the seat of one device that could have kept its lease. Times are epoch ms.
+ */
+
+export function hasSeat({ seatUntil }: Pick<Activation, 'seatUntil'>, now: number): boolean {
+  return seatUntil > now;
+}
+
+/**
+ * Frees the seat of an activation. `moves`: how many seats of the license were freed at once within `movesWithinMs`.
+ *
+ * - The last lease of the device has expired: the seat is free at once, and this is no move.
+ * - A move is left: the seat is free at once.
+ * - No move is left: the seat is free when the last lease of the device expires.
+ */
+export function freeSeat(activation: Activation, { moves, now }: { moves: number; now: number }): Activation {
+  const { seatUntil, expiresAt, movedAt } = activation;
+  if (!hasSeat(activation, now)) return activation;
+  if (expiresAt <= now) return { ...activation, seatUntil: now };
+  if (moves >= maxMoves) return { ...activation, seatUntil: Math.min(seatUntil, expiresAt) };
+  const recent = movedAt.filter((at) => at > now - movesWithinMs);
+  return { ...activation, seatUntil: now, movedAt: [...recent, now] };
+}
+
+/** Ends an active activation. Another state stays: a blocked device is still blocked after `end`. */
+export function endAs(activation: Activation, state: Exclude<NoticeState, 'disabled'>): Activation {
+  return activation.state === 'active' || state === 'blocked' ? { ...activation, state } : activation;
+}
+
+/**
+ * Whether the device has renewed its lease so recently that another device must not take over its seat: within
+ * `refreshMs`, and at most within the first half of a short lease.
+ */
+export function isInUse(
+  activation: Activation,
+  { refreshMs, now }: { refreshMs: number; now: number },
+): boolean {
+  return activation.state === 'active' && now < inUseUntil(activation, refreshMs);
+}
+
+/** From when another device may take over the seat (epoch ms), unless the lease is renewed before. */
+export function inUseUntil(
+  { renewedAt, expiresAt }: Pick<Activation, 'renewedAt' | 'expiresAt'>,
+  refreshMs: number,
+): number {
+  return renewedAt + Math.min(refreshMs, (expiresAt - renewedAt) / 2);
+}
+
+/** So many answered challenges within one lease term show that two copies of a device's state are in use. */
+const challengesOfCopies = 3;
+
+/**
+ * Notes that a challenge was answered. One interruption is a lost or restored state; several within one lease term are
+ * two copies that alternate.
+ */
+export function noteChallenge(
+  activation: Activation,
+  { termMs, now }: { termMs: number; now: number },
+): Activation {
+  const challengedAt = [...activation.challengedAt, now].slice(-challengesOfCopies);
+  const [first = now] = challengedAt;
+  const isCopied = challengedAt.length === challengesOfCopies && now - first <= termMs;
+  return { ...activation, challengedAt, copiedAt: activation.copiedAt ?? (isCopied ? now : null) };
+}
+
+/** The event when an activation changes its state; null: there is none. `before`: null if it is new. */
+export function seatEvent(activationId: string, before: string | null, after: string): NewEvent | null {
+  if (before !== 'active' && after === 'active') return { type: 'seat.taken', subject: activationId };
+  if (before === 'active' && after !== 'active') return { type: 'seat.ended', subject: activationId };
+  return null;
 }

@@ -4,8 +4,8 @@ import type { Problem } from '../../../domain/problem/problem.ts';
 
 /*
  * Leases: signed statements that a license is valid on a device until a date. The issuer signs leases and notices with a
- * signing key; a device signs requests and proofs with its own key. `features/leases/wire/lease.ts` has the documents. Times are epoch ms;
- * documents have whole seconds.
+ * signing key; a device signs requests and proofs with its own key. `features/leases/wire/lease.ts` has the documents. Times
+ * are epoch ms; documents have whole seconds.
  */
 
 /** People are warned when the last signing key ends within this time. */

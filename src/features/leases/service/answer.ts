@@ -9,7 +9,17 @@ import {
   type UseTotals,
 } from '../domain/lease.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
-import { growthOf, leaseDates, nextRev, wholeSecond, type LeaseLimits } from '../domain/lease-rules.ts';
+import {
+  growthOf,
+  leaseDates,
+  nextRev,
+  wholeSecond,
+  type LeaseLimits,
+  hasSeat,
+  noteChallenge,
+  decideSequence,
+  seatEvent,
+} from '../domain/lease-rules.ts';
 import type { License } from '../../../domain/license.ts';
 import {
   done,
@@ -18,12 +28,9 @@ import {
   type Problem,
   type Result,
 } from '../../../domain/problem/problem.ts';
-import { hasSeat, noteChallenge } from '../domain/seat.ts';
-import { decideSequence } from '../../../domain/sequence.ts';
 import { formatDatetime } from '../../../domain/time.ts';
-import { seatEvent } from '../../../domain/event.ts';
 import { note } from '../../../service/events.ts';
-import { hasLostHistory } from '../../../service/lifecycle/lost-history.ts';
+import { hasLostHistory } from '../../../service/lifecycle/run-count.ts';
 import { logKey } from '../../../service/lifecycle/start.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../../../service/tables.ts';

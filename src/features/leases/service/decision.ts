@@ -8,7 +8,7 @@ import {
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import type { ProblemCode } from '../../../domain/problem/problem-table.ts';
 import type { Problem, SeatHolder } from '../../../domain/problem/problem.ts';
-import { endAs, freeSeat, hasSeat, inUseUntil, isInUse } from '../domain/seat.ts';
+import { endAs, freeSeat, hasSeat, inUseUntil, isInUse } from '../domain/lease-rules.ts';
 import { counted } from '../../../domain/text.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import type { AuthorityReader } from '../../../service/tables.ts';

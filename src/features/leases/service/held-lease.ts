@@ -11,7 +11,7 @@ import {
 import { noUses, type HeldDocument, type HeldLease, type KnownSequence } from '../domain/lease.ts';
 import { countAfter } from '../../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { recordChange } from '../../../service/access/records.ts';
+import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { Reader, Transaction } from '../../../service/tables.ts';
 
@@ -57,7 +57,7 @@ export function endHeldLease(
   { licenseKey }: { licenseKey: string },
 ): Result<HeldLease> {
   const before = heldLeases.get(licenseKey);
-  if (before === null) return notHeld();
+  if (before === null) return noLease();
   if (before.wanted === 'ended') return { ...done(before), unchanged: true };
   const held: HeldLease = { ...before, wanted: 'ended' };
   heldLeases.put(held);
@@ -83,7 +83,7 @@ export function storeLeaseRequest(
   { licenseKey, seq, request, replaced, issuer }: StoreLeaseRequest,
 ): Result<HeldLease> {
   const before = heldLeases.get(licenseKey);
-  if (before === null) return notHeld();
+  if (before === null) return noLease();
   if ((before.request?.text ?? null) !== replaced) return { ...done(before), unchanged: true };
   const totals = issuer === undefined ? {} : continuedTotals(before, issuer);
   const held: HeldLease = { ...before, ...totals, seq, request };
@@ -116,7 +116,7 @@ export function recordLeaseAnswer(
 ): Result<HeldLease> {
   const { heldLeases, settings } = transaction;
   const before = heldLeases.get(licenseKey);
-  if (before === null) return notHeld();
+  if (before === null) return noLease();
   if (statement.version > (heldStatement(transaction)?.version ?? 0))
     settings.set(statementSetting, JSON.stringify(statement));
   const held = afterAnswer(before, answered, received);
@@ -188,11 +188,10 @@ export function boundDevice({ settings }: Pick<Reader, 'settings'>): string | nu
 }
 
 /**
- * Binds the store to the issuer of the configuration and to the key of this device (its thumbprint). Another issuer knows
- * nothing of the requests and leases of the one before, and another key can neither prove the leases of the one before nor
- * get an answer to its requests: each license key needs a lease again, and uses that were not sent are sent with the next
- * request. Returns the number of these license keys. `hasOtherRoots`: other root keys have signed the key statement that is
- * known here, so that the first statement of the new root keys replaces it, whatever its version.
+ * Binds the store to the issuer of the configuration and to the key of this device (its thumbprint). If either has changed,
+ * no stored lease or request is worth anything: each license key needs a lease again, and unsent uses go with the next
+ * request. Returns how many keys that are. `hasOtherRoots`: other root keys have signed the known key statement, so that the
+ * first statement of the new root keys replaces it, whatever its version.
  */
 export function bindIssuer(
   { heldLeases, settings }: Transaction,
@@ -248,6 +247,8 @@ export function correctHeldLease(
   return done(held);
 }
 
-function notHeld(): Result<never> {
-  return failWith('lease_not_found', 'This device has no lease for the license key.');
+export function noLease(
+  detail = 'This device has no lease for the license key.',
+): ReturnType<typeof failWith> {
+  return failWith('lease_not_found', detail);
 }

@@ -2,7 +2,7 @@ import type { Tenant } from '../../../domain/access/principal.ts';
 import { heldVerdict, pendingUses } from '../domain/held-lease.ts';
 import type { HeldLease } from '../domain/lease.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { hasStoredResponse } from '../../../service/access/records.ts';
+import { hasStoredResponse } from '../../../service/idempotency.ts';
 import type { Clock } from '../../../service/ports.ts';
 import type {
   CacheableResponse,
@@ -13,6 +13,7 @@ import type {
 } from '../../../service/services.ts';
 import type { HistoryPage, Reader } from '../../../service/tables.ts';
 import type { Writer } from '../../../service/writer.ts';
+import { hourMs } from '../../../domain/time.ts';
 
 /** `productKey`: null if the caller names none. */
 type Named = { licenseKey: string; productKey: string | null };
@@ -89,7 +90,7 @@ function responseOf(
 }
 
 /** In ms. A clock that jumps must not keep a response for ever. */
-const maxCachedMs = 3_600_000;
+const maxCachedMs = hourMs;
 
 const nothing = (): void => undefined;
 

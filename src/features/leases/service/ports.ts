@@ -1,4 +1,4 @@
-import type { Activation, HeldLease, LeaseAct } from '../domain/lease.ts';
+import type { HeldLease, LeaseAct } from '../domain/lease.ts';
 import type { Result } from '../../../domain/problem/problem.ts';
 import type { WriteOptions } from '../../../service/ports.ts';
 import type { IssuerStatus } from '../../../service/status.ts';
@@ -83,9 +83,3 @@ export interface LeaseHolder {
   /** Takes over the issuer's answer to a request file. */
   install(answer: FileAnswer): Promise<Result<HeldLeaseStatus>>;
 }
-
-/** An activation as people see it. */
-export type ActivationView = Activation & {
-  /** Whether it takes a seat now. */
-  hasSeat: boolean;
-};

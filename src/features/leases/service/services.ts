@@ -1,20 +1,68 @@
 import { defaultAccountId } from '../../../domain/access/principal.ts';
-import type { FreshnessPolicy } from '../../../domain/agent/license-snapshot.ts';
+import { type FreshnessPolicy, localLicense, verdict } from '../../../domain/agent/license-snapshot.ts';
 import type { SignedRequest } from '../domain/lease.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { parseLicenseKey } from '../../../domain/license.ts';
 import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
 import type { Clock, LicenseFetch, WriteOptions } from '../../../service/ports.ts';
-import { isOfLostHistory } from '../../../service/lifecycle/lost-history.ts';
-import { storedLicenseKey, type LicenseService } from '../../../service/services.ts';
+import { isOfLostHistory } from '../../../service/lifecycle/run-count.ts';
+import { storedLicenseKey } from '../../../service/pasted-keys.ts';
+import type { LicenseService } from '../../../service/services.ts';
 import type { AuthorityReader, Awaitable, Reader } from '../../../service/tables.ts';
 import type { Writer } from '../../../service/writer.ts';
 import { snapshotOf } from './agent-request.ts';
 import type { AnsweredRequest, LeaseCommand } from './answer.ts';
-import { mayWait, mayWaitAtAgent, type LeaseWait } from './waiting.ts';
+import { waitsUntil } from '../domain/lease-rules.ts';
+
+/** The request may wait for a change of this license key, as stored, until an instant (epoch ms). */
+export type LeaseWait = { licenseKey: string; until: number };
+
+/**
+ * Whether a request (`Prefer: wait`) may wait at an authority; null: answer it now. Call it again after each change of the
+ * license key: it returns null as soon as there is something to say.
+ */
+export async function mayWait(
+  reader: AuthorityReader,
+  signedRequest: SignedRequest,
+  now: number,
+): Promise<LeaseWait | null> {
+  const { request, device } = signedRequest;
+  const licenseKey = await storedLicenseKey(reader, parseLicenseKey(request.licenseKey) ?? '');
+  const license = await reader.licenses.get(licenseKey);
+  if (license?.productKey !== request.productKey) return null;
+  const activation = await reader.activations.ofDevice(licenseKey, device);
+  const { enabled: isEnabled } = license;
+  const until = activation === null ? null : waitsUntil(activation, signedRequest, { isEnabled, now });
+  return until === null ? null : { licenseKey, until };
+}
+
+/** The same at an agent. `productId`: the id of the configured product whose key the request names. */
+export function mayWaitAtAgent(
+  reader: Reader,
+  {
+    signedRequest,
+    productId,
+    freshness,
+  }: {
+    signedRequest: SignedRequest;
+    productId: string;
+    freshness: FreshnessPolicy;
+  },
+  now: number,
+): LeaseWait | null {
+  const { request, device } = signedRequest;
+  const snapshot = snapshotOf(reader, request.licenseKey);
+  if (snapshot === null || snapshot.productId !== productId) return null;
+  const { licenseKey, enabled } = localLicense(snapshot);
+  if (verdict(snapshot, freshness, now).verdict !== 'answer') return null;
+  const activation = reader.activations.ofDevice(licenseKey, device);
+  const until =
+    activation === null ? null : waitsUntil(activation, signedRequest, { isEnabled: enabled, now });
+  return until === null ? null : { licenseKey, until };
+}
 
 /** Decides about requests of devices, in both roles of an issuer. It signs nothing. */
-export interface LeaseDesk {
+export interface LeaseService {
   /**
    * Makes sure that this process knows the license: an agent asks its upstream if it must. `requester`: look-ups of
    * different names take turns; null: they are not limited. `isConfirmed`: the upstream must confirm the license now.
@@ -36,11 +84,11 @@ export interface LeaseDesk {
 }
 
 /** An authority knows all licenses. */
-export function authorityLeaseDesk(
+export function authorityLeaseService(
   reader: AuthorityReader,
   writer: Writer,
   clock: Pick<Clock, 'now'>,
-): LeaseDesk {
+): LeaseService {
   return {
     prepare: async () => done(null),
     async isKnown({ request, device }) {
@@ -53,7 +101,7 @@ export function authorityLeaseDesk(
   };
 }
 
-type AgentDeskParts = {
+type AgentLeaseParts = {
   reader: Reader;
   writer: Writer;
   clock: Pick<Clock, 'now'>;
@@ -68,7 +116,7 @@ type AgentDeskParts = {
 };
 
 /** An agent answers from what its upstream last said. */
-export function agentLeaseDesk(parts: AgentDeskParts): LeaseDesk {
+export function agentLeaseService(parts: AgentLeaseParts): LeaseService {
   const { reader, writer, clock, licenseService, fetcher, productIdOf } = parts;
   return {
     async prepare({ request }, { requester, signal, isConfirmed = false }) {

@@ -44,7 +44,10 @@ export interface ActivationTable extends ActivationReads {
    * spellings keeps the one whose seat is taken for longer.
    */
   changeKey(from: string, to: string): void;
-  /** Forgets the last requests of all devices: each answers a challenge, and reports again what is not in the totals (on an agent). */
+  /**
+   * Forgets the last requests of all devices (on an agent). Each device then answers a challenge, and reports again what is
+   * not in the totals.
+   */
   forgetRequests(): void;
 }
 

@@ -1,7 +1,7 @@
 import { formatDatetime } from '../../../domain/time.ts';
-import type { Audited, FeatureUseCases } from '../../../service/audited.ts';
+import type { Audited, FeatureUseCases } from '../../../service/audit.ts';
 import type { Activation } from '../domain/lease.ts';
-import { blockActivation, endActivation } from './activation.ts';
+import { blockActivation, endActivation, recordExpiringLeases } from './activation.ts';
 import { answerAgentLeaseRequest } from './agent-request.ts';
 import type { AnsweredRequest, LeaseCommand } from './answer.ts';
 import {
@@ -14,8 +14,7 @@ import {
   recordLeaseRefusal,
   storeLeaseRequest,
 } from './held-lease.ts';
-import { recordExpiringLeases } from './expiring.ts';
-import { answerLeaseRequest } from './request.ts';
+import { answerLeaseRequest } from './authority-request.ts';
 
 export const useCases = {
   answerAgentLeaseRequest,

@@ -2,6 +2,7 @@ import { describeFailure } from '../../../domain/connection-failure.ts';
 import type { ConnectionSettings } from '../../../upstream/connections.ts';
 import type { IssuerReply } from '../../../service/ports.ts';
 import { type Exchange, headerOf, networkTransport, tooLarge } from '../../../upstream/exchange.ts';
+import { parseJson } from '../../../domain/text.ts';
 
 export type LeaseEndpointSettings = ConnectionSettings & { userAgent: string };
 
@@ -70,12 +71,4 @@ function replyOf(exchange: Exchange): IssuerReply {
   const after = Number(headerOf(headers, 'retry-after') ?? Number.NaN);
   const retryAfterS = Number.isFinite(after) ? Math.min(Math.max(0, after), maxRetryAfterS) : null;
   return { kind: 'answered', status, body: parseJson(text), retryAfterS };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

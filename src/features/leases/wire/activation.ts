@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Activation } from '../domain/lease.ts';
-import { hasSeat } from '../domain/seat.ts';
+import { hasSeat } from '../domain/lease-rules.ts';
 import { parseDatetime } from '../../../domain/time.ts';
 import { licenseKeyText } from '../../../wire/license.ts';
 import { pageShape } from '../../../wire/page.ts';

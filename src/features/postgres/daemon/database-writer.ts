@@ -1,4 +1,4 @@
-import type { ClockReading } from '../../../domain/time.ts';
+import type { ClockReading } from '../../../domain/clock.ts';
 import { StorageError, type Clock, type Log, type WriteOptions } from '../../../service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../../service/writer.ts';
 import { checkDatabase, type DatabaseCondition, type CheckedCondition } from '../store/condition.ts';

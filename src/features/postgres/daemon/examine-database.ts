@@ -17,11 +17,12 @@ import { addressOf, databaseSettings, directAddressOf, type PostgresSettings } f
 import { findLeftBehind } from './left-behind.ts';
 import { systemRandom } from '../../../daemon/system/machine.ts';
 import { counted } from '../../../domain/text.ts';
+import { minuteMs } from '../../../domain/time.ts';
 
 /** From this difference on, the doctor mentions the clocks, in ms. */
 const noticeableMs = 5_000;
 /** From this duration on, a transaction is long, in ms. */
-const longTransactionMs = 5 * 60_000;
+const longTransactionMs = 5 * minuteMs;
 /** How long the doctor waits for a notification, in ms. */
 const noticeMs = 2_000;
 /** A node listens on one connection besides its pool. */

@@ -1,6 +1,6 @@
 import { countLicenses } from '../../../daemon/store/opened-store.ts';
 import { type Clock, StorageError } from '../../../service/ports.ts';
-import type { RecordCounts } from '../../../service/status.ts';
+import type { FreshnessCounts } from '../../../service/status.ts';
 import type { AuthorityReader } from '../../../service/tables.ts';
 
 /** How long a count is cached at least, in ms. */
@@ -16,8 +16,8 @@ const cachedPerDuration = 50;
 export function cachedCounts(
   reader: AuthorityReader,
   { clock, isReadable }: { clock: Pick<Clock, 'monotonic'>; isReadable: () => boolean },
-): () => Promise<RecordCounts | null> {
-  let last: RecordCounts | null = null;
+): () => Promise<FreshnessCounts | null> {
+  let last: FreshnessCounts | null = null;
   let until = 0;
   let counting: Promise<void> | null = null;
   const count = async (): Promise<void> => {

@@ -1,11 +1,10 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../../config/configuration.ts';
-import { failWith } from '../../../domain/problem/problem.ts';
-import { isFailure } from '../../../service/access/records.ts';
+import { failWith, isFailure } from '../../../domain/problem/problem.ts';
 import type { RevokeToken } from '../../../service/access/token.ts';
 import { ChangeFeed, type Writer } from '../../../service/writer.ts';
-import { storedTime } from '../../../service/lifecycle/current-run.ts';
+import { storedTime } from '../../../service/lifecycle/time-mark.ts';
 import { logKey, apiKeyKeptAt, type StartAuthority } from '../../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../../service/ports.ts';
 import { runUseCase } from '../../../service/run.ts';
@@ -38,6 +37,7 @@ import { cachedCounts } from './record-counts.ts';
 import type { Engine } from '../../../daemon/store/engine.ts';
 import type { OpenedStore } from '../../../daemon/store/opened-store.ts';
 import { firstApiKey, isApiKeyKnown, placeOfDirectory } from '../../../daemon/store/local-store.ts';
+import { minuteMs } from '../../../domain/time.ts';
 
 /**
  * Opens the store of a node of an authority on PostgreSQL. Rejects with `PostgresRefused`, or with `PostgresAway` if the
@@ -254,7 +254,7 @@ function apiKeyPlace(stateDir: string): string {
 }
 
 /** How long a start waits for its database, in ms: less than the limit of systemd (90 s). */
-const maxWaitMs = 60_000;
+const maxWaitMs = minuteMs;
 /** How often the start tries the database, in ms. */
 const retryMs = 1_000;
 

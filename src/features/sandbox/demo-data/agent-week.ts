@@ -2,15 +2,12 @@ import type { Configuration } from '../../../config/configuration.ts';
 import { defaultAccountId } from '../../../domain/access/principal.ts';
 import type { License } from '../../../domain/license.ts';
 import type { Outcome } from '../../../domain/outbox/outcome.ts';
-import { dayMs } from '../../../domain/time.ts';
+import { dayMs, hourMs, minuteMs } from '../../../domain/time.ts';
 import { storedProducts } from '../../../service/agent/products.ts';
 import type { SyncPolicy } from '../../../service/outbox/queue.ts';
 import { LiveConfiguration } from '../../../daemon/live-configuration.ts';
 import { writeMinutes, type Outage } from './minutes.ts';
 import { Draws, fillStore, type DemoEvent, type MovedWriter } from './moved-writer.ts';
-
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
 
 /** The outage of the demo data, some hours before `end`. */
 function demoOutage(end: number): Outage {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { noUses, type LeaseRequest } from '../../leases/domain/lease.ts';
-import { dayMs } from '../../../domain/time.ts';
+import { dayMs, hourMs } from '../../../domain/time.ts';
 import type { DemoEvent, Draws, MovedWriter } from './moved-writer.ts';
 import { demoBuyer, type Buyer } from './people.ts';
 
@@ -11,8 +11,6 @@ export type Sale = Buyer & {
   soldAt: number;
   refundedAt: number | null;
 };
-
-const hourMs = 3_600_000;
 
 type Devices = { writer: MovedWriter; draws: Draws; end: number };
 

@@ -1,8 +1,7 @@
 import { stepStart, type SeriesValues } from '../../console/domain/series.ts';
-import { dayMs } from '../../../domain/time.ts';
+import { dayMs, minuteMs } from '../../../domain/time.ts';
 import type { Draws, MovedWriter } from './moved-writer.ts';
 
-const minuteMs = 60_000;
 const tenMinutesMs = 10 * minuteMs;
 
 /** When the upstream was down (epoch ms). */

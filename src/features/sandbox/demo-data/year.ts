@@ -1,6 +1,6 @@
 import { defaultAccountId } from '../../../domain/access/principal.ts';
 import { licenseKeyBytes, licenseKeyFrom, type License } from '../../../domain/license.ts';
-import { dayMs } from '../../../domain/time.ts';
+import { dayMs, hourMs, minuteMs } from '../../../domain/time.ts';
 import { demoCoupons, openShop, type DemoCoupon, type DemoProduct, type DemoShop } from './catalogue.ts';
 import { deviceEvents, type Sale } from './devices.ts';
 import { writeMinutes } from './minutes.ts';
@@ -15,9 +15,6 @@ export type DemoYear = {
 };
 
 export const yearMs: number = 365 * dayMs;
-const hourMs = 3_600_000;
-const minuteMs = 60_000;
-
 type Year = {
   writer: MovedWriter;
   draws: Draws;

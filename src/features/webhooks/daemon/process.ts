@@ -10,8 +10,8 @@ import type { Status, StoreEventStatus } from '../../../service/status.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import { Wake } from '../../../sync/waiting.ts';
 import { eventsKeptMs } from '../domain/webhook.ts';
-import type { Sender, SenderParts } from '../sender.ts';
-import type { WebhookSender } from '../service/ports.ts';
+import type { EventSender, SenderParts } from '../sender.ts';
+import type { WebhookSender } from '../service/endpoint.ts';
 import type { StoreEvents } from '../service/store-event.ts';
 import { webhookMetrics, type WebhookMetrics } from './metrics.ts';
 import { LazyStoreEvents } from './store-events.ts';
@@ -85,8 +85,8 @@ type LazySender = WebhookSender & {
 function lazySender(store: OpenedStore, metrics: WebhookMetrics): LazySender {
   const { clock, reader } = store;
   const idle = new Wake(clock);
-  let sender: Promise<Sender> | null = null;
-  const load = (): Promise<Sender> => (sender ??= loadSender(store, metrics));
+  let sender: Promise<EventSender> | null = null;
+  const load = (): Promise<EventSender> => (sender ??= loadSender(store, metrics));
   return {
     check: async (url) => await (await load()).check(url),
     test: async (endpoint) => await (await load()).test(endpoint),
@@ -113,8 +113,8 @@ async function isUsed(read: () => Awaitable<boolean>): Promise<boolean> {
   }
 }
 
-async function loadSender(store: OpenedStore, metrics: WebhookMetrics): Promise<Sender> {
-  const { Sender: LoadedSender } = await import('../sender.ts');
+async function loadSender(store: OpenedStore, metrics: WebhookMetrics): Promise<EventSender> {
+  const { EventSender: LoadedEventSender } = await import('../sender.ts');
   const { current, log, local } = store;
   const parts: SenderParts = {
     ...store,
@@ -130,7 +130,7 @@ async function loadSender(store: OpenedStore, metrics: WebhookMetrics): Promise<
     isAlone: local !== null,
     count: metrics.countAttempt,
   };
-  return new LoadedSender(parts);
+  return new LoadedEventSender(parts);
 }
 
 function ownAddresses(): string[] {

@@ -1,7 +1,7 @@
 import type { StoreEventStatus } from '../../../service/status.ts';
 import type { EventResult, StoreEvents } from '../service/store-event.ts';
 import type { Reader } from '../../../service/tables.ts';
-import type { ReceivedStoreEvents, Sender } from '../sync/store-events.ts';
+import type { ReceivedStoreEvents, StoreEventSource } from '../sync/store-events.ts';
 import { raceWithAbort } from '../../../sync/waiting.ts';
 import { logOf } from '../../../daemon/log.ts';
 import type { Role } from '../../../daemon/role/role.ts';
@@ -54,7 +54,7 @@ export class LazyStoreEvents implements StoreEvents {
 }
 
 /** The stores whose events are accepted, by name. */
-function sendersOf({ current }: Parts): ReadonlyMap<string, Sender> {
+function sendersOf({ current }: Parts): ReadonlyMap<string, StoreEventSource> {
   const senders = Object.entries(current.configuration.webhooks.in);
   return new Map(senders.map(([name, { from, secret }]) => [name, { from, secret: secret.reveal() }]));
 }

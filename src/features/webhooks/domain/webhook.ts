@@ -5,7 +5,7 @@ import { dayMs } from '../../../domain/time.ts';
 /* Events that this store sends to webhook endpoints (Standard Webhooks 1.0). Times are epoch ms. */
 
 /** What the subject of each type is: a license key, the id of an activation or of an operation; null: no subject. */
-export const subjectOf: Readonly<Record<EventType, 'license' | 'activation' | 'operation' | null>> = {
+export const subjectKinds: Readonly<Record<EventType, 'license' | 'activation' | 'operation' | null>> = {
   'license.issued': 'license',
   'license.disabled': 'license',
   'license.enabled': 'license',

@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound, type Result } from '../../../domain/problem/problem.ts';
 import { wants, type Attempt, type WebhookEndpoint } from '../domain/webhook.ts';
-import type { WebhookSender } from '../service/ports.ts';
+import type { WebhookSender } from '../service/endpoint.ts';
 import { pageQuery } from '../../../wire/page.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {

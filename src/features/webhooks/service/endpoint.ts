@@ -1,4 +1,11 @@
-import { maxEndpoints, resumed, rotated, type WebhookEndpoint } from '../domain/webhook.ts';
+import {
+  maxEndpoints,
+  resumed,
+  rotated,
+  type WebhookEndpoint,
+  type Attempt,
+  type WebhookEvent,
+} from '../domain/webhook.ts';
 import type { EventType } from '../../../domain/event.ts';
 import { done, failWithFaults, notFound, type Result } from '../../../domain/problem/problem.ts';
 import type { Context, Random } from '../../../service/ports.ts';
@@ -100,4 +107,16 @@ export async function webhookStatus({
     paused: all.filter(({ state }) => state === 'paused').length,
     oldestAt: times.length === 0 ? null : Math.min(...times),
   };
+}
+
+/** Sends what a person asks for at once. */
+export interface WebhookSender {
+  /** Whether events may be sent to a URL now. */
+  check(url: string): Promise<Result<unknown>>;
+  /** Sends a test event. */
+  test(endpoint: WebhookEndpoint): Promise<Attempt>;
+  /** Sends a stored event again, under the same id. */
+  replay(endpoint: WebhookEndpoint, event: WebhookEvent): Promise<Attempt>;
+  /** Looks for something to deliver: an endpoint was added or resumed. */
+  wake(): void;
 }

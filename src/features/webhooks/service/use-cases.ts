@@ -1,5 +1,5 @@
 import { counted } from '../../../domain/text.ts';
-import { endOfOld, type FeatureUseCases } from '../../../service/audited.ts';
+import { endOfOld, type FeatureUseCases } from '../../../service/audit.ts';
 import { claimDelivery, pruneEvents, recordDelivery, recordReplay, recordWebhookTest } from './delivery.ts';
 import { addWebhook, removeWebhook, resumeWebhook, rotateWebhook } from './endpoint.ts';
 

@@ -4,6 +4,7 @@ import { isSuccess } from '../../../domain/outbox/outcome.ts';
 import type { LicenseFetcher } from '../../../sync/license-fetcher.ts';
 import type { SyncOptions } from '../../../sync/sync.ts';
 import { Wake } from '../../../sync/waiting.ts';
+import { hourMs } from '../../../domain/time.ts';
 
 /** When a license key is read after a hint, in ms: the API of a store may lag behind its events. */
 const delaysMs = [0, 30_000, 300_000] as const;
@@ -12,7 +13,7 @@ const gapMs = 10_000;
 /** How long to wait after a read that brought no answer, in ms. */
 const retryMs = 30_000;
 /** How long a read is retried that brings no answer, in ms. The refresh loop reads the key in any case. */
-const patienceMs = 3_600_000;
+const patienceMs = hourMs;
 /** How many license keys may wait at the same time. */
 const maxWaiting = 10_000;
 /** How many seconds of the rate may be used at once. */

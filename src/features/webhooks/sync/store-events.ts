@@ -9,6 +9,7 @@ import type { Reader } from '../../../service/tables.ts';
 import { signingKeysOf } from '../domain/webhook.ts';
 import { signatureOf } from '../signature.ts';
 import type { HintedReads } from './hinted-reads.ts';
+import { minuteMs } from '../../../domain/time.ts';
 
 /** How many license keys one event makes the agent read. */
 const maxKeys = 20;
@@ -18,10 +19,10 @@ const maxKeysOfBuyer = 200;
 /** By how much the clock of a sender of Standard Webhooks may differ, in seconds: what its libraries allow. */
 const toleranceS = 300;
 /** How long the same result of the same sender is not logged again, in ms. */
-const quietMs = 60_000;
+const quietMs = minuteMs;
 
 /** A sender in the configuration. */
-export type Sender = {
+export type StoreEventSource = {
   from: 'payhip' | 'gumroad' | 'lemonsqueezy' | 'standard';
   secret: string;
 };
@@ -33,7 +34,7 @@ type StoreEventsParts = {
   reads: Pick<HintedReads, 'add' | 'waiting'>;
   fetcher: Pick<LicenseFetch, 'forgetMissing'>;
   /** The configured senders, by name. */
-  senders: () => ReadonlyMap<string, Sender>;
+  senders: () => ReadonlyMap<string, StoreEventSource>;
   /** The configured products. */
   products: () => readonly { id: string; productKey: string }[];
   count: (name: string, result: EventResult) => void;
@@ -164,7 +165,7 @@ const hints: Readonly<Partial<Record<EventResult, string>>> = {
 };
 
 /** Checks what can be checked of an event. A signature proves the sender; no signature proves that the event is new. */
-function check({ from, secret }: Sender, received: ReceivedEvent, now: number): Checked {
+function check({ from, secret }: StoreEventSource, received: ReceivedEvent, now: number): Checked {
   const header = (name: string): string => {
     const value = received.headers[name];
     return typeof value === 'string' ? value : '';

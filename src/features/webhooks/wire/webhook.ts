@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import {
   maxUrlLength,
-  subjectOf,
+  subjectKinds,
   type Attempt,
   type WebhookDelivery,
   type WebhookEndpoint,
@@ -14,33 +14,15 @@ import { serializerOf } from '../../../wire/server/shape.ts';
 
 const eventType = z.enum(eventTypes);
 
-/** The body of an event, as it is sent to an endpoint. */
-export const eventObject = z
-  .object({
-    type: z.union([eventType, z.literal('webhook.test')]),
-    timestamp: instant.describe('When the event happened.'),
-    data: z.object({
-      license_key: z.string().optional(),
-      activation_id: z.string().optional(),
-      operation_id: z.string().optional(),
-      revision: z
-        .int()
-        .describe(
-          'Grows with every event of the store. Ignore an event whose revision is lower than one you know.',
-        ),
-    }),
-  })
-  .meta({ id: 'WebhookEvent' });
-
 const members = {
   license: 'license_key',
   activation: 'activation_id',
   operation: 'operation_id',
 } as const;
 
-/** The same bytes at each attempt and each replay. */
+/** The body of an event, as it is sent to an endpoint: the same bytes at each attempt and each replay. */
 export function eventBody({ type, subject, number, at }: WebhookEvent): string {
-  const kind = subjectOf[type];
+  const kind = subjectKinds[type];
   const about = kind === null || subject === null ? {} : { [members[kind]]: subject };
   return JSON.stringify({ type, timestamp: formatDatetime(at), data: { ...about, revision: number } });
 }

@@ -4,7 +4,7 @@ import { licenseKeysIn, parseLicenseKey } from '../../../domain/license.ts';
 import { withNext, type Page } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
 import type { SnapshotFilter } from '../../../service/agent/tables.ts';
-import { storedLicenseKey, withStoredLicenseKey } from '../../../service/services.ts';
+import { storedLicenseKey, withStoredLicenseKey } from '../../../service/pasted-keys.ts';
 import type { LicenseFilter } from '../../../service/tables.ts';
 import {
   licenseDetail,

@@ -1,6 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
-import { withStoredLicenseKey } from '../../../service/services.ts';
+import { withStoredLicenseKey } from '../../../service/pasted-keys.ts';
 import { emptyList, ok, created, pageOf } from '../../response.ts';
 import {
   foreignAccountFaults,

@@ -1,5 +1,5 @@
 import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
-import { type LicenseTrigger, mistakenFor, parseLicenseKey } from '../../../domain/license.ts';
+import { type LicenseTrigger, describeMistake, parseLicenseKey } from '../../../domain/license.ts';
 import { notFound, done, failWith, type Result } from '../../../domain/problem/problem.ts';
 import { revisionHeader } from '../../../domain/header-names.ts';
 import type { LicenseResponse } from '../../../service/services.ts';
@@ -86,7 +86,7 @@ async function present(
 /** Says what the text is instead, if a person has entered it in the wrong field. */
 function explained<Value>(result: Result<Value>, licenseKey: string): Result<Value> {
   if (result.ok || result.problem.code !== 'license_not_found') return result;
-  const mistaken = mistakenFor(licenseKey);
+  const mistaken = describeMistake(licenseKey);
   return mistaken === null
     ? result
     : failWith('license_not_found', `This is ${mistaken}, not a license key.`);

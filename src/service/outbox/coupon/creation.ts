@@ -8,7 +8,7 @@ import {
 import { done, failWith, failWithFaults, type Result } from '../../../domain/problem/problem.ts';
 import type { Context, Idempotency, Keyed } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { keptUntil } from '../../access/records.ts';
+import { keptUntil } from '../../idempotency.ts';
 import type { MirroredCoupon } from '../../agent/tables.ts';
 import {
   enqueue,
@@ -21,8 +21,8 @@ import {
 } from '../queue.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
 import { isRefused, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
-import { confirmTime } from '../../lifecycle/current-run.ts';
-import { recordKeyedCreation, recordKeyedRefusal } from './keyed.ts';
+import { confirmTime } from '../../lifecycle/time-mark.ts';
+import { recordCreationAtLatchkey, recordRefusalOfLatchkey } from './latchkey-creation.ts';
 import { isKeyed } from '../upstream-epoch.ts';
 import { observeEpoch } from '../upstream-state.ts';
 import { awaitNextAttempt, operationInFlight, recordOutcome, refuseOperation } from '../after-response.ts';
@@ -37,7 +37,7 @@ type QueueCoupon = {
    * arrive.
    */
   isSentNow: boolean;
-  /** A caller waits for the word of a Latchkey, so the upstream decides about a code that the mirror has. */
+  /** A caller waits for the answer of a Latchkey, which decides about a code that the mirror has. */
   isAwaited?: boolean;
   maxPending: number;
   /** The request of an agent below. */
@@ -150,7 +150,7 @@ function recordCreated(
   const { value: coupon, confirmedAt } = outcome;
   observeEpoch(transaction, outcome, context);
   if (isKeyed(operation)) {
-    recordKeyedCreation(transaction, operation, { coupon, confirmedAt }, context);
+    recordCreationAtLatchkey(transaction, operation, { coupon, confirmedAt }, context);
     return;
   }
   confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
@@ -165,7 +165,7 @@ function recordNotCreated(
   context: Context,
 ): void {
   if (isKeyed(operation)) {
-    recordKeyedRefusal(transaction, operation, { outcome, policy }, context);
+    recordRefusalOfLatchkey(transaction, operation, { outcome, policy }, context);
   } else if (
     caller !== null &&
     (isRefused(outcome) || isKnownCode(transaction, provisionalCoupon(operation)))

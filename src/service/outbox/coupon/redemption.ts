@@ -8,8 +8,6 @@ import {
   refuseAsUpstream,
   withRefusal,
   type Refusal,
-} from '../../../domain/outbox/awaited.ts';
-import {
   maxCartBytes,
   redeemPayload,
   redeemPayloadFor,
@@ -23,11 +21,11 @@ import {
 } from '../../../domain/outbox/operation.ts';
 import type { NotApplied, Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, failWith, type Result } from '../../../domain/problem/problem.ts';
-import { redeemMirroredCoupon, voidRedemption } from '../../checkout.ts';
-import { confirmTime } from '../../lifecycle/current-run.ts';
+import { isOnlyUsedUp, redeemMirroredCoupon, voidRedemption } from '../../checkout.ts';
+import { confirmTime } from '../../lifecycle/time-mark.ts';
 import type { Context, Keyed, StoredRedemption } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
-import { recordUndecided, refusalIn } from '../keyed-refusal.ts';
+import { recordUndecided, refusalIn } from '../latchkey-response.ts';
 import { enqueue, move, refuseWhenFull, scheduleHead, type SyncPolicy } from '../queue.ts';
 import { operationInFlight, recordOutcome } from '../after-response.ts';
 import { isLatchkey, isUpstreamKnown } from '../upstream-epoch.ts';
@@ -40,7 +38,7 @@ import { observeEpoch } from '../upstream-state.ts';
  */
 
 /** Whether redemptions are sent to the upstream. They wait until an answer has shown what the upstream is. */
-export function tellsUpstream(reader: Pick<Reader, 'settings'>): boolean {
+export function sendsRedemptions(reader: Pick<Reader, 'settings'>): boolean {
   return isLatchkey(reader) || !isUpstreamKnown(reader);
 }
 
@@ -71,7 +69,7 @@ export async function queueRedemption(
 ): Promise<Result<QueuedRedemption>> {
   const { takenAt = null, order } = command;
   const within = await redeemMirroredCoupon(transaction, command, context);
-  if (!tellsUpstream(transaction)) {
+  if (!sendsRedemptions(transaction)) {
     return within.ok ? { ...within, value: { ...within.value, operationId: null } } : within;
   }
   const mayAskAnyway =
@@ -127,10 +125,6 @@ function joinRedeem(
   if (takenAt === null || redeemPayload(operation).isAnsweredBelow === true) return operation.id;
   operations.put(endAwait(operation));
   return null;
-}
-
-function isOnlyUsedUp(reasons: readonly string[] | undefined): boolean {
-  return reasons?.length === 1 && reasons[0] === 'usage_limit_reached';
 }
 
 function tooLong(): Result<never> {
@@ -200,7 +194,7 @@ export async function queueVoid(
   const isUnsent = last !== null && wasNeverSent(last);
   if (isUnsent) move(transaction, last, { type: 'cancel', at: context.now });
   const isWaiting = last !== null && !isHeld(last);
-  const isTold = tellsUpstream(transaction) || isWaiting;
+  const isTold = sendsRedemptions(transaction) || isWaiting;
   if (isUnsent || dead.length > 0 || !isTold) return done({ order, couponId, operationId: null });
   const room = refuseWhenFull(transaction, maxPending);
   if (!room.ok) return room;

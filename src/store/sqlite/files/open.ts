@@ -10,10 +10,9 @@ import {
   storageFault,
   isCorruption,
 } from '../faults.ts';
-import { lockDirectory } from './lock.ts';
+import { lockDirectory, databaseIn, findSafetyProblem } from './state-directory.ts';
 import { makeDirectory } from './private-file.ts';
 import { migrate, type OnMigration } from './migrations.ts';
-import { databaseIn, findSafetyProblem } from './state-directory.ts';
 
 /** A state directory that this process has locked, with a database of the present schema. */
 export interface Store extends Disposable {

@@ -105,8 +105,8 @@ export function readOwnFile(path: string): string | null {
 }
 
 /**
- * Creates a directory and its parents. The option `recursive` of Node 26 never returns for a path where nothing can be created, such
- * as /proc.
+ * Creates a directory and its parents. The option `recursive` of Node 26 never returns for a path where nothing can be
+ * created, such as /proc.
  */
 export function makeDirectory(path: string, mode: number = 0o777): void {
   try {

@@ -4,9 +4,10 @@ import type { SnapshotFilter, SnapshotReads, SnapshotTable } from '../../../serv
 import { columns, type SqlValue } from '../../sql.ts';
 import { afterText, type SqliteSql } from '../statements.ts';
 import { hasManyIn, searchIn, searchParameters } from './search.ts';
+import { hourMs } from '../../../domain/time.ts';
 
 /** The columns that `put` sets. */
-type StoredRow = Omit<LicenseSnapshot, 'license' | 'local' | 'epoch' | 'shown'> & {
+type StoredRow = Omit<LicenseSnapshot, 'license' | 'local' | 'epoch' | 'localRevisions'> & {
   licenseKey: string;
   /** The product in the upstream's response; `productId` is the product in the request. */
   productLink: string;
@@ -130,7 +131,6 @@ function snapshotParameters({ productId, enabled, buyerEmail, licenseKey }: Snap
   return [productId ?? null, enabled ?? null, buyerEmail ?? null, licenseKey ?? null];
 }
 
-const hourMs = 3_600_000;
 /** Above this many rows per hour, estimate instead of counting, so as not to block the event loop. */
 const maxExactCount = 10_000;
 
@@ -290,7 +290,7 @@ function fromRow(raw: never): LicenseSnapshot {
     askedAt: row.askedAt,
     refreshAt: row.refreshAt,
     epoch: row.epoch,
-    shown: { revision: row.shownRevision, disabledRevision: row.shownDisabledRevision },
+    localRevisions: { revision: row.shownRevision, disabledRevision: row.shownDisabledRevision },
   };
 }
 

@@ -32,7 +32,7 @@ function queueReads(sql: SqliteSql): QueueReads {
        WHERE subject = $1 AND queue = $2 AND reconcile_at > $3 AND (NOT $4 OR kind <> 'disable')`,
     ),
     backlog: (licenseKey) => backlog(licenseKey) ?? emptyBacklog,
-    shown: sql.all(
+    visibleToCallers: sql.all(
       `${select} WHERE subject = $1 AND queue IN ('counter', 'state') AND ${isUnfinished}
      UNION ALL
      ${select} WHERE subject = $1 AND kind = 'disable' AND state IN ('conflicted', 'dead')

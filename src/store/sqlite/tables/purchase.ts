@@ -1,7 +1,7 @@
 import type { PageKey } from '../../../domain/page.ts';
 import type { ExportFilter, PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/tables.ts';
 import type { SqlValue } from '../../sql.ts';
-import { purchase, purchaseAndLicense, purchaseFrom, purchaseWrites } from '../../tables/purchase.ts';
+import { purchase, purchaseAndLicense, purchaseFrom, purchaseWrites } from '../../tables/catalogue.ts';
 import { exported, exportedOfFew, exportParameters } from './license.ts';
 import { tenantIs, type SqliteSql } from '../statements.ts';
 

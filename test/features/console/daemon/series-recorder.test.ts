@@ -5,12 +5,12 @@ import {
 } from '../../../../src/features/console/daemon/series-recorder.ts';
 import { sha256, systemRandom } from '../../../../src/daemon/system/machine.ts';
 import type { Series, SeriesStep, UpstreamState } from '../../../../src/features/console/domain/series.ts';
-import { isFailure } from '../../../../src/service/access/records.ts';
+import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import { StorageError } from '../../../../src/service/ports.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
 import { pruneSeries, readSeries } from '../../../../src/features/console/service/series.ts';
 import type { Writer } from '../../../../src/service/writer.ts';
-import { localWriter } from '../../../../src/store/sqlite/local-writer.ts';
+import { localWriter } from '../../../../src/store/sqlite/commit.ts';
 import { createTestStore, type TestStore } from '../../../support/builders/store-builders.ts';
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { createTables } from '../../../../src/store/sqlite/files/migrations.ts';
-import { prepareTransaction } from '../../../../src/store/sqlite/tables.ts';
+import { prepareTransaction } from '../../../../src/store/sqlite/connection.ts';
 import type { Transaction } from '../../../../src/service/tables.ts';
 import type { FollowedRead } from '../../../../src/features/following/service/tables.ts';
 import { account, at, buildLicense, product } from '../../../support/builders/store-builders.ts';

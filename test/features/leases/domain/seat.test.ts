@@ -6,7 +6,8 @@ import {
   hasSeat,
   isInUse,
   noteChallenge,
-} from '../../../../src/features/leases/domain/seat.ts';
+  seatEvent,
+} from '../../../../src/features/leases/domain/lease-rules.ts';
 import { buildActivation } from '../support/activation-builders.ts';
 import { at } from '../../../support/builders/store-builders.ts';
 
@@ -127,4 +128,15 @@ describe('answered challenges', () => {
     const marked = buildActivation({ challengedAt: [at - 3, at - 2, at - 1], copiedAt: at - 1 });
     expect(noteChallenge(marked, { termMs: 30 * day, now: at }).copiedAt).toBe(at - 1);
   });
+});
+
+it('a seat is taken when an activation becomes active, and ends when it is no longer active', () => {
+  expect(seatEvent('id', null, 'active')).toEqual({ type: 'seat.taken', subject: 'id' });
+  expect(seatEvent('id', 'ended', 'active')).toEqual({ type: 'seat.taken', subject: 'id' });
+  expect(seatEvent('id', 'active', 'active')).toBeNull();
+  expect(seatEvent('id', null, 'ended')).toBeNull();
+  for (const state of ['ended', 'replaced', 'blocked']) {
+    expect(seatEvent('id', 'active', state)).toEqual({ type: 'seat.ended', subject: 'id' });
+  }
+  expect(seatEvent('id', 'ended', 'blocked')).toBeNull();
 });

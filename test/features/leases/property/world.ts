@@ -8,8 +8,7 @@ import type {
 } from '../../../../src/features/leases/domain/lease.ts';
 import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { License } from '../../../../src/domain/license.ts';
-import type { Result } from '../../../../src/domain/problem/problem.ts';
-import { isFailure } from '../../../../src/service/access/records.ts';
+import { type Result, isFailure } from '../../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest } from '../../../../src/features/leases/service/answer.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../../../src/service/writer.ts';

@@ -5,7 +5,7 @@ import type { Applied } from '../../../../src/domain/outbox/outcome.ts';
 import type { License } from '../../../../src/domain/license.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest, LeaseCommand } from '../../../../src/features/leases/service/answer.ts';
-import { mayWaitAtAgent } from '../../../../src/features/leases/service/waiting.ts';
+import { mayWaitAtAgent } from '../../../../src/features/leases/service/services.ts';
 import { HolderModel } from '../property/holder-model.ts';
 import { Device, saidIn } from '../support/lease-harness.ts';
 import {

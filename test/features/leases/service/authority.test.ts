@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { IssuingAuthority, saidIn } from '../support/lease-harness.ts';
 import { day, hour, key, refusalOf, valueOf } from '../../../support/harness/service-harness.ts';
-import { mayWait } from '../../../../src/features/leases/service/waiting.ts';
+import { mayWait } from '../../../../src/features/leases/service/services.ts';
 
 describe('the license of a request', () => {
   it('an unknown license, a license of another product and a foreign product are not found, and nothing changes', async () => {

@@ -11,12 +11,12 @@ import type { LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { failWith, type Result } from '../../../../src/domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../../../src/domain/problem/problem-table.ts';
 import { readRequest, signDocument, type KeyPair } from '../../../../src/features/leases/documents.ts';
-import type { LearningClock } from '../../../../src/features/leases/exchanges.ts';
-import { Holder, type HolderSettings } from '../../../../src/features/leases/holder.ts';
-import { DeviceDocuments } from '../../../../src/features/leases/received.ts';
-import { examineStored } from '../../../../src/features/leases/stored.ts';
+import type { LearningClock } from '../../../../src/features/leases/holder/exchanges.ts';
+import { Holder, type HolderSettings } from '../../../../src/features/leases/holder/holder.ts';
+import { DeviceDocuments } from '../../../../src/features/leases/holder/device-documents.ts';
+import { examineStored } from '../../../../src/features/leases/holder/stored-documents.ts';
 import { heldLicenseService } from '../../../../src/features/leases/service/held-license.ts';
-import { mayWait } from '../../../../src/features/leases/service/waiting.ts';
+import { mayWait } from '../../../../src/features/leases/service/services.ts';
 import type {
   FileAnswer,
   SignedAnswer,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DocumentClaims } from '../../../../src/features/leases/wire/lease.ts';
 import { newKey, readPrivateKey, type KeyPair } from '../../../../src/features/leases/documents.ts';
-import { setUp, type Ownership, type SetUp } from '../../../../src/features/leases/signing-files.ts';
+import { setUp, type Ownership, type SetUp } from '../../../../src/features/leases/issuer/signing-files.ts';
 
 export const leaseIssuer = 'https://licenses.example.com';
 

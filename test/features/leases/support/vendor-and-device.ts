@@ -5,7 +5,7 @@ import type { Configuration } from '../../../../src/config/configuration.ts';
 import type { Daemon } from '../../../../src/daemon/daemon.ts';
 import { AdvancingTime } from '../../../../src/daemon/system/advancing-time.ts';
 import { startDaemon } from '../../../../src/daemon/start.ts';
-import { setUp } from '../../../../src/features/leases/signing-files.ts';
+import { setUp } from '../../../../src/features/leases/issuer/signing-files.ts';
 import { ownFiles } from './lease-builders.ts';
 import { silent } from '../../../support/silent-log.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';

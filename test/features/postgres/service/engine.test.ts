@@ -1,7 +1,7 @@
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { authorityCredentials, TokenUses } from '../../../../src/service/access/credential.ts';
-import { isFailure } from '../../../../src/service/access/records.ts';
+import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import {
   authorityCouponService,
   authorityLicenseService,

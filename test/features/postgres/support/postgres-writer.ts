@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { PersistentClock } from '../../../../src/daemon/system/machine.ts';
 import type { LicenseTrigger } from '../../../../src/domain/license.ts';
-import { isFailure } from '../../../../src/service/access/records.ts';
+import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
 import type { CommandResult } from '../../../../src/service/writer.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { enabledEvent, seatEvent } from '../../../../src/domain/event.ts';
+import { enabledEvent } from '../../../../src/domain/event.ts';
 import { dayMs } from '../../../../src/domain/time.ts';
 import {
   afterAttempt,
@@ -116,17 +116,6 @@ test('both secrets sign for a day after a rotation, then only the new one', () =
   const rotating = rotated(endpoint, 'whsec_newer', at);
   expect(signingSecrets(rotating, at + dayMs - 1)).toEqual(['whsec_newer', 'whsec_new']);
   expect(signingSecrets(rotating, at + dayMs)).toEqual(['whsec_newer']);
-});
-
-test('a seat is taken when an activation becomes active, and ends when it is no longer active', () => {
-  expect(seatEvent('id', null, 'active')).toEqual({ type: 'seat.taken', subject: 'id' });
-  expect(seatEvent('id', 'ended', 'active')).toEqual({ type: 'seat.taken', subject: 'id' });
-  expect(seatEvent('id', 'active', 'active')).toBeNull();
-  expect(seatEvent('id', null, 'ended')).toBeNull();
-  for (const state of ['ended', 'replaced', 'blocked']) {
-    expect(seatEvent('id', 'active', state)).toEqual({ type: 'seat.ended', subject: 'id' });
-  }
-  expect(seatEvent('id', 'ended', 'blocked')).toBeNull();
 });
 
 test('only a license that changes its state has an event', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { expiringMs } from '../../../../src/features/leases/service/expiring.ts';
+import { expiringMs } from '../../../../src/features/leases/service/activation.ts';
 import type { WebhookEvent } from '../../../../src/features/webhooks/domain/webhook.ts';
 import { buildActivation } from '../../leases/support/records.ts';
 import {

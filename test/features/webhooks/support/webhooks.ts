@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import type { Clock } from '../../../../src/service/ports.ts';
-import type { WebhookSender } from '../../../../src/features/webhooks/service/ports.ts';
-import type { Sender, SenderParts } from '../../../../src/features/webhooks/sender.ts';
+import type { WebhookSender } from '../../../../src/features/webhooks/service/endpoint.ts';
+import type { EventSender, SenderParts } from '../../../../src/features/webhooks/sender.ts';
 import { trustSystemAnd } from '../../../../src/daemon/system/trust.ts';
 import { silent } from '../../../support/silent-log.ts';
 
@@ -27,8 +27,8 @@ const machineClock: Clock = {
 };
 
 /** What sends events in a test: to receivers on loopback, which the addresses of `allow` name. */
-export async function openSender(parts: Needed): Promise<Sender> {
-  const { Sender: Loaded } = await import('../../../../src/features/webhooks/sender.ts');
+export async function openSender(parts: Needed): Promise<EventSender> {
+  const { EventSender: Loaded } = await import('../../../../src/features/webhooks/sender.ts');
   return new Loaded({
     clock: machineClock,
     random: { uuid: () => randomUUID() },
@@ -48,8 +48,8 @@ export async function openSender(parts: Needed): Promise<Sender> {
 
 /** The same, loaded at its first use. */
 export function lazySender(parts: Needed): WebhookSender {
-  let sender: Promise<Sender> | null = null;
-  const load = (): Promise<Sender> => (sender ??= openSender(parts));
+  let sender: Promise<EventSender> | null = null;
+  const load = (): Promise<EventSender> => (sender ??= openSender(parts));
   return {
     check: async (url) => await (await load()).check(url),
     test: async (endpoint) => await (await load()).test(endpoint),

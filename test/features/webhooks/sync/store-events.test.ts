@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { License } from '../../../../src/domain/license.ts';
 import type { EventResult } from '../../../../src/features/webhooks/service/store-event.ts';
 import { HintedReads, hintRate } from '../../../../src/features/webhooks/sync/hinted-reads.ts';
-import { ReceivedStoreEvents, type Sender } from '../../../../src/features/webhooks/sync/store-events.ts';
+import { ReceivedStoreEvents, type StoreEventSource } from '../../../../src/features/webhooks/sync/store-events.ts';
 import {
   gumroadRefund,
   lemonSqueezyLicense,
@@ -19,7 +19,7 @@ const gumroadSecret = 'in the URL';
 const squeezySecret = 'signing-secret';
 const standardSecret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
-const senders = new Map<string, Sender>([
+const senders = new Map<string, StoreEventSource>([
   ['payhip', { from: 'payhip', secret: payhipKey }],
   ['gumroad', { from: 'gumroad', secret: gumroadSecret }],
   ['squeezy', { from: 'lemonsqueezy', secret: squeezySecret }],
@@ -53,7 +53,7 @@ afterEach(() => {
 async function start(
   keys: readonly string[],
   learned: readonly string[] = keys,
-  configured: ReadonlyMap<string, Sender> = senders,
+  configured: ReadonlyMap<string, StoreEventSource> = senders,
 ): Promise<void> {
   // Without probes, only events cause reads.
   harness = await startSyncHarness(keys, { probeMs: 24 * 60 * minute });

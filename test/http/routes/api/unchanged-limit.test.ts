@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { maxUnchangedResponses } from '../../../../src/service/access/records.ts';
+import { maxUnchangedResponses } from '../../../../src/service/idempotency.ts';
 import { stateFiles } from '../../../../src/store/sqlite/files/state-directory.ts';
 import { engineOfProject } from '../../../support/app/engine.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';

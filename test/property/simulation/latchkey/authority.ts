@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Dispatcher } from 'undici';
 import { lazySyncServer } from '../../../../src/features/following/daemon/sync-server.ts';
 import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
-import { isFailure } from '../../../../src/service/access/records.ts';
+import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import { authorityCredentials, TokenUses } from '../../../../src/service/access/credential.ts';
 import {
   authorityCheckoutService,
@@ -11,9 +11,14 @@ import {
 } from '../../../../src/service/authority/services.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
 import type { LicenseChangeRequest } from '../../../../src/service/services.ts';
-import { ChangeFeed, type CommandOf, type CommandResult } from '../../../../src/service/writer.ts';
-import type { UseCaseName, Writer } from '../../../../src/service/writer.ts';
-import { localWriter } from '../../../../src/store/sqlite/local-writer.ts';
+import {
+  ChangeFeed,
+  type CommandOf,
+  type CommandResult,
+  type UseCaseName,
+  type Writer,
+} from '../../../../src/service/writer.ts';
+import { localWriter } from '../../../../src/store/sqlite/commit.ts';
 import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import { silent } from '../../../support/silent-log.ts';
 import { Machine } from '../machine.ts';

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { lazySyncServer } from '../../../../src/features/following/daemon/sync-server.ts';
-import type { TimeMark } from '../../../../src/domain/time.ts';
+import type { TimeMark } from '../../../../src/domain/clock.ts';
 import type {
   LicenseOperationKind,
   OperationKind,

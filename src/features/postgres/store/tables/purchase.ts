@@ -5,7 +5,7 @@ import {
   purchaseAndLicense,
   purchaseFrom,
   purchaseWrites,
-} from '../../../../store/tables/purchase.ts';
+} from '../../../../store/tables/catalogue.ts';
 import type { PostgresSql, WritingPostgresSql } from '../statements.ts';
 import { exported, ofBuyer } from './license.ts';
 
