@@ -11,8 +11,8 @@ import type { Checks } from './wire/check.ts';
  *
  * The other fields are declared beside the code that asks for them, because their types lead back to the list: `routes`
  * (http/routes/all.ts), `useCases` (service/run.ts), `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts),
- * `engine` (daemon/store/engine.ts), `roles` (daemon/role/role.ts), `process` (daemon/compose.ts) and `examine`
- * (daemon/doctor/examination.ts).
+ * `atLatchkey` (sync/sync.ts), `engine` (daemon/store/engine.ts), `roles` (daemon/role/role.ts), `process`
+ * (daemon/compose.ts) and `examine` (daemon/doctor/examination.ts).
  */
 export interface Feature {
   /** The name of the folder. */

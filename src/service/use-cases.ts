@@ -4,7 +4,13 @@ export { pruneHistory, recordProcessAct, storeFinalResponse, pruneIdempotency } 
 export { issueToken, revokeToken } from './access/token.ts';
 export { forgetCoupon } from './agent/mirror.ts';
 export { mirrorCoupons } from './agent/mirror-coupons.ts';
-export { hastenRefresh, touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';
+export {
+  confirmFollowed,
+  hastenRefresh,
+  touchSnapshot,
+  queuePreload,
+  recordPreload,
+} from './agent/snapshot.ts';
 export {
   addAccount,
   rollApiKey,
@@ -28,8 +34,6 @@ export { planStep } from './outbox/queue.ts';
 export { pruneOperations } from './outbox/prune.ts';
 export { resumeDelivered } from './outbox/resume.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
-export { confirmFollowed, recordChanges } from '../features/following/service/followed-changes.ts';
-export { makeFollowerId } from '../features/following/service/follower-id.ts';
 export { answerCoupon } from './outbox/coupon/keyed.ts';
 export { recordRead } from './outbox/record-read.ts';
 export {
@@ -39,6 +43,4 @@ export {
   recordRedemptionResponse,
 } from './outbox/coupon/redemption.ts';
 export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
-export { followFromBelow } from '../features/following/service/chain.ts';
-export { followKeys, forgetAgent, pruneSync } from '../features/following/service/follow.ts';
 export { bindUpstream, nameUpstream } from './outbox/upstream-state.ts';

@@ -1,7 +1,6 @@
 import { clockAdvice, counted, describeClock } from '../domain/text.ts';
 import { certificateEndsSoonMs } from '../domain/time.ts';
 import { features } from '../features.ts';
-import { followingChecks } from '../features/following/wire/checks.ts';
 import { askDoctor, type Check, type Checks, endChecks, type Level, type Remedy, some } from './check.ts';
 import type { OutboxObject, StatusObject } from './status.ts';
 
@@ -85,7 +84,6 @@ const checks: Checks = {
     ...askDoctor,
     advice: 'changes wait, and are sent by themselves; the doctor says what is wrong',
   },
-  ...followingChecks,
   outbox_full: {
     level: 'fail',
     find: ({ outbox }, maxPending) => {
