@@ -9,7 +9,7 @@ import type { Checks } from './wire/check.ts';
  *
  * The other fields are declared beside the code that asks for them, because their types lead back to the list: `routes`
  * (http/routes/all.ts), `useCases` (service/run.ts), `events` (service/events.ts), `longReads` (service/long-read.ts),
- * `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts),
+ * `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts), `atLatchkey` (sync/sync.ts),
  * `engine` (daemon/store/engine.ts), `roles` (daemon/role/role.ts), `process` (daemon/compose.ts) and `examine`
  * (daemon/doctor/examination.ts).
  */

@@ -1,6 +1,7 @@
 import type { Feature } from './feature.ts';
 import { bulk } from './features/bulk/feature.ts';
 import { console } from './features/console/feature.ts';
+import { following } from './features/following/feature.ts';
 import { install } from './features/install/feature.ts';
 import { leases } from './features/leases/feature.ts';
 import { postgres } from './features/postgres/feature.ts';
@@ -8,4 +9,13 @@ import { sandbox } from './features/sandbox/feature.ts';
 import { webhooks } from './features/webhooks/feature.ts';
 
 /** The features of this build. Only this file of the core and `config/feature-sections.ts` name them. */
-export const features: readonly Feature[] = [sandbox, install, bulk, postgres, leases, webhooks, console];
+export const features: readonly Feature[] = [
+  sandbox,
+  install,
+  bulk,
+  following,
+  postgres,
+  leases,
+  webhooks,
+  console,
+];

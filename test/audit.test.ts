@@ -7,7 +7,7 @@ import type { AuditEntryObject } from '../src/wire/audit.ts';
 import type { SyncControl } from '../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from './support/app/http-app.ts';
 import { buildActivation } from './features/leases/support/activation-builders.ts';
-import { buildSyncAgent } from './support/builders/store-builders.ts';
+import { buildSyncAgent } from './features/following/support/sync-agent.ts';
 import { buildEndpoint } from './features/webhooks/support/endpoint.ts';
 import { buildOperation } from './support/builders/operation-builders.ts';
 

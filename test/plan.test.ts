@@ -54,7 +54,7 @@ const byNumber = { ...page, cursor: [1] };
 const tenant = { accountId: 'a', productKey: 'p' };
 
 function listAll(tables: Transaction): void {
-  const { accounts, products, collections, tokens, activations, sync, coupons, mirror, redemptions, audit } =
+  const { accounts, products, collections, tokens, activations, coupons, mirror, redemptions, audit } =
     tables;
   for (const table of [accounts, products, collections, tokens]) {
     for (const filter of [{}, { tenant }]) {
@@ -63,8 +63,6 @@ function listAll(tables: Transaction): void {
     }
   }
   products.list({ archived: false }, byText);
-  sync.list({}, byNumber);
-  sync.count({});
   const ofActivations: ActivationFilter[] = [
     {},
     { licenseKey: 'k' },

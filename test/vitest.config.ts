@@ -38,7 +38,7 @@ const withOwnPostgres = [
   'test/features/postgres/daemon/*.test.ts',
   'test/features/postgres/cli/*.test.ts',
   'test/features/postgres/service/engine.test.ts',
-  'test/features/webhooks/store/postgres.test.ts',
+  'test/features/{following,webhooks}/store/postgres.test.ts',
   'test/features/console/store/nodes.test.ts',
 ];
 

@@ -33,11 +33,6 @@ const coreCommands: readonly Entry[] = [
   group('license', 'Issue and list license keys, show their changes', () => import('./commands/license.ts')),
   group('purchase', 'Find and refund purchases', () => import('./commands/purchase.ts')),
   group('token', 'Issue, list and revoke tokens', () => import('./commands/token.ts')),
-  group(
-    'agent',
-    'List and forget the agents that send changes to an authority',
-    () => import('../features/following/cli/agent.ts'),
-  ),
   group('audit', 'See who did what', () => import('./commands/audit.ts')),
   group('outbox', 'Inspect and resolve changes waiting for the store', () => import('./commands/outbox.ts')),
   group('sync', 'Send now, pause or resume sending to the store', () => import('./commands/sync.ts')),
@@ -96,7 +91,7 @@ export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>>
   'Look after': [
     line('status doctor', 'Show the state; find problems'),
     line('outbox sync', 'Resolve changes waiting for the store; pause, resume'),
-    line('agent audit', 'List the agents of an authority; see who did what'),
+    line('audit', 'See who did what'),
     line('backup restore', 'Copy the state into a file, and restore it'),
     line('state', 'Show what the state has'),
     line('explain help version', 'Explain a code or a command; show the version'),

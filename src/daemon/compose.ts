@@ -8,7 +8,6 @@ import type { FeatureProcess } from './feature-process.ts';
 import { features } from '../features.ts';
 import { openListeners } from './listeners.ts';
 import { epochOf } from './store/epoch.ts';
-import { lazySyncServer } from '../features/following/daemon/sync-server.ts';
 import { logOf } from './log.ts';
 import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
 import { loadRole, type Role, type RoleParts } from './role/role.ts';
@@ -66,9 +65,8 @@ export async function compose(
     tokenUses,
     lifetime: lifetime.signal,
   });
-  const syncServer = syncServerOf(store, role);
   const processes: FeatureProcess[] = [];
-  const daemon = new Daemon({ ...store, role, processes, syncServer, lifetime });
+  const daemon = new Daemon({ ...store, role, processes, lifetime });
   processes.push(...(await startFeatures({ ...store, role, daemon })));
   const damageWatch =
     local === null
@@ -82,7 +80,6 @@ export async function compose(
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
     control,
-    syncServer,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
   });
   const app = withParts(coreApp, processes);
@@ -162,19 +159,7 @@ async function buildRole({ current, local, shared }: OpenedStore, parts: RolePar
 }
 
 /** What `compose` builds for the routes. */
-type OfProcess = Pick<App, 'backup' | 'cachesResponses' | 'control' | 'prove' | 'syncServer'>;
-
-/** Answers agents; null on a holder. */
-function syncServerOf(store: OpenedStore, { chain }: Role): App['syncServer'] {
-  const { current, log } = store;
-  if (current.configuration.role === 'holder') return null;
-  return lazySyncServer({
-    ...store,
-    chain,
-    random: systemRandom,
-    log: logOf(log, 'sync'),
-  });
-}
+type OfProcess = Pick<App, 'backup' | 'cachesResponses' | 'control' | 'prove'>;
 
 /** Builds the dependencies of the routes. */
 function appOf(

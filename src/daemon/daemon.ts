@@ -16,8 +16,7 @@ import { type Reloaded, reloadedConfiguration, type LiveConfiguration } from './
 import type { Role } from './role/role.ts';
 import { countLicenses, type OpenedStore } from './store/opened-store.ts';
 import { pause, type PersistentClock } from './system/machine.ts';
-import type { App, Readiness } from '../http/app.ts';
-import { StorageError } from '../service/ports.ts';
+import type { Readiness } from '../http/app.ts';
 import { version } from '../config/version.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
@@ -46,7 +45,6 @@ const readinessByPhase: Readonly<Record<Phase, Readiness>> = {
 type DaemonParts = OpenedStore & {
   role: Role;
   processes: readonly FeatureProcess[];
-  syncServer: App['syncServer'];
   /** Aborted at the end of a stop: ends the requests in flight. */
   lifetime: AbortController;
 };
@@ -200,7 +198,6 @@ export class Daemon {
 
   async #drain(): Promise<void> {
     this.#phase = 'draining';
-    this.#parts.syncServer?.stopWaiting();
     for (const each of this.#parts.processes) each.stopWaiting?.();
     const cut = setTimeout(() => {
       this.#parts.lifetime.abort();
@@ -247,22 +244,10 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     records: agent === null ? await licenseCounts(parts) : recordCounts(agent, parts),
     clock: { now: clock.now(), ...clock.status() },
     webhooks: null,
-    agents: await agentsOf(parts),
+    agents: null,
     totals: metrics.totals(),
     ...(Object.assign({}, ...ofFeatures) as Partial<Status>),
   };
-}
-
-/** The agents that follow license keys at this process; null: none can. */
-async function agentsOf({ syncServer, local, reader }: DaemonParts): Promise<Status['agents']> {
-  if (syncServer === null) return null;
-  const { sync } = local?.lists ?? reader;
-  try {
-    return { known: await sync.count({}), waiting: syncServer.waiting };
-  } catch (error) {
-    if (!(error instanceof StorageError)) throw error;
-    return null;
-  }
 }
 
 /** Counts the licenses of an authority. */

@@ -1,5 +1,4 @@
 import type { RoleName } from '../domain/role.ts';
-import { syncRetentionMs } from '../features/following/domain/follow.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/credential.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
@@ -25,7 +24,7 @@ export type MaintenanceParts = {
   clock: PersistentClock;
   random: Random;
   tokenUses: TokenUses;
-  /** An agent has an outbox to prune; a holder knows no agents. */
+  /** An agent has an outbox to prune. */
   role: RoleName;
   /** How long operations that were delivered to a Latchkey are kept (`sync.keep`). */
   syncKeepMs: () => number;
@@ -111,8 +110,6 @@ async function prune(
     const keptMs = syncKeepMs();
     await inSteps(() => writer.write('pruneOperations', { removalTime, limit, keptMs }));
   }
-  if (role !== 'holder')
-    await inSteps(() => writer.write('pruneSync', { before: removalTime - syncRetentionMs, limit }));
   const times = { now: clock.now(), verifiedNow, removalTime, limit };
   for (const pruneOf of prunes) await inSteps(() => pruneOf(times));
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));

@@ -10,7 +10,6 @@ import type { AgentProducts } from '../service/agent/products.ts';
 import type { CheckoutService, CouponService, LicenseResponse, LicenseService } from '../service/services.ts';
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
-import type { SyncServer } from '../features/following/service/ports.ts';
 import type { Status } from '../service/status.ts';
 import type { LongRead } from '../service/long-read.ts';
 import type { SnapshotReads } from '../service/agent/tables.ts';
@@ -61,13 +60,8 @@ export type StoredLicenses = Pick<SnapshotReads, 'get'> &
     seatsOf(productId: string): number | null;
   };
 
-type CoreAuthorityParts = {
-  /** Answers agents. */
-  readonly syncServer: SyncServer;
-};
-
-/** What an authority has besides. A feature adds its own parts. */
-export interface AuthorityParts extends CoreAuthorityParts {}
+/** What an authority has besides: features add their parts. */
+export interface AuthorityParts {}
 
 type CoreAgentParts = {
   /** The outbox. */
@@ -98,7 +92,7 @@ type Nullable<Parts> = { [Name in keyof Parts]: Parts[Name] | null };
 export type AppIn<Role extends RoleName> = App & Pick<PartsOfRoles[Role], keyof PartsOfRoles[Role]>;
 
 /** What the core gives its routes. */
-export interface CoreApp extends Nullable<CoreAuthorityParts & CoreAgentParts>, Nullable<CoreHolderParts> {
+export interface CoreApp extends Nullable<CoreAgentParts>, Nullable<CoreHolderParts> {
   readonly role: RoleName;
   readonly version: string;
   /** The id of this store, sent with every response. */

@@ -99,7 +99,6 @@ export const audited: AuditEntries = {
     detail: `${operation.kind}, was ${was} after ${counted(operation.attempts, 'attempt')}`,
   }),
   retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
-  forgetAgent: ({ number, reach }) => ({ act: 'agent.forget', subject: String(number), detail: reach }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
   recordProcessAct: (_, { act, detail }) => ({ act: `process.${act}`, subject: 'process', detail }),
   restore: ({ instance, unfinished }) => ({

@@ -1,5 +1,5 @@
 import { done, failWith, type Result } from '../domain/problem/problem.ts';
-import { syncRetentionMs } from '../features/following/domain/follow.ts';
+import { agentRetentionMs } from '../domain/latchkey.ts';
 import { dayMs } from '../domain/time.ts';
 import type { Context, Idempotency, Keyed } from './ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Reader } from './tables.ts';
@@ -54,7 +54,7 @@ const renewEveryMs = dayMs;
 
 /** Until when a response is kept (epoch ms). */
 export function keptUntil({ keyed }: Idempotency, now: number): number {
-  return now + (keyed === undefined ? idempotencyRetentionMs : syncRetentionMs);
+  return now + (keyed === undefined ? idempotencyRetentionMs : agentRetentionMs);
 }
 
 /** Whether the store has a response under the idempotency key. */
@@ -112,8 +112,8 @@ export async function pruneIdempotency(
   { now }: Pick<Context, 'now'>,
 ): Promise<Result<{ removed: number }>> {
   const { idempotency, settings } = transaction;
-  const dated = await idempotency.keepUntilAtMost(now + syncRetentionMs, limit);
+  const dated = await idempotency.keepUntilAtMost(now + agentRetentionMs, limit);
   const removed = await idempotency.prune(removalTime, limit);
-  if (removed > 0) await settings.set(prunedSetting, String(removalTime - syncRetentionMs));
+  if (removed > 0) await settings.set(prunedSetting, String(removalTime - agentRetentionMs));
   return done({ removed: dated + removed });
 }

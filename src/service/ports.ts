@@ -151,46 +151,27 @@ export interface Upstream {
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 
-/** `epoch` and `cursor`: from the answer before; null: the first request. */
-export type FollowRequest = {
-  epoch: string | null;
-  cursor: string | null;
-  follow: readonly string[];
-  unfollow: readonly string[];
-  /** Keys that this agent answers 404. */
-  watch: readonly string[];
-  /** The id of the last use that the upstream has carried out; null: none. */
-  carriedOut: string | null;
-  waitS: number;
+/** A request that only a Latchkey answers, with the credential of a product. Its body is JSON. */
+export type LatchkeyRequest<Value> = {
+  path: string;
+  body: string;
+  /** Texts of it that no detail of an error may repeat. */
+  hidden: readonly string[];
+  /** For how long the upstream may wait before it answers. */
+  waitMs: number;
+  read: (body: Readonly<Record<string, unknown>>) => { value: Value } | { fault: string };
 };
 
-/** Changes of followed license keys. */
-export type ChangesAnswer = {
-  epoch: string;
-  cursor: string;
-  /** When all followed keys were as they are known here, with these changes (epoch ms). */
-  confirmedAt: number;
-  licenses: readonly { license: License; revision: number }[];
-  absent: readonly string[];
-  /** Watched keys that the upstream has now. */
-  appeared: readonly string[];
-  hasMore: boolean;
-  /** The upstream follows no key any more, nor those of this request. */
-  isReset: boolean;
-  /** The upstream does not know what it has carried out (`FollowRequest`): its store was put back. */
-  isPutBack: boolean;
-};
-
-/** `/sync/v1` of an upstream that is a Latchkey. Each call is one request; failures are outcomes. */
+/** What an upstream that is a Latchkey offers besides. Each call is one request; failures are outcomes. */
 export interface SyncUpstream {
   /** `GET /sync/v1`: whether the upstream answers. */
   probe(productId: string, signal: AbortSignal): Promise<Outcome<null>>;
-  changes(
+  /** For the requests of features. */
+  ask<Value>(
     productId: string,
-    agent: string,
-    request: FollowRequest,
+    request: LatchkeyRequest<Value>,
     signal: AbortSignal,
-  ): Promise<Outcome<ChangesAnswer>>;
+  ): Promise<Outcome<Value>>;
 }
 
 /** Who sends a request. */

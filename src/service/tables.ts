@@ -8,7 +8,6 @@ import type {
   SnapshotReads,
   SnapshotTable,
 } from './agent/tables.ts';
-import type { ChainReads, ChainTable, SyncReads, SyncTable } from '../features/following/service/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
 import type { NewEvents } from '../domain/event.ts';
@@ -37,6 +36,8 @@ export interface Changes {
 /** Single values of this store, e.g. its instance id and the number of starts. */
 export interface SettingReads {
   get(name: string): string | null;
+  /** A random id of the history of this store; null before the first start. */
+  epoch(): string | null;
 }
 export interface SettingTable extends SettingReads {
   set(name: string, value: string): void;
@@ -62,8 +63,6 @@ export interface CoreReader {
   audit: AuditReads;
   history: HistoryReads;
   oldCredentials: OldCredentialReads;
-  sync: SyncReads;
-  chain: ChainReads;
 }
 
 /** All reads of a local store, outside or inside a transaction. A feature adds its own tables. */
@@ -92,8 +91,6 @@ export interface CoreTransaction extends Reader {
   history: HistoryTable;
   oldCredentials: OldCredentialTable;
   events: NewEvents;
-  sync: SyncTable;
-  chain: ChainTable;
   attempt: Attempt;
 }
 
@@ -125,14 +122,7 @@ export interface AgentTablesOfFeatures {}
 
 /** Tables that only an agent or a holder has; their stores are always local and synchronous. */
 type AgentTable =
-  | 'mirror'
-  | 'snapshots'
-  | 'operations'
-  | 'follows'
-  | 'preload'
-  | 'trace'
-  | 'chain'
-  | keyof AgentTablesOfFeatures;
+  'mirror' | 'snapshots' | 'operations' | 'follows' | 'preload' | 'trace' | keyof AgentTablesOfFeatures;
 
 type LocalTable = 'changes' | 'events' | 'attempt';
 
@@ -384,7 +374,6 @@ export type Lists = {
       | 'coupons'
       | 'tokens'
       | 'audit'
-      | 'sync'
       | keyof ListsOfFeatures
   ]: Pick<AuthorityReader[Name], Listed>;
 } & { readonly redemptions: Pick<AuthorityReader['redemptions'], 'listOf'> };

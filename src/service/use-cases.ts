@@ -5,7 +5,13 @@ export { storeFinalResponse, pruneIdempotency } from './idempotency.ts';
 export { issueToken, revokeToken } from './access/token.ts';
 export { forgetCoupon } from './agent/mirror.ts';
 export { mirrorCoupons } from './agent/mirror-coupons.ts';
-export { hastenRefresh, touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';
+export {
+  confirmFollowed,
+  hastenRefresh,
+  touchSnapshot,
+  queuePreload,
+  recordPreload,
+} from './agent/snapshot.ts';
 export {
   addAccount,
   rollApiKey,
@@ -30,8 +36,6 @@ export { pruneOperations } from './outbox/prune.ts';
 export { resumeDelivered } from './outbox/resume.ts';
 export { postpone, recordResponse } from './outbox/record-response.ts';
 export { endOutage } from './outbox/upstream-waits.ts';
-export { confirmFollowed, recordChanges } from '../features/following/service/followed-changes.ts';
-export { makeFollowerId } from '../features/following/service/follower-id.ts';
 export { answerCoupon } from './outbox/coupon/latchkey-creation.ts';
 export { recordRead } from './outbox/record-read.ts';
 export {
@@ -41,6 +45,4 @@ export {
   recordRedemptionResponse,
 } from './outbox/coupon/redemption.ts';
 export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/upstream-waits.ts';
-export { followFromBelow } from '../features/following/service/chain.ts';
-export { followKeys, forgetAgent, pruneSync } from '../features/following/service/follow.ts';
 export { bindUpstream, nameUpstream } from './outbox/upstream-state.ts';

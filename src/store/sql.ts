@@ -66,6 +66,8 @@ export type Dialect = {
   items: (json: string) => string;
   /** The values of an expression as a JSON array. */
   arrayOf: (expression: string) => string;
+  /** The name of the history of this store; no value before the first start. */
+  epoch: string;
 };
 
 /** `key`: the columns that sort the list; `isLatestFirst`: in descending order. */

@@ -21,11 +21,19 @@ const ofFeatures = features.map(({ tables }) => tables).filter((tables) => table
 /* The compiler cannot see that the features of the list have all the tables that features add to the types. */
 
 function readsOfFeatures<E extends Engine>(sql: Sql<E>): AllOn<E, Pick<Reader, Added>> {
-  return merged(ofFeatures.map(({ reads }) => reads?.(sql))) as AllOn<E, Pick<Reader, Added>>;
+  const all = ofFeatures.flatMap(({ reads, byEngine }) => [
+    reads?.(sql),
+    byEngine?.[sql.engine].reads(sql as never),
+  ]);
+  return merged(all) as AllOn<E, Pick<Reader, Added>>;
 }
 
 function tablesOfFeatures<E extends Engine>(sql: WritingSql<E>): AllOn<E, Pick<Transaction, Added>> {
-  return merged(ofFeatures.map(({ tables }) => tables?.(sql))) as AllOn<E, Pick<Transaction, Added>>;
+  const all = ofFeatures.flatMap(({ tables, byEngine }) => [
+    tables?.(sql),
+    byEngine?.[sql.engine].tables(sql as never),
+  ]);
+  return merged(all) as AllOn<E, Pick<Transaction, Added>>;
 }
 
 /** The tables of features that only an agent or a holder has. */

@@ -1,4 +1,3 @@
-import { maxWatched } from '../features/following/domain/follow.ts';
 import type { Clock } from '../service/ports.ts';
 import { keyCache } from './lookup-queue.ts';
 
@@ -6,6 +5,9 @@ import { keyCache } from './lookup-queue.ts';
 const firstMs = 2_000;
 /** How long after the first 404 about a key its store may still be late, in ms. */
 const lateMs = 300_000;
+
+/** How many of the last missing keys of a product are known. */
+export const maxLatest = 50;
 
 /** When a key was first 404, how long its last 404 is kept, and until when (monotonic ms). */
 type Missing = { since: number; keptMs: number; until: number };
@@ -63,17 +65,17 @@ export class MissingKeys {
     this.#latest.clear();
   }
 
-  /** Keeps at most as many keys as a request watches, whatever callers guess. */
+  /** Keeps a few keys, whatever callers guess. */
   #addLatest(productId: string, licenseKey: string): void {
     const latest = this.#latest.get(productId) ?? new Set();
     this.#latest.set(productId, latest);
     // It becomes the latest.
     latest.delete(licenseKey);
     latest.add(licenseKey);
-    if (latest.size <= maxWatched) return;
+    if (latest.size <= maxLatest) return;
     for (const each of latest) if (!this.has(productId, each)) latest.delete(each);
     const [oldest] = latest;
-    if (latest.size > maxWatched && oldest !== undefined) latest.delete(oldest);
+    if (latest.size > maxLatest && oldest !== undefined) latest.delete(oldest);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { BreakerPolicy } from '../domain/outbox/outcome.ts';
+import { features } from '../features.ts';
 import type { Clock, Log, SyncUpstream, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
@@ -9,7 +10,6 @@ import { type KeyedMutex, persist, Wake } from './waiting.ts';
 import type { LookupLimits } from './lookup-queue.ts';
 import { probe, preload, refresh } from './background-reads.ts';
 import { LicenseFetcher } from './license-fetcher.ts';
-import { Follow } from '../features/following/sync/follow.ts';
 import { DeliveryLoop } from './delivery.ts';
 import { UpstreamLimiter } from './upstream-limiter.ts';
 import { isLatchkey } from '../service/outbox/upstream-epoch.ts';
@@ -70,14 +70,35 @@ export type SyncParts = {
   lifetime: AbortSignal;
 };
 
+/** How often an agent looks whether its upstream has turned out to be a Latchkey, in ms. */
+const lookEveryMs = 1_000;
+
+/** What a feature does at an upstream that is a Latchkey, beside the deliveries. */
+export type SyncLoop = {
+  /** Runs until the signal aborts. Rejects when the store failed. */
+  run(signal: AbortSignal): Promise<void>;
+  /** There may be license keys that nobody has asked for before. */
+  onNewKeys(): void;
+};
+
+export type SyncLoopParts = SyncParts & Pick<Sync, 'limiter' | 'fetcher' | 'delivery'>;
+
+declare module '../feature.ts' {
+  interface Feature {
+    /** Loaded when the upstream of an agent turns out to be a Latchkey. */
+    readonly atLatchkey?: () => Promise<(parts: SyncLoopParts) => SyncLoop>;
+  }
+}
+
 /** Everything between an agent and its upstream: the delivery loop, reads for callers, and the loops in the background. */
 export class Sync {
   readonly limiter: UpstreamLimiter;
   readonly fetcher: LicenseFetcher;
   readonly coupons: CouponSync;
   readonly delivery: DeliveryLoop;
-  readonly follow: Follow;
   readonly #parts: SyncParts;
+  readonly #partsOfFeatures: SyncLoopParts;
+  #loopsOfFeatures: readonly SyncLoop[] = [];
   readonly #probeWake: Wake;
   readonly #preloadWake: Wake;
 
@@ -107,7 +128,7 @@ export class Sync {
       lookups: () => settings().lookups,
       onRead: () => {
         this.delivery.wake();
-        this.follow.followNew();
+        this.newKeys();
       },
     });
     this.coupons = new CouponSync(shared);
@@ -116,11 +137,7 @@ export class Sync {
       fetcher: this.fetcher,
       coupons: this.coupons,
     });
-    this.follow = new Follow({
-      ...shared,
-      fetcher: this.fetcher,
-      onRecorded: () => this.delivery.wake(),
-    });
+    this.#partsOfFeatures = { ...shared, fetcher: this.fetcher, delivery: this.delivery };
   }
 
   /** Runs until the signal aborts, then until requests under way are answered. Rejects when the store failed. */
@@ -130,7 +147,7 @@ export class Sync {
     const loops = [
       this.delivery.run(signal),
       probe({ ...shared, wake: this.#probeWake }, signal),
-      this.follow.run(signal),
+      this.#runFeatures(signal),
       preload({ ...shared, wake: this.#preloadWake, productIds: () => settings().productIds }, signal),
       refresh({ ...shared, policy: () => settings().policy }, signal),
     ];
@@ -139,6 +156,22 @@ export class Sync {
       if (!signal.aborted && !lifetime.aborted) throw error;
     };
     await Promise.all(loops.map((loop) => loop.catch(unlessEnding)));
+  }
+
+  /** Runs what features do at a Latchkey. */
+  async #runFeatures(signal: AbortSignal): Promise<void> {
+    const { reader, clock } = this.#parts;
+    while (!signal.aborted && !isLatchkey(reader))
+      await clock.sleep(lookEveryMs, signal).catch(() => undefined);
+    if (signal.aborted) return;
+    const begin = await Promise.all(features.map(async ({ atLatchkey }) => await atLatchkey?.()));
+    this.#loopsOfFeatures = begin.flatMap((loopOf) => loopOf?.(this.#partsOfFeatures) ?? []);
+    await Promise.all(this.#loopsOfFeatures.map((loop) => loop.run(signal)));
+  }
+
+  /** Call it when there may be license keys that nobody has asked for before. */
+  newKeys(): void {
+    for (const loop of this.#loopsOfFeatures) loop.onNewKeys();
   }
 
   /** License keys were queued for preload, or a person resumed sync. */

@@ -13,7 +13,7 @@ export type RequestKind =
   | 'redeem'
   | 'voidRedemption'
   | 'probe'
-  | 'follow';
+  | 'ask';
 
 /** A complete response, with its body if that is a JSON object. */
 type DialectResponse = Pick<CompleteResponse, 'status' | 'headers' | 'text'> & { body: JsonObject | null };

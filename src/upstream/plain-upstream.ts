@@ -10,11 +10,10 @@ import type { License } from '../domain/license.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type {
   ChangeRequest,
-  ChangesAnswer,
   Clock,
   CouponPage,
-  FollowRequest,
   Keyed,
+  LatchkeyRequest,
   StoredRedemption,
   SyncUpstream,
   Upstream,
@@ -33,7 +32,6 @@ import {
 } from './wire.ts';
 import { classify, sentAtOf, voidedBody, type ResponseContext } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
-import { readChanges, writeFollow } from '../features/following/upstream/sync-wire.ts';
 import { dialects, type Dialect, type RequestKind } from './dialects.ts';
 import { networkTransport, type Transport } from './exchange.ts';
 
@@ -90,7 +88,7 @@ const methods: Readonly<Record<RequestKind, Method>> = {
   redeem: 'POST',
   voidRedemption: 'DELETE',
   probe: 'GET',
-  follow: 'POST',
+  ask: 'POST',
 };
 
 /** `requestId`: the id of the caller's request, by which the upstream's log can be searched. */
@@ -205,22 +203,12 @@ class PlainUpstream implements UpstreamClient {
     });
   }
 
-  changes(
+  ask<Value>(
     productId: string,
-    agent: string,
-    request: FollowRequest,
+    { body: parameters, ...rest }: LatchkeyRequest<Value>,
     signal: AbortSignal,
-  ): Promise<Outcome<ChangesAnswer>> {
-    const route: Route = { request: 'follow', path: '/sync/v1/changes', signal };
-    const { follow, unfollow, watch, waitS } = request;
-    return this.#callProduct(productId, {
-      ...latchkeyOnly,
-      ...route,
-      parameters: writeFollow(agent, request),
-      hidden: [agent, ...follow, ...unfollow, ...watch],
-      read: readChanges,
-      waitMs: waitS * 1_000,
-    });
+  ): Promise<Outcome<Value>> {
+    return this.#callProduct(productId, { ...latchkeyOnly, ...rest, request: 'ask', parameters, signal });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,6 @@
 import { clockAdvice, describeClock } from '../domain/clock.ts';
 import { counted } from '../domain/text.ts';
 import { features } from '../features.ts';
-import { followingChecks } from '../features/following/wire/checks.ts';
 import { askDoctor, type Check, type Checks, endChecks, type Level, type Remedy, some } from './check.ts';
 import type { OutboxObject, StatusObject } from './status.ts';
 import { dayMs } from '../domain/time.ts';
@@ -90,7 +89,6 @@ const checks: Checks = {
     ...askDoctor,
     advice: 'changes wait, and are sent by themselves; the doctor says what is wrong',
   },
-  ...followingChecks,
   outbox_full: {
     level: 'fail',
     find: ({ outbox }, maxPending) => {

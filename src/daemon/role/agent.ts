@@ -55,8 +55,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
     upstream: sync.limiter,
     sync: syncControl(parts, sync),
-    chain: chainOf(parts, sync),
-    agent: { fetcher: sync.fetcher, deliveries: sync.delivery },
+    agent: { fetcher: sync.fetcher, deliveries: sync.delivery, newKeys: () => sync.newKeys() },
     async bind() {
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));
@@ -73,10 +72,6 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       await sync.run(signal);
     },
   };
-}
-
-function chainOf({ current, reader }: RoleParts & { reader: Reader }, { follow }: Sync): Role['chain'] {
-  return { reader, productIds: current.productIds, followNew: () => follow.followNew() };
 }
 
 function openSync(parts: RoleParts & { reader: Reader }, connected: Connected): Sync {

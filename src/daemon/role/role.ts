@@ -8,7 +8,6 @@ import {
   authorityLicenseService,
   authorityCheckoutService,
 } from '../../service/authority/services.ts';
-import type { ChainParts } from '../../features/following/service/chain-store.ts';
 import type { Lists, LocalLists, AuthorityReader, Reader } from '../../service/tables.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { features } from '../../features.ts';
@@ -39,10 +38,13 @@ export type Role = {
   } | null;
   /** Null on an authority. */
   sync: SyncControl | null;
-  /** Answers the agents below this agent; null unless this is an agent. */
-  chain: (ChainParts & { reader: Reader }) | null;
   /** Reads from the upstream and delivers to it; null unless this is an agent. */
-  agent: { fetcher: LicenseFetch & Pick<LicenseFetcher, 'fetch'>; deliveries: Deliveries } | null;
+  agent: {
+    fetcher: LicenseFetch & Pick<LicenseFetcher, 'fetch'>;
+    deliveries: Deliveries;
+    /** Call it when there may be license keys that nobody has asked for before. */
+    newKeys: () => void;
+  } | null;
   /** What only this role of a feature has. */
   process?: FeatureProcess;
   /** Records the configuration in the store: at the start, before any request is answered, and after a reload. */
@@ -103,7 +105,6 @@ export function authorityRole({
     productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
     upstream: null,
     sync: null,
-    chain: null,
     agent: null,
     bind: () => Promise.resolve(),
     async run(signal) {

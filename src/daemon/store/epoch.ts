@@ -11,11 +11,11 @@ export function epochOf({ reader, local, current, clock }: OpenedStore): App['ep
   const { role } = current.configuration;
   if (role === 'holder') return () => null;
   if (local !== null)
-    return () => (role === 'agent' && !isUpstreamKnown(local.reader) ? null : local.reader.sync.epoch());
-  let read: { epoch: Awaitable<string>; at: number } | null = null;
+    return () => (role === 'agent' && !isUpstreamKnown(local.reader) ? null : local.reader.settings.epoch());
+  let read: { epoch: Awaitable<string | null>; at: number } | null = null;
   return () => {
     const now = clock.monotonic();
-    if (read === null || now - read.at > epochKeptMs) read = { epoch: reader.sync.epoch(), at: now };
+    if (read === null || now - read.at > epochKeptMs) read = { epoch: reader.settings.epoch(), at: now };
     return read.epoch;
   };
 }

@@ -47,7 +47,6 @@ export class ReadingThread implements AsyncDisposable {
     audit: this.#table('audit', ['list', 'count']),
     mirror: this.#table('mirror', ['list', 'count']),
     snapshots: this.#table('snapshots', ['list', 'count']),
-    sync: this.#table('sync', ['list', 'count']),
     operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
     ...this.#listsOfFeatures(),
   };

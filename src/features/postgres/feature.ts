@@ -4,7 +4,6 @@ import type { Feature } from '../../feature.ts';
 /** An authority on PostgreSQL, which several processes can share; and the move of an authority to it. */
 export const postgres: Feature = {
   name: 'postgres',
-  needs: ['following'],
   engine: {
     section: ['store', 'postgres'],
     place: 'PostgreSQL (store.postgres)',

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { operationHeader } from '../../domain/header-names.ts';
 import type { Tenant } from '../../domain/access/principal.ts';
 import { failWith, type Result } from '../../domain/problem/problem.ts';
-import { reachOf, storeOf } from '../../features/following/domain/follow.ts';
+import { reachOf, storeOf } from '../../domain/latchkey.ts';
 import type { Idempotency, Keyed } from '../../service/ports.ts';
 import type { Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';

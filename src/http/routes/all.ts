@@ -2,7 +2,6 @@ import { features } from '../../features.ts';
 import type { Dialect } from '../dialects.ts';
 import type { Route } from '../route.ts';
 import { accountRoutes } from './admin/account.ts';
-import { agentRoutes } from '../../features/following/http/agent.ts';
 import { auditRoutes, historyRoutes } from './admin/audit.ts';
 import { processRoutes } from './process.ts';
 import { collectionRoutes } from './admin/collection.ts';
@@ -13,7 +12,6 @@ import { licenseAdminRoutes } from './admin/license.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
 import { syncRoutes } from './admin/sync.ts';
-import { syncV1Routes } from '../../features/following/http/sync-v1.ts';
 import { productRoutes } from './admin/product.ts';
 import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
@@ -45,8 +43,6 @@ const sameEverywhere: readonly Route[] = [
   ...purchaseRoutes,
   ...outboxRoutes,
   ...syncRoutes,
-  ...syncV1Routes,
-  ...agentRoutes,
   ...tokenRoutes,
   ...auditRoutes,
   ...processRoutes,

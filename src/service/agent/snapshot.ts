@@ -1,4 +1,6 @@
 import { done, type Result, failWith } from '../../domain/problem/problem.ts';
+import { nextRefreshAt, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import type { SyncPolicy } from '../outbox/queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { maxPreloadKeys, type PreloadOutcome } from '../../domain/agent/preload.ts';
@@ -24,6 +26,29 @@ export function hastenRefresh(
 ): Result<null> {
   const snapshot = snapshots.get(licenseKey);
   if (snapshot !== null) snapshots.put({ ...snapshot, refreshAt: monotonic });
+  return done(null);
+}
+
+/** When a license key is refreshed next whose snapshot the upstream has just confirmed. */
+export function refreshAfter(
+  snapshot: Pick<LicenseSnapshot, 'askedAt'>,
+  policy: SyncPolicy,
+  { now, monotonic, random }: Context,
+): number | null {
+  const fraction = random.fraction();
+  return nextRefreshAt(snapshot, policy, { now, monotonic, fraction, readResult: 'known' });
+}
+
+/** Plans the next refresh of followed keys, which the upstream has confirmed without a read. */
+export function confirmFollowed(
+  { snapshots }: Transaction,
+  { licenseKeys, policy }: { licenseKeys: readonly string[]; policy: SyncPolicy },
+  context: Context,
+): Result<null> {
+  for (const licenseKey of licenseKeys) {
+    const snapshot = snapshots.get(licenseKey);
+    if (snapshot !== null) snapshots.put({ ...snapshot, refreshAt: refreshAfter(snapshot, policy, context) });
+  }
   return done(null);
 }
 

@@ -3,10 +3,10 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { features } from '../../features.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import { forgetFollower } from '../../features/following/service/follower-id.ts';
+import { unfollowAll } from '../outbox/upstream-state.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
-import { beginEpoch } from '../../features/following/service/epoch.ts';
+import { beginEpoch } from './epoch.ts';
 import { countStart, currentRun, noteLostConfirmations, noteLostHistory } from './run-count.ts';
 import { newSecret } from '../access/credential.ts';
 import {
@@ -76,9 +76,9 @@ export async function startAuthority(
   return done({ instance });
 }
 
-/** The original of a copied or restored store may have sent what is unfinished here, and follows license keys. */
+/** The original of a copied or restored store may have sent what is unfinished here, and is told what changes. */
 function beginCopy(transaction: Transaction, context: Context): void {
-  forgetFollower(transaction);
+  unfollowAll(transaction);
   transaction.snapshots.clearDisabledRevisions();
   doubtUnfinished(transaction, context);
 }

@@ -1,5 +1,5 @@
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { syncRetentionMs } from '../../features/following/domain/follow.ts';
+import { agentRetentionMs } from '../../domain/latchkey.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
@@ -26,7 +26,7 @@ type PruneOperations = {
  */
 export function pruneOperations(
   transaction: Transaction,
-  { removalTime, limit, keptMs = syncRetentionMs, maxFinished = defaultMaxFinished }: PruneOperations,
+  { removalTime, limit, keptMs = agentRetentionMs, maxFinished = defaultMaxFinished }: PruneOperations,
   { now }: Pick<Context, 'now'>,
 ): Result<{ removed: number }> {
   const { operations } = transaction;

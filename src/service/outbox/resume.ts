@@ -2,7 +2,7 @@ import { defaultAccountId } from '../../domain/access/principal.ts';
 import { redeemPayload, endAwait } from '../../domain/outbox/coupon-payload.ts';
 import { effectOnUses, isLicenseKind, type Operation } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { syncRetentionMs } from '../../features/following/domain/follow.ts';
+import { agentRetentionMs } from '../../domain/latchkey.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
@@ -19,7 +19,7 @@ import { boundUpstream, resumeSetting } from './upstream-epoch.ts';
 type Resume = { after: number; last: number };
 
 /** The upstream knows the ids of the operations that it has for 30 days. A day less, because clocks may differ. */
-const resendableMs = syncRetentionMs - dayMs;
+const resendableMs = agentRetentionMs - dayMs;
 
 function resumeOf({ settings }: Pick<Reader, 'settings'>): Resume | null {
   return JSON.parse(settings.get(resumeSetting) || 'null') as Resume | null;

@@ -1,5 +1,5 @@
 import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
-import { storeOf } from '../../features/following/domain/follow.ts';
+import { storeOf } from '../../domain/latchkey.ts';
 import { isUnanswered, type Operation } from '../../domain/outbox/operation.ts';
 import type { Keyed } from '../ports.ts';
 import type { Reader } from '../tables.ts';

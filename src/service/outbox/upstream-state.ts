@@ -13,12 +13,12 @@ import {
   type Operation,
 } from '../../domain/outbox/operation.ts';
 import type { Applied } from '../../domain/outbox/outcome.ts';
-import { storeOf } from '../../features/following/domain/follow.ts';
+import { storeOf } from '../../domain/latchkey.ts';
 import type { ProductList } from '../../domain/agent/product.ts';
 import { expireCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
-import { nameStoreAbove } from '../../features/following/service/epoch.ts';
+import { nameStoreAbove } from '../lifecycle/epoch.ts';
 import { beginResume, endResume } from './resume.ts';
 import {
   boundTo,
@@ -194,7 +194,8 @@ export function observeOtherStore(
   leaveUpstream(transaction, sentTo, context, true);
 }
 
-function unfollowAll({ follows, snapshots }: Transaction): void {
+/** Nothing is known any more about what the upstream tells of followed keys. */
+export function unfollowAll({ follows, snapshots }: Transaction): void {
   follows.removeAll();
   snapshots.unfollowAll();
 }

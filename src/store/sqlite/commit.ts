@@ -245,6 +245,10 @@ class CachedSettings implements SettingTable {
     return value;
   }
 
+  epoch(): string | null {
+    return this.#table.epoch();
+  }
+
   set(name: string, value: string): void {
     this.#table.set(name, value);
     this.#values.set(name, value);

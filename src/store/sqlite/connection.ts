@@ -7,15 +7,13 @@ import { StateDirectoryUnusable } from './faults.ts';
 import { collectChanges, collectEvents, collectTrace, trackChanges } from '../changes.ts';
 import { localReads, localTables, sharedReads, sharedTables } from '../tables.ts';
 import { sqlOn, type SqliteSql } from './statements.ts';
-import * as chain from '../../features/following/store/chain.ts';
 import * as license from './tables/license.ts';
 import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
 import * as operation from './tables/operation.ts';
-import * as follow from '../../features/following/store/follow.ts';
+import * as follow from './tables/follow.ts';
 import * as preload from './tables/preload.ts';
 import * as purchase from './tables/purchase.ts';
-import * as sync from '../../features/following/store/sync.ts';
 
 /** The only connection that writes. */
 export interface WritingConnection extends Disposable {
@@ -113,20 +111,17 @@ export function openReading(databasePath: string): ReadingConnection {
 
 export function prepareReader(database: DatabaseSync): Reader {
   const sql = sqlOn(database);
-  const positions = sync.positionsOf(sql);
   return {
     ...sharedReads(sql),
     ...localReads(sql),
     purchases: purchase.purchaseReads(sql),
     licenses: license.licenseReads(sql),
     history: license.historyReads(sql),
-    sync: sync.syncReads(sql, positions),
     mirror: mirror.mirrorReads(sql),
     snapshots: snapshot.snapshotReads(sql),
     preload: preload.preloadReads(sql),
     operations: operation.operationReads(sql),
     follows: follow.followReads(sql),
-    chain: chain.chainReads(sql, positions),
   };
 }
 
@@ -136,20 +131,17 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
   const changes = collectChanges();
   const shared = sharedTables(sql);
   const history = license.historyTable(sql);
-  const positions = sync.positionsOf(sql);
   const tables: Transaction = {
     ...shared,
     ...localTables(sql),
     purchases: purchase.purchaseTable(sql),
     licenses: license.licenseTable(sql, history),
     history,
-    sync: sync.syncTable(sql, positions),
     mirror: mirror.mirrorTable(sql),
     snapshots: snapshot.snapshotTable(sql),
     preload: preload.preloadTable(sql),
     operations: operation.operationTable(sql),
     follows: follow.followTable(sql),
-    chain: chain.chainTable(sql, positions),
     trace: collectTrace(),
     changes,
     events: collectEvents(),

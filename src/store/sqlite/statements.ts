@@ -20,6 +20,7 @@ const dialect: Dialect = {
   isIn: (column, place) => `${column} IN (SELECT value FROM json_each(${place}))`,
   items: (json) => `json_each(${json}) AS items`,
   arrayOf: (expression) => `json_group_array(${expression})`,
+  epoch: "(SELECT value FROM setting WHERE name = 'sync_epoch')",
 };
 
 /** Prepares the statements of the tables. */

@@ -173,7 +173,10 @@ export function auditTable<E extends Engine>(sql: WritingSql<E>): On<E, AuditTab
 }
 
 export function settingReads<E extends Engine>(sql: Sql<E>): On<E, SettingReads> {
-  return { get: sql.value('SELECT value FROM latchkey.setting WHERE name = $1') };
+  return {
+    get: sql.value('SELECT value FROM latchkey.setting WHERE name = $1'),
+    epoch: sql.value(`SELECT ${sql.dialect.epoch} AS epoch`),
+  };
 }
 
 export function settingTable<E extends Engine>(sql: WritingSql<E>): On<E, SettingTable> {

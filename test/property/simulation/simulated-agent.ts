@@ -19,8 +19,6 @@ import {
   type SyncUpstream,
   type WriteOptions,
 } from '../../../src/service/ports.ts';
-import type { ChainParts } from '../../../src/features/following/service/chain-store.ts';
-import type { Reader } from '../../../src/service/tables.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { persist } from '../../../src/sync/waiting.ts';
@@ -210,13 +208,6 @@ export class SimulatedAgent implements Sender {
         onDate();
       },
     };
-  }
-
-  /** What answers agents below needs of this agent. */
-  get chain(): ChainParts & { reader: Reader } {
-    const { machine } = this.#parts;
-    const productIds = (): string[] => this.products.configured.map(({ id }) => id);
-    return { reader: machine.transaction, productIds, followNew: () => this.sync.follow.followNew() };
   }
 
   #syncUpstream(): SyncUpstream {

@@ -15,8 +15,6 @@ export type AuthorityUseCase = {
 export const tenant = { accountId: 'default', productKey: null };
 const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
 
-const agentId = '0123456789abcdef0123456789abcdef';
-
 /** A command for each use case, in an order in which each command succeeds on a new store. */
 const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
@@ -57,10 +55,6 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
     cart: buildCart({ productKey: 'press' }),
   },
   voidRedemption: { accountId: 'default', order: 'A-1' },
-  followKeys: { agentId, tenant, startsAnew: true, follow: ['KEY', 'NO-KEY'], unfollow: ['NO-KEY'] },
-  // The agent stays for the next request.
-  pruneSync: { before: at, limit: 10 },
-  forgetAgent: { number: 1 },
   updateCoupon: {
     accountId: 'default',
     id: 1,

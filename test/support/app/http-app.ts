@@ -24,7 +24,6 @@ import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';
 import type { AuthorityTransaction, Transaction } from '../../../src/service/tables.ts';
 import { proofOf } from '../../../src/wire/server/proof.ts';
-import { quickSyncServer } from './sync-server.ts';
 import { digest, openAppStore, type AppStore } from './app-store.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -76,7 +75,7 @@ export async function openApp(
     role,
     version: '0.0.0',
     instance: authorityStatus.instance,
-    epoch: () => (role === 'authority' ? reader.sync.epoch() : null),
+    epoch: () => (role === 'authority' ? reader.settings.epoch() : null),
     dialect: dialects.specification,
     licenseService: authorityLicenseService(reader, writer),
     couponService: authorityCouponService(reader, writer),
@@ -99,7 +98,6 @@ export async function openApp(
     writer,
     changes: changeFeed,
     cachesResponses: false,
-    syncServer: role === 'authority' ? quickSyncServer({ reader, writer, changes: changeFeed }) : null,
     licenseCredential: null,
     sync: null,
     backup,

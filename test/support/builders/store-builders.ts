@@ -1,5 +1,3 @@
-import { reachOf } from '../../../src/features/following/domain/follow.ts';
-import type { NewSyncAgent } from '../../../src/features/following/service/tables.ts';
 import { join } from 'node:path';
 import { type Account, type Product, defaultLeaseTerms } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
@@ -69,17 +67,4 @@ export function createTestStore(): TestStore {
     reading,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-export function buildSyncAgent(changes: Partial<NewSyncAgent> = {}): NewSyncAgent {
-  const agent = {
-    agentId: 'a'.repeat(32),
-    accountId: 'default',
-    productKey: null,
-    followed: 0,
-    createdAt: at,
-    seenAt: at,
-    ...changes,
-  };
-  return { reach: reachOf(agent), ...agent };
 }

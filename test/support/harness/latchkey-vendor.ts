@@ -1,13 +1,7 @@
 import { licenseAfter, type License, type LicenseTrigger } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import type { Ambiguous, Applied, NotApplied, Outcome } from '../../../src/domain/outbox/outcome.ts';
-import type {
-  ChangesAnswer,
-  FollowRequest,
-  Keyed,
-  SyncUpstream,
-  UpstreamChange,
-} from '../../../src/service/ports.ts';
+import type { Keyed, LatchkeyRequest, SyncUpstream, UpstreamChange } from '../../../src/service/ports.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 /** The licenses of the upstream. */
@@ -33,6 +27,30 @@ export function refusedWith(code: string): NotApplied {
 }
 
 type Provenance = Pick<Applied<License>, 'epoch' | 'revision' | 'appliedRevision'>;
+
+/** The body of `POST /sync/v1/changes`. */
+type ChangesBody = {
+  agent: string;
+  epoch: string | null;
+  cursor: string | null;
+  follow: string[];
+  unfollow: string[];
+  watch?: string[];
+  carried_out?: string;
+  wait: number;
+};
+
+function onTheWire({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }: License): object {
+  const date = new Date(createdAt).toISOString();
+  return {
+    license_key: licenseKey,
+    product_link: productKey,
+    buyer_email: buyerEmail,
+    uses,
+    enabled,
+    date,
+  };
+}
 
 /** What makes a vendor in memory a Latchkey: keys, revisions, an epoch, and `/sync/v1`, which answers after 20 ms. */
 export class LatchkeyVendor implements SyncUpstream {
@@ -127,13 +145,15 @@ export class LatchkeyVendor implements SyncUpstream {
     return this.#answer('probe', signal, () => null);
   }
 
-  async changes(
+  /** `POST /sync/v1/changes`. */
+  async ask<Value>(
     _: string,
-    agent: string,
-    request: FollowRequest,
+    { body, read }: LatchkeyRequest<Value>,
     signal: AbortSignal,
-  ): Promise<Outcome<ChangesAnswer>> {
-    this.watched.push(request.watch);
+  ): Promise<Outcome<Value>> {
+    const request = JSON.parse(body) as ChangesBody;
+    const { agent, watch = [], carried_out: carriedOut } = request;
+    this.watched.push(watch);
     // A real upstream was restarted with another epoch, which ended its requests.
     const { epoch } = this;
     const isReset = request.epoch !== null && request.epoch !== epoch;
@@ -143,13 +163,13 @@ export class LatchkeyVendor implements SyncUpstream {
     for (const key of request.unfollow) followed.delete(key);
     if (!isReset) for (const key of request.follow) followed.add(key);
     const since = isReset ? 0 : Number(request.cursor ?? 0);
-    const appeared = (): string[] => request.watch.filter((key) => this.#vendor.licenses.has(key));
+    const appeared = (): string[] => watch.filter((key) => this.#vendor.licenses.has(key));
     const isNews = (): boolean =>
       appeared().length > 0 || [...followed].some((key) => (this.#changedAt.get(key) ?? 0) > since);
-    const isPutBack = request.carriedOut !== null && !this.answers.has(request.carriedOut);
-    if (request.waitS > 0 && !isPutBack && !isNews()) await this.#waitForChange(request.waitS * 1000, signal);
+    const isPutBack = carriedOut !== undefined && !this.answers.has(carriedOut);
+    if (request.wait > 0 && !isPutBack && !isNews()) await this.#waitForChange(request.wait * 1000, signal);
     if (epoch !== this.epoch) return lostAnswer;
-    return await this.#answer('changes', signal, () => {
+    const answered = await this.#answer('changes', signal, () => {
       const keys = [...followed].filter(
         (key) => request.follow.includes(key) || (this.#changedAt.get(key) ?? 0) > since,
       );
@@ -157,18 +177,22 @@ export class LatchkeyVendor implements SyncUpstream {
       return {
         epoch: this.epoch,
         cursor: String(this.#number),
-        confirmedAt: this.#clock.now(),
-        licenses: licenses.map((license) => ({
-          license,
+        confirmed_at: new Date(this.#clock.now()).toISOString(),
+        changes: licenses.map((license) => ({
+          license_key: license.licenseKey,
           revision: this.#revisions.get(license.licenseKey)?.revision ?? 0,
+          license: onTheWire(license),
         })),
         absent: keys.filter((key) => !this.#vendor.licenses.has(key)),
         appeared: appeared(),
-        hasMore: false,
-        isReset,
-        isPutBack,
+        ...(isReset && { reset: true }),
+        ...(isPutBack && { put_back: true }),
       };
     });
+    if (answered.outcome !== 'applied') return answered;
+    const parsed = read({ data: answered.value });
+    if ('fault' in parsed) throw new Error(parsed.fault);
+    return { ...answered, value: parsed.value };
   }
 
   #license(licenseKey: string): License {

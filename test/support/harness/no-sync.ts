@@ -12,5 +12,5 @@ const missing: Outcome<never> = {
 /** A plain upstream: it has no `/sync/v1`. */
 export const noSync: SyncUpstream = {
   probe: () => Promise.resolve(missing),
-  changes: () => Promise.resolve(missing),
+  ask: () => Promise.resolve(missing),
 };

@@ -1,3 +1,4 @@
+import './load-features.ts';
 import { DatabaseSync } from 'node:sqlite';
 import { defaultBackoffPolicy } from '../../../src/domain/outbox/delivery.ts';
 import { defaultBreakerPolicy, type Applied, type Outcome } from '../../../src/domain/outbox/outcome.ts';

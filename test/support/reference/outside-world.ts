@@ -27,7 +27,7 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'store/sqlite/database.ts process': 'macOS needs another pragma for a durable commit',
   'store/sqlite/files/private-file.ts process':
     'Windows replaces no open file, has no flag against links, and flushes only a directory that is open for writing',
-  'features/following/store/sync.ts randomBytes':
+  'features/following/store/sqlite.ts randomBytes':
     'names the process in a position that agents only send back',
   'http/listen.ts node:process': 'a socket must never exist with a wider mode',
   'http/entry/connections.ts performance': 'how long a real connection has rested, in real time',

@@ -1,13 +1,8 @@
-import type { Tenant } from '../../../domain/access/principal.ts';
-import { dayMs } from '../../../domain/time.ts';
 import type { Rate } from '../../../domain/token-bucket.ts';
 
 const hourMs = 3_600_000;
 
-/*
- * What agents follow at a Latchkey (src/sync/README.md, Between Latchkeys). A reach is what a credential can change: an
- * account, or a product of an account.
- */
+/* What agents follow at a Latchkey (src/sync/README.md, Between Latchkeys). */
 
 /** The version of the protocol. */
 export const syncProtocol = 1;
@@ -36,19 +31,5 @@ export const maxAgentsPerReach = 100_000;
 export const newFollowerRate: Rate = { perSecond: 10, burst: 1_000 };
 export const idleAfterMs: number = 2 * hourMs;
 
-/** For how long the answers to agents and the changes of followed keys are kept. A follower may be silent for as long. */
-export const syncRetentionMs: number = 30 * dayMs;
-
 /** An agent is noted as seen at most once in this time, in ms, so that most requests write nothing. */
 export const seenEveryMs: number = hourMs;
-
-/** Names the reach of a credential. Two reaches never have the same name. */
-export function reachOf({ accountId, productKey }: Tenant): string {
-  const names = productKey === null ? [accountId] : [accountId, productKey];
-  return names.map(encodeURIComponent).join('/');
-}
-
-/** The part of an epoch that names the store: a restored store keeps it. */
-export function storeOf(epoch: string): string {
-  return epoch.slice(0, 16);
-}

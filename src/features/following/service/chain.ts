@@ -1,5 +1,5 @@
 import type { Result } from '../../../domain/problem/problem.ts';
-import { reachOf } from '../domain/follow.ts';
+import { reachOf } from '../../../domain/latchkey.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { Transaction } from '../../../service/tables.ts';
 import { followReached, type FollowKeys } from './follow.ts';

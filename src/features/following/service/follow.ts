@@ -1,6 +1,7 @@
 import type { Tenant } from '../../../domain/access/principal.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
-import { maxKeysPerAgent, reachOf, seenEveryMs } from '../domain/follow.ts';
+import { reachOf } from '../../../domain/latchkey.ts';
+import { maxKeysPerAgent, seenEveryMs } from '../domain/follow.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
 import { forgetIdle, hasRoom, tooManyAgents } from './room.ts';

@@ -1,13 +1,14 @@
-import { nextRefreshAt, type LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
 import type { License } from '../../../domain/license.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import { confirmTime } from '../../../service/lifecycle/time-mark.ts';
-import type { ChangesAnswer, Context, FollowRequest } from '../../../service/ports.ts';
+import type { Context } from '../../../service/ports.ts';
 import type { Transaction } from '../../../service/tables.ts';
 import { putSnapshot, scheduleHead, type SyncPolicy } from '../../../service/outbox/queue.ts';
+import { refreshAfter } from '../../../service/agent/snapshot.ts';
 import { reopenOperations } from '../../../service/outbox/after-response.ts';
 import { isStale, seenAfter } from '../../../service/outbox/latchkey-response.ts';
 import { observeOlderStore, observeEpoch } from '../../../service/outbox/upstream-state.ts';
+import type { ChangesAnswer, FollowRequest } from './ports.ts';
 
 /*
  * Followed license keys: the upstream says what changes about them, and an answer without changes confirms all of them.
@@ -71,7 +72,7 @@ function recordLicense(
   if (before.gone) reopenOperations(transaction, licenseKey, context);
   const seen = seenAfter(transaction, before, { license, confirmedAt }, context);
   if (seen.readFirst) return false;
-  putSnapshot(transaction, { ...seen, refreshAt: refreshAt(before, policy, context) });
+  putSnapshot(transaction, { ...seen, refreshAt: refreshAfter(before, policy, context) });
   for (const queue of ['counter', 'state'] as const) {
     const head = operations.head(licenseKey, queue);
     if (head?.progress.state === 'pending')
@@ -98,30 +99,4 @@ function readSoon(
   if (snapshot === null) return;
   snapshots.setFollowed(snapshot.license.licenseKey, false);
   snapshots.put({ ...snapshot, readFirst: true, refreshAt: monotonic });
-}
-
-function refreshAt(
-  snapshot: Pick<LicenseSnapshot, 'askedAt'>,
-  policy: SyncPolicy,
-  { now, monotonic, random }: Context,
-): number | null {
-  return nextRefreshAt(snapshot, policy, {
-    now,
-    monotonic,
-    fraction: random.fraction(),
-    readResult: 'known',
-  });
-}
-
-/** Plans the next refresh of followed keys, which the upstream has confirmed without a read. */
-export function confirmFollowed(
-  { snapshots }: Transaction,
-  { licenseKeys, policy }: { licenseKeys: readonly string[]; policy: SyncPolicy },
-  context: Context,
-): Result<null> {
-  for (const licenseKey of licenseKeys) {
-    const snapshot = snapshots.get(licenseKey);
-    if (snapshot !== null) snapshots.put({ ...snapshot, refreshAt: refreshAt(snapshot, policy, context) });
-  }
-  return done(null);
 }

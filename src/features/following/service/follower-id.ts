@@ -24,8 +24,6 @@ export function makeFollowerId(
 }
 
 /** A copied or restored store follows license keys under another id than its original. */
-export function forgetFollower({ settings, follows, snapshots }: Transaction): void {
+export function forgetFollower({ settings }: Transaction): void {
   settings.set(setting, '');
-  follows.removeAll();
-  snapshots.unfollowAll();
 }

@@ -1,11 +1,51 @@
 import type { Tenant } from '../../../domain/access/principal.ts';
 import type { License } from '../../../domain/license.ts';
+import type { Outcome } from '../../../domain/outbox/outcome.ts';
 import type { Result } from '../../../domain/problem/problem.ts';
 import type { Idempotency, WriteOptions } from '../../../service/ports.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import type { FollowKeys } from './follow.ts';
 import type { FollowedQuery, FollowedRead } from './tables.ts';
 
+/** `epoch` and `cursor`: from the answer before; null: the first request. */
+export type FollowRequest = {
+  epoch: string | null;
+  cursor: string | null;
+  follow: readonly string[];
+  unfollow: readonly string[];
+  /** Keys that this agent answers 404. */
+  watch: readonly string[];
+  /** The id of the last use that the upstream has carried out; null: none. */
+  carriedOut: string | null;
+  waitS: number;
+};
+
+/** Changes of followed license keys. */
+export type ChangesAnswer = {
+  epoch: string;
+  cursor: string;
+  /** When all followed keys were as they are known here, with these changes (epoch ms). */
+  confirmedAt: number;
+  licenses: readonly { license: License; revision: number }[];
+  absent: readonly string[];
+  /** Watched keys that the upstream has now. */
+  appeared: readonly string[];
+  hasMore: boolean;
+  /** The upstream follows no key any more, nor those of this request. */
+  isReset: boolean;
+  /** The upstream does not know what it has carried out (`FollowRequest`): its store was put back. */
+  isPutBack: boolean;
+};
+
+/** `POST /sync/v1/changes` of an upstream that is a Latchkey. Each call is one request; failures are outcomes. */
+export type AskForChanges = (
+  productId: string,
+  agent: string,
+  request: FollowRequest,
+  signal: AbortSignal,
+) => Promise<Outcome<ChangesAnswer>>;
+
+/** What an agent below asks. */
 export type ChangesRequest = {
   agentId: string;
   tenant: Tenant;

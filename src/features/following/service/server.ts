@@ -1,6 +1,7 @@
 import type { Tenant } from '../../../domain/access/principal.ts';
 import { done, failWith, type Result } from '../../../domain/problem/problem.ts';
-import { reachOf, seenEveryMs, syncRetentionMs } from '../domain/follow.ts';
+import { agentRetentionMs, reachOf } from '../../../domain/latchkey.ts';
+import { seenEveryMs } from '../domain/follow.ts';
 import type { Clock, Random, WriteOptions } from '../../../service/ports.ts';
 import type { AuthorityReader } from '../../../service/tables.ts';
 import type { Writer } from '../../../service/writer.ts';
@@ -28,7 +29,7 @@ export function authorityStore({
 }
 
 type Parts = {
-  reader: Pick<AuthorityReader, 'sync' | 'idempotency'>;
+  reader: Pick<AuthorityReader, 'sync' | 'settings' | 'idempotency'>;
   store: SyncStore;
   waiting: WaitingAgents;
   clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
@@ -38,7 +39,7 @@ type Parts = {
 };
 
 /** A follower that was silent for longer sends all its keys again. Its keys are kept for longer, counted from when it was noted as seen. */
-const longestSilenceMs = syncRetentionMs - 2 * seenEveryMs;
+const longestSilenceMs = agentRetentionMs - 2 * seenEveryMs;
 
 /** How often the watched keys of a request that waits are looked up, in ms. */
 const watchEveryMs = 1_000;
@@ -71,7 +72,7 @@ export class StoreSyncServer implements SyncServer {
 
   async epoch(): Promise<Result<string>> {
     const { store, reader } = this.#parts;
-    return store.isOffered() ? done(await reader.sync.epoch()) : notOffered();
+    return store.isOffered() ? done((await reader.settings.epoch()) ?? '') : notOffered();
   }
 
   async changes(
@@ -128,7 +129,7 @@ export class StoreSyncServer implements SyncServer {
     unfollow,
   }: ChangesRequest): Promise<Begun & { mustWrite: boolean; isNew: boolean }> {
     const { reader, clock } = this.#parts;
-    const { sync } = reader;
+    const { sync, settings } = reader;
     const agent = await sync.agent(agentId, reachOf(tenant));
     const at = cursor === null ? null : readCursor(cursor);
     const isKnown =
@@ -136,7 +137,7 @@ export class StoreSyncServer implements SyncServer {
       at !== null &&
       clock.now() - at.readAt <= longestSilenceMs &&
       at.followed === agent.followed &&
-      epoch === (await sync.epoch()) &&
+      epoch === (await settings.epoch()) &&
       (await sync.isPosition(at.position));
     const isStale = agent === null || clock.now() - agent.seenAt > seenEveryMs;
     const mustWrite = !isKnown || isStale || follow.length > 0 || unfollow.length > 0;

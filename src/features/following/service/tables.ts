@@ -48,8 +48,6 @@ export type FollowedRead = {
 export type FollowersRead = { position: string; hasMore: boolean; agents: readonly number[] };
 
 export interface SyncReads {
-  /** A random id of the history of this store. */
-  epoch(): string;
   agent(agentId: string, reach: string): SyncAgent | null;
   byNumber(number: number): SyncAgent | null;
   list(filter: TenantFilter, page: Page): SyncAgent[];
@@ -102,4 +100,21 @@ export interface ChainTable extends ChainReads {
     licenseKeys: readonly string[] | null,
     at: { askedAt: number; before: number; refreshAt: number },
   ): void;
+}
+
+declare module '../../../service/tables.ts' {
+  interface Reader {
+    sync: SyncReads;
+    chain: ChainReads;
+  }
+  interface Transaction {
+    sync: SyncTable;
+    chain: ChainTable;
+  }
+  interface AgentTablesOfFeatures {
+    chain: true;
+  }
+  interface ListsOfFeatures {
+    sync: true;
+  }
 }

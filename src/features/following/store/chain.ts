@@ -1,7 +1,6 @@
 import type { License } from '../../../domain/license.ts';
 import type { ChainReads, ChainTable } from '../service/tables.ts';
-import type { SqliteSql } from '../../../store/sqlite/statements.ts';
-import { columns } from '../../../store/sql.ts';
+import { columns, type Sql, type WritingSql } from '../../../store/sql.ts';
 import {
   followedFrom,
   followedParts,
@@ -9,7 +8,7 @@ import {
   numberIn,
   type FollowedRow,
   type Positions,
-} from './sync.ts';
+} from './sqlite.ts';
 
 /** A followed key was confirmed with its product, if that is later. */
 const confirmedAt = `CASE snapshot.followed WHEN 0 THEN snapshot.confirmed_at
@@ -33,7 +32,7 @@ const shown = columns<License>(
   'snapshot',
 );
 
-const selectFollowed = `WITH ${followedParts},
+const selectFollowed = (epoch: string): string => `WITH ${followedParts(epoch)},
   confirmed AS MATERIALIZED (SELECT ${allConfirmedAt} AS at FROM state)
   SELECT ${followedState}, confirmed.at AS "confirmedAt",
     ${shown.list}
@@ -41,9 +40,9 @@ const selectFollowed = `WITH ${followedParts},
     LEFT JOIN license_snapshot AS snapshot
       ON snapshot.license_key = wanted.license_key AND snapshot.gone = 0 AND ${isVisible}`;
 
-export function chainReads(sql: SqliteSql, positions: Positions): ChainReads {
+export function chainReads(sql: Sql<'sqlite'>, positions: Positions): ChainReads {
   const followed = sql.all(
-    selectFollowed,
+    selectFollowed(sql.dialect.epoch),
     shown.from as (row: never) => FollowedRow & { confirmedAt: number },
   );
   return {
@@ -55,7 +54,7 @@ export function chainReads(sql: SqliteSql, positions: Positions): ChainReads {
   };
 }
 
-export function chainTable(sql: SqliteSql, positions: Positions): ChainTable {
+export function chainTable(sql: WritingSql<'sqlite'>, positions: Positions): ChainTable {
   // Setting `refresh_at` would rewrite its index.
   const askedFor = (keys: string) => ({
     touch: sql.run(`UPDATE license_snapshot SET requested_at = $2

@@ -1,12 +1,13 @@
 import { isTooLongKey } from '../../../domain/license.ts';
 import { backoffMs } from '../../../domain/outbox/delivery.ts';
 import { isPage } from '../../../domain/outbox/outcome.ts';
-import { maxFollowed, maxKeysPerAgent, maxWaitS } from '../domain/follow.ts';
+import { maxFollowed, maxKeysPerAgent, maxWaitS, maxWatched } from '../domain/follow.ts';
 import { followerId } from '../service/follower-id.ts';
+import type { AskForChanges, ChangesAnswer, FollowRequest } from '../service/ports.ts';
 import { isLatchkey, isResuming } from '../../../service/outbox/upstream-epoch.ts';
 import { lastCarriedOut } from '../../../service/outbox/resume.ts';
 import type { SyncPolicy } from '../../../service/outbox/queue.ts';
-import type { ChangesAnswer, Clock, FollowRequest, SyncUpstream } from '../../../service/ports.ts';
+import type { Clock } from '../../../service/ports.ts';
 import type { Reader } from '../../../service/tables.ts';
 import type { Writer } from '../../../service/writer.ts';
 import type { LicenseFetcher } from '../../../sync/license-fetcher.ts';
@@ -21,7 +22,7 @@ const restMs = 1_000;
 type FollowParts = {
   reader: Reader;
   writer: Writer;
-  syncUpstream: SyncUpstream;
+  changes: AskForChanges;
   clock: Clock;
   mutex: KeyedMutex;
   fetcher: Pick<LicenseFetcher, 'refresh' | 'watched' | 'appeared'>;
@@ -69,7 +70,7 @@ export class Follow {
   }
 
   /** Follows new keys at once: a request that waits for changes ends. */
-  followNew(): void {
+  onNewKeys(): void {
     for (const [productId, { ending }] of this.#waiting) {
       if (this.#toFollow(productId, 1).length > 0) ending.abort();
     }
@@ -118,7 +119,7 @@ export class Follow {
 
   /** Asks once. False: nothing was brought. */
   async #askOnce(productId: string, signal: AbortSignal): Promise<boolean> {
-    const { reader, syncUpstream, clock, limiter, fetcher, lifetime } = this.#parts;
+    const { reader, changes, clock, limiter, fetcher, lifetime } = this.#parts;
     if (followerId(reader) === null) await this.#makeFollowerId();
     const agent = followerId(reader);
     if (agent === null) return false;
@@ -128,7 +129,7 @@ export class Follow {
     if (request.waitS > 0) this.#waiting.set(productId, { ending: waiting, watched });
     const sentAt = clock.monotonic();
     const ending = AbortSignal.any([lifetime, waiting.signal, signal]);
-    const outcome = await syncUpstream.changes(productId, agent, request, ending);
+    const outcome = await changes(productId, agent, request, ending);
     this.#waiting.delete(productId);
     // This process ended the request: that says nothing about the upstream.
     if (waiting.signal.aborted) return true;
@@ -165,9 +166,8 @@ export class Follow {
 
   /** No Latchkey sells a longer key, so a request is never too long because of what callers guess. */
   #toWatch(productId: string): readonly string[] {
-    return withinBytes(
-      this.#parts.fetcher.watched(productId).filter((licenseKey) => !isTooLongKey(licenseKey)),
-    );
+    const missing = this.#parts.fetcher.watched(productId).filter((licenseKey) => !isTooLongKey(licenseKey));
+    return withinBytes(missing.slice(0, maxWatched));
   }
 
   /** Other keys are read in turn: a request to follow more than the upstream allows would be refused as a whole. */

@@ -1,15 +1,22 @@
 import { z } from 'zod';
 import { parseDatetime } from '../../../domain/time.ts';
-import type { ChangesAnswer, FollowRequest } from '../../../service/ports.ts';
+import type { LatchkeyRequest } from '../../../service/ports.ts';
 import { type JsonObject, type Parsed, readBareLicense } from '../../../upstream/wire.ts';
+import type { ChangesAnswer, FollowRequest } from '../service/ports.ts';
 
 /* The bodies of `/sync/v1`, as an agent sends and reads them (src/sync/README.md, Between Latchkeys). */
 
-export function writeFollow(agent: string, request: FollowRequest): string {
+export function changesRequest(agent: string, request: FollowRequest): LatchkeyRequest<ChangesAnswer> {
   const { epoch, cursor, follow, unfollow, watch, carriedOut, waitS } = request;
   const watched = watch.length > 0 && { watch };
   const known = carriedOut !== null && { carried_out: carriedOut };
-  return JSON.stringify({ agent, epoch, cursor, follow, unfollow, ...watched, ...known, wait: waitS });
+  return {
+    path: '/sync/v1/changes',
+    body: JSON.stringify({ agent, epoch, cursor, follow, unfollow, ...watched, ...known, wait: waitS }),
+    hidden: [agent, ...follow, ...unfollow, ...watch],
+    waitMs: waitS * 1_000,
+    read: readChanges,
+  };
 }
 
 const text = z.string().max(500);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { maxFollowed, maxWaitS, maxWatched, syncProtocol, syncRetentionMs } from '../domain/follow.ts';
+import { agentRetentionMs } from '../../../domain/latchkey.ts';
+import { maxFollowed, maxWaitS, maxWatched, syncProtocol } from '../domain/follow.ts';
 import { dayMs, formatDatetime } from '../../../domain/time.ts';
 import type { FollowedChanges } from '../service/ports.ts';
 import type { SyncAgent } from '../service/tables.ts';
@@ -29,7 +30,7 @@ export type SyncInfoObject = z.infer<typeof syncInfoObject>;
 
 /** `GET /sync/v1`. */
 export function serializeInfo(store: Pick<SyncInfoObject, 'instance' | 'epoch'>): SyncInfoObject {
-  const limits = { keep_days: syncRetentionMs / dayMs, max_wait: maxWaitS };
+  const limits = { keep_days: agentRetentionMs / dayMs, max_wait: maxWaitS };
   return { protocol: syncProtocol, ...store, ...limits };
 }
 

@@ -63,7 +63,6 @@ export async function holderRole(parts: RoleParts & { reader: Reader }): Promise
     productName: (productKey) => current.productName(productKey),
     upstream: null,
     sync: null,
-    chain: null,
     agent: null,
     process: {
       app: {

@@ -1,6 +1,4 @@
 import { foldCouponCode } from '../../../domain/checkout/coupon.ts';
-import { licenseKeysIn } from '../../../domain/license.ts';
-import { reachOf } from '../../following/domain/follow.ts';
 import { done } from '../../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
 import { features } from '../../../features.ts';
@@ -19,11 +17,6 @@ import { statementOf, type BoundStatement, type Statement } from './statements.t
 export type AuthorityUseCase = {
   [Name in UseCaseName]: [AuthorityTransaction] extends [TransactionOf<Name>] ? Name : never;
 }[UseCaseName];
-
-/** The spellings under which a license key may be stored. */
-function spellingsOf(licenseKey: string): string[] {
-  return [...new Set([licenseKey, ...licenseKeysIn(licenseKey)])];
-}
 
 /** The locks of each use case, with the values of their statements. */
 const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: CommandOf<Name>) => Locks } = {
@@ -54,13 +47,6 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   storeTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
   pruneOldCredentials: noLocks,
   pruneHistory: noLocks,
-  // A change of a license that is being followed must see that it is followed.
-  followKeys: ({ agentId, tenant, follow }) => ({
-    syncAgent: [agentId, reachOf(tenant)],
-    licenses: [follow.flatMap(spellingsOf)],
-  }),
-  forgetAgent: noLocks,
-  pruneSync: noLocks,
 };
 
 /** With the locks of the use cases of features. */
@@ -78,7 +64,6 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneOldCredentials: done(null),
   pruneIdempotency: done({ removed: 0 }),
   pruneHistory: done({ removed: 0 }),
-  pruneSync: done({ removed: 0 }),
   ...(Object.assign({}, ...features.map(({ useCases }) => useCases?.byOneNode)) as object),
 };
 

@@ -64,6 +64,10 @@ const dialect: Dialect = {
   isIn: (column, place) => `${column} = ANY (${place}::text[])`,
   items: (json) => `json_array_elements_text(${json}::json) AS items (value)`,
   arrayOf: (expression) => `coalesce(json_agg(${expression}), '[]')::text`,
+  // The first half names the store. The second half changes with the history of the server, too.
+  epoch: `(SELECT left(value, 16) || left(encode(sha256(convert_to(
+    value || ' ' || latchkey.server_history(), 'UTF8')), 'hex'), 16)
+  FROM latchkey.setting WHERE name = 'sync_epoch')`,
 };
 
 export function sqlOn(source: Source): PostgresSql {

@@ -4,7 +4,6 @@ import { sharedReads, sharedTables } from '../../../store/tables.ts';
 import { sqlOn, statementOf, writingSqlOn, type Source, type WritingSource } from './statements.ts';
 import * as license from './tables/license.ts';
 import * as purchase from './tables/purchase.ts';
-import * as sync from './tables/sync.ts';
 
 export function prepareReader(source: Source): AuthorityReader {
   const sql = sqlOn(source);
@@ -13,7 +12,6 @@ export function prepareReader(source: Source): AuthorityReader {
     purchases: purchase.purchaseReads(sql),
     licenses: license.licenseReads(sql),
     history: license.historyReads(sql),
-    sync: sync.syncReads(sql),
   };
 }
 
@@ -25,7 +23,6 @@ export function prepareTransaction(source: WritingSource): AuthorityTransaction 
     purchases: purchase.purchaseTable(sql),
     licenses: license.licenseTable(sql),
     history: license.historyTable(sql),
-    sync: sync.syncTable(sql),
     events: collectEvents(),
     attempt: attemptOn(source),
   };

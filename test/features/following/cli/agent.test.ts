@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AgentObject } from '../../../../src/features/following/wire/sync.ts';
 import { openCliShop } from '../../../support/app/cli-shop.ts';
-import { buildSyncAgent } from '../../../support/builders/store-builders.ts';
+import { buildSyncAgent } from '../support/sync-agent.ts';
 
 test('an operator lists agents and forgets one', async () => {
   await using shop = await openCliShop();

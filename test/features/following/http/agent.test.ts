@@ -1,21 +1,18 @@
 import { expect, test } from 'vitest';
 import { sha256 } from '../../../../src/daemon/system/machine.ts';
 import type { AgentObject } from '../../../../src/features/following/wire/sync.ts';
+import { byAccount, byOperator, byOther, byProduct } from '../../../support/harness/keyed-authority.ts';
 import {
   agentA,
   agentB,
-  byAccount,
-  byOperator,
-  byOther,
-  byProduct,
   dataOf,
   openAuthority,
-  type SyncedAuthority,
-} from '../../../support/harness/sync-server-harness.ts';
+  type FollowedAuthority,
+} from '../support/followed-authority.ts';
 
 const path = '/admin/v1/agents';
 
-async function listed({ server }: SyncedAuthority, query = ''): Promise<AgentObject[]> {
+async function listed({ server }: FollowedAuthority, query = ''): Promise<AgentObject[]> {
   const answer = await server.inject({ url: `${path}${query}`, headers: byOperator });
   return (dataOf(answer) as { agents: AgentObject[] }).agents;
 }

@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  byOther,
-  byProduct,
-  newId,
-  openAuthority,
-  type SyncedAuthority,
-} from '../../../support/harness/sync-server-harness.ts';
+import { byOther, byProduct, newId } from '../../../support/harness/keyed-authority.ts';
+import { openAuthority, type FollowedAuthority } from '../support/followed-authority.ts';
 
-let authority: SyncedAuthority;
+let authority: FollowedAuthority;
 beforeAll(async () => {
   authority = await openAuthority();
 });

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newId, openAuthority, type SyncedAuthority } from '../../../support/harness/sync-server-harness.ts';
+import { newId } from '../../../support/harness/keyed-authority.ts';
+import { openAuthority, type FollowedAuthority } from '../support/followed-authority.ts';
 
 const day = 86_400_000;
 
-let authority: SyncedAuthority;
+let authority: FollowedAuthority;
 beforeAll(async () => {
   authority = await openAuthority();
 });

@@ -1,15 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import {
-  agentB,
-  byOperator,
-  byOther,
-  dataOf,
-  newId,
-  openAuthority,
-  type SyncedAuthority,
-} from '../../../support/harness/sync-server-harness.ts';
+import { byOperator, byOther, newId } from '../../../support/harness/keyed-authority.ts';
+import { agentB, dataOf, openAuthority, type FollowedAuthority } from '../support/followed-authority.ts';
 
-let authority: SyncedAuthority;
+let authority: FollowedAuthority;
 beforeAll(async () => {
   authority = await openAuthority();
 });

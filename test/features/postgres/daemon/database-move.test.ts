@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDaemon } from '../../../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
 import { backUp } from '../../../../src/store/sqlite/files/backup.ts';
-import { storeOf } from '../../../../src/features/following/domain/follow.ts';
+import { storeOf } from '../../../../src/domain/latchkey.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { latchkey, type Outcome } from '../../../support/process/command-line.ts';
 import { storeActivations } from '../../leases/support/stored-activations.ts';

@@ -4,18 +4,17 @@ import {
   byOperator,
   byOther,
   byProduct,
-  dataOf,
   keyedHeaders,
   newId,
-  openAuthority,
-  type SyncedAuthority,
-} from '../../../support/harness/sync-server-harness.ts';
+  openKeyedAuthority,
+  type KeyedAuthority,
+} from '../../../support/harness/keyed-authority.ts';
 
 const day = 86_400_000;
 
-let authority: SyncedAuthority;
+let authority: KeyedAuthority;
 beforeAll(async () => {
-  authority = await openAuthority();
+  authority = await openKeyedAuthority();
 });
 afterAll(() => authority[Symbol.asyncDispose]());
 
@@ -127,8 +126,7 @@ test('an agent of another product is not told that a license is revoked', async 
 
 test('a change that was sent to another store, or to this store before a restore, is refused', async () => {
   const key = await soldKey();
-  const info = await authority.server.inject({ url: '/sync/v1', headers: byProduct });
-  const { epoch } = dataOf(info) as { epoch: string };
+  const epoch = (await authority.opened.app.epoch()) ?? '';
   const before = `${epoch.slice(0, 16)}${'f'.repeat(16)}`;
   for (const sentTo of ['f'.repeat(32), before]) {
     const refused = await authority.change('usage', key, { epoch: sentTo });

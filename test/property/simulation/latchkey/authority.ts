@@ -224,7 +224,7 @@ export class SimulatedAuthority implements Answering, Disposable {
     const services = {
       role: 'authority' as const,
       instance,
-      epoch: () => reader.sync.epoch(),
+      epoch: () => reader.settings.epoch(),
       licenseService: authorityLicenseService(reader, writer),
       couponService: authorityCouponService(reader, writer),
       checkout: authorityCheckoutService(reader, writer, clock),

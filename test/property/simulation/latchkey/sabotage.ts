@@ -219,8 +219,8 @@ function blithely(upstream: Upstream): Upstream {
 
 function giveUp(upstream: SyncUpstream, { database }: Machine): SyncUpstream {
   return replaced(upstream, {
-    async changes(...parameters) {
-      const outcome = await upstream.changes(...parameters);
+    async ask(...parameters) {
+      const outcome = await upstream.ask(...parameters);
       if (outcome.outcome === 'not_applied' && outcome.reason === 'missing')
         database.exec("UPDATE setting SET value = 'plain' WHERE name = 'upstream_epoch'");
       return outcome;

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Dispatcher } from 'undici';
+import type { SyncServer } from '../../../../src/features/following/service/ports.ts';
 import type { App, ServerSettings } from '../../../../src/http/app.ts';
 import { dialects } from '../../../../src/http/dialects.ts';
 import { routesOf } from '../../../../src/http/routes/all.ts';
@@ -29,11 +30,10 @@ export type Services = Pick<
   | 'reader'
   | 'writer'
   | 'changes'
-  | 'syncServer'
   | 'credentials'
   | 'products'
   | 'digest'
->;
+> & { syncServer: SyncServer };
 
 const settings: ServerSettings = {
   listener: 'socket',

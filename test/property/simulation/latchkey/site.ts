@@ -266,14 +266,19 @@ export class Site implements Answering, Disposable {
     const clock = this.#clock;
     const changes = this.#changes;
     const reader = machine.transaction;
-    const { writer, licenseService, couponService, checkoutService: checkout, products, chain } = agent;
+    const { writer, licenseService, couponService, checkoutService: checkout, products } = agent;
     const parts = { reader, writer, changes, clock, random, log: silent };
+    const chain = {
+      reader,
+      productIds: () => products.configured.map(({ id }) => id),
+      followNew: () => agent.sync.newKeys(),
+    };
     const isSame = (one: string, two: string): boolean => one === two;
     const services = {
       role: 'agent' as const,
       instance: agent.instance,
       // As the daemon does (daemon/compose.ts).
-      epoch: () => (isUpstreamKnown(reader) ? reader.sync.epoch() : null),
+      epoch: () => (isUpstreamKnown(reader) ? reader.settings.epoch() : null),
       licenseService,
       couponService,
       checkout,

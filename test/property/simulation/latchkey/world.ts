@@ -1,7 +1,4 @@
-// Loaded on first use otherwise, while virtual time passes: the same seed would play differently on a busy machine.
-import '../../../../src/features/following/service/chain-store.ts';
-import '../../../../src/features/following/service/server.ts';
-import '../../../../src/features/following/service/waiting.ts';
+import '../../../support/harness/load-features.ts';
 import { VirtualTime, type VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import type { Configuration, Faults } from '../machine.ts';
 import type { Sabotage } from '../sabotage.ts';

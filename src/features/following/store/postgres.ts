@@ -1,11 +1,10 @@
-import type { License } from '../../../../domain/license.ts';
-import type { FollowedQuery, FollowedRead, SyncReads, SyncTable } from '../../../following/service/tables.ts';
-import { changesPerRead } from '../../../following/domain/follow.ts';
-import type { On, SqlValue } from '../../../../store/sql.ts';
-import { license } from '../../../../store/tables/license.ts';
-import { agentReads, agentTable } from '../../../following/store/sync-agent.ts';
-import { formatPosition, parsePosition, type Position } from '../history-position.ts';
-import type { PostgresSql, WritingPostgresSql } from '../statements.ts';
+import type { License } from '../../../domain/license.ts';
+import type { On, Sql, SqlValue, WritingSql } from '../../../store/sql.ts';
+import { license } from '../../../store/tables/license.ts';
+import { changesPerRead } from '../domain/follow.ts';
+import type { FollowedQuery, FollowedRead, SyncReads, SyncTable } from '../service/tables.ts';
+import { formatPosition, parsePosition, type Position } from './history-position.ts';
+import { agentReads, agentTable } from './sync-agent.ts';
 
 /**
  * The changes after a position, up to a limit: `$1` is the snapshot before them, `$2` the snapshot that they must be in
@@ -49,14 +48,9 @@ type FollowedRow = Progress & {
   revision: number;
 } & Omit<License, 'licenseKey'> & { licenseKey: string | null };
 
-/** The first half names the store. The second half changes with the history of the server, too. */
-const epochNow = `(SELECT left(value, 16) || left(encode(sha256(convert_to(
-    value || ' ' || latchkey.server_history(), 'UTF8')), 'hex'), 16)
-  FROM latchkey.setting WHERE name = 'sync_epoch')`;
-
 /** One statement, so that everything is from the same instant. */
-const selectFollowed = `WITH
-  state AS MATERIALIZED (SELECT ${epochNow} AS epoch,
+const selectFollowed = (epoch: string): string => `WITH
+  state AS MATERIALIZED (SELECT ${epoch} AS epoch,
     (SELECT number FROM latchkey.sync_agent WHERE agent_id = $5 AND reach = $6) AS agent),
   scanned AS MATERIALIZED (${changesAfter}),
   wanted AS (
@@ -75,17 +69,15 @@ const selectFollowers = `WITH
     JOIN latchkey.sync_follow AS follow ON follow.license_key = scanned.license_key)
   SELECT ${progress}, followers.agent FROM (SELECT) AS one LEFT JOIN followers ON true`;
 
-export function syncReads(sql: PostgresSql): On<'postgres', SyncReads> {
-  const epoch = sql.value<string>(`SELECT ${epochNow}`);
+export function syncReads(sql: Sql<'postgres'>): On<'postgres', SyncReads> {
   const isPast = sql.value<boolean>(
     'SELECT pg_snapshot_xmax($1::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())',
   );
   const now = sql.value<string>('SELECT pg_current_snapshot()::text');
-  const followed = sql.all<FollowedRow>(selectFollowed);
+  const followed = sql.all<FollowedRow>(selectFollowed(sql.dialect.epoch));
   const followers = sql.all<Progress & { agent: number | null }>(selectFollowers);
   return {
     ...agentReads(sql),
-    epoch: async () => (await epoch()) ?? '',
     async isPosition(text) {
       const position = parsePosition(text);
       if (position === null) return false;
@@ -125,7 +117,7 @@ function followedFrom(position: Position | null, rows: readonly FollowedRow[]): 
   };
 }
 
-export function syncTable(sql: WritingPostgresSql): On<'postgres', SyncTable> {
+export function syncTable(sql: WritingSql<'postgres'>): On<'postgres', SyncTable> {
   const agents = agentTable(sql);
   const follows = followTable(sql);
   return {
@@ -141,7 +133,7 @@ export function syncTable(sql: WritingPostgresSql): On<'postgres', SyncTable> {
 
 type FollowMethod = 'follow' | 'unfollow' | 'pruneFollows';
 
-function followTable(sql: WritingPostgresSql): On<'postgres', Pick<SyncTable, FollowMethod>> {
+function followTable(sql: WritingSql<'postgres'>): On<'postgres', Pick<SyncTable, FollowMethod>> {
   const follow = sql.changes(`INSERT INTO latchkey.sync_follow (agent, license_key)
      SELECT $1::bigint, key FROM unnest($2::text[]) AS named (key) ON CONFLICT DO NOTHING`);
   const unfollow = sql.changes(`DELETE FROM latchkey.sync_follow

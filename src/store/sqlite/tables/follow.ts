@@ -1,6 +1,6 @@
 import type { FollowReads, FollowState, FollowTable } from '../../../service/agent/tables.ts';
-import { columns } from '../../../store/sql.ts';
-import type { SqliteSql } from '../../../store/sqlite/statements.ts';
+import { columns } from '../../sql.ts';
+import type { SqliteSql } from '../statements.ts';
 
 const follow = columns<FollowState & { productId: string }>(
   'product_key AS productId, epoch, cursor, confirmed_at',

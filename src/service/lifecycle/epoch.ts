@@ -1,7 +1,7 @@
-import { storeOf } from '../domain/follow.ts';
-import { hexadecimal } from '../../../service/access/credential.ts';
-import type { Random } from '../../../service/ports.ts';
-import type { AuthorityTransaction, Transaction } from '../../../service/tables.ts';
+import { storeOf } from '../../domain/latchkey.ts';
+import { hexadecimal } from '../access/credential.ts';
+import type { Random } from '../ports.ts';
+import type { AuthorityTransaction, Transaction } from '../tables.ts';
 
 const epochSetting = 'sync_epoch';
 

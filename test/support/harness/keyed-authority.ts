@@ -1,16 +1,11 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { lazySyncServer } from '../../../src/features/following/daemon/sync-server.ts';
 import { systemRandom } from '../../../src/daemon/system/machine.ts';
-import type { ChangesObject } from '../../../src/features/following/wire/sync.ts';
+import type { App } from '../../../src/http/app.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../app/http-app.ts';
-import { silent } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 
 export const pressSecret = 'secret-of-press-1';
 export const otherSecret = 'secret-of-other-1';
-
-export const agentA = 'a'.repeat(32);
-export const agentB = 'b'.repeat(32);
 
 /** Headers with a credential. */
 export const byProduct = { 'product-secret-key': pressSecret };
@@ -31,8 +26,8 @@ type Keyed = {
 /** The answer to a change. `revision`: the header `Latchkey-Revision`. */
 export type Changed = { status: number; code: string | null; uses: number | null; revision: string | null };
 
-/** The agents' side of /sync/v1 against an authority with the products PRESS and OTHER, and the keys KEY-1 to KEY-3. */
-export interface SyncedAuthority extends AsyncDisposable {
+/** An authority with the products PRESS and OTHER, and the keys KEY-1 to KEY-3, to which agents deliver. */
+export interface KeyedAuthority extends AsyncDisposable {
   readonly opened: TestApp;
   readonly server: FastifyInstance;
   readonly time: VirtualTime;
@@ -40,13 +35,12 @@ export interface SyncedAuthority extends AsyncDisposable {
   post(path: string, body: unknown, headers?: Headers): Promise<LightMyRequestResponse>;
   /** Changes a license as an agent that delivers an operation does. */
   change(kind: string, licenseKey: string, keyed?: Keyed): Promise<Changed>;
-  changes(body: object, headers?: Headers): Promise<ChangesObject>;
   uses(licenseKey: string): Promise<number | undefined>;
   /** Sells a license of PRESS. */
   sell(licenseKey: string): Promise<void>;
 }
 
-type Headers = Readonly<Record<string, string>>;
+export type Headers = Readonly<Record<string, string>>;
 
 /** A UUIDv7 of now, or of an instant (epoch ms). */
 export function newId(at: number = Date.now()): string {
@@ -74,22 +68,17 @@ export function keyedHeaders({
   };
 }
 
-export async function openAuthority(): Promise<SyncedAuthority> {
+/** `partOf`: what a feature adds to the app. */
+export async function openKeyedAuthority(
+  partOf: (app: App, clock: VirtualClock) => Partial<App> = () => ({}),
+): Promise<KeyedAuthority> {
   const time = new VirtualTime();
   const clock = time.clock();
   const opened = await openApp();
-  const { reader, writer, changes } = opened.app;
-  const syncServer = lazySyncServer({
-    reader,
-    writer,
-    changes,
-    clock,
-    random: { ...systemRandom, fraction: () => 0 },
-    log: silent,
-  });
+  const { reader } = opened.app;
   await opened.write(({ settings }) => settings.set('sync_epoch', '0123456789abcdef'.repeat(2)));
-  const server = serverOf({ ...opened.app, syncServer });
-  const post: SyncedAuthority['post'] = (path, body, headers = byProduct) =>
+  const server = serverOf({ ...opened.app, ...partOf(opened.app, clock) });
+  const post: KeyedAuthority['post'] = (path, body, headers = byProduct) =>
     server.inject({ method: 'POST', url: path, headers, payload: body as object });
   for (const [key, secret] of [
     ['PRESS', pressSecret],
@@ -124,20 +113,11 @@ export async function openAuthority(): Promise<SyncedAuthority> {
         revision: revision === undefined ? null : String(revision),
       };
     },
-    async changes(body, headers = byProduct) {
-      return dataOf(await post('/sync/v1/changes', { agent: agentA, ...body }, headers)) as ChangesObject;
-    },
     sell,
     uses: async (licenseKey) => (await reader.licenses.get(licenseKey))?.uses,
     async [Symbol.asyncDispose]() {
-      syncServer.stopWaiting();
       await server.close();
       await opened[Symbol.asyncDispose]();
     },
   };
-}
-
-export function dataOf(response: LightMyRequestResponse): unknown {
-  if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`);
-  return response.json<{ data: unknown }>().data;
 }

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { systemRandom } from '../../../../src/daemon/system/machine.ts';
 import type { ChangesObject } from '../../../../src/features/following/wire/sync.ts';
-import { startNode, type AuthorityNode } from '../support/nodes.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startNode, type AuthorityNode } from '../../postgres/support/nodes.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../../postgres/support/postgres.ts';
 
 const secret = 'secret-of-press-1';
 const headers = { 'product-secret-key': secret };

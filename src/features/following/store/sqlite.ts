@@ -4,11 +4,11 @@ import type { FollowedRead, SyncReads, SyncTable } from '../service/tables.ts';
 import { changesPerRead } from '../domain/follow.ts';
 import { license } from '../../../store/tables/license.ts';
 import { agentReads, agentTable } from './sync-agent.ts';
-import { tenantIs, type SqliteSql } from '../../../store/sqlite/statements.ts';
+import type { Sql, WritingSql } from '../../../store/sql.ts';
+import { tenantIs } from '../../../store/sqlite/statements.ts';
 
 /** The end of the history. The table of changes has one row for each license, so its last row may have been replaced. */
 const lastNumber = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'license_change'), 0)";
-const epoch = "(SELECT value FROM setting WHERE name = 'sync_epoch')";
 
 export type FollowedRow = {
   epoch: string;
@@ -21,9 +21,9 @@ export type FollowedRow = {
 /**
  * One statement, so that everything is from the same instant. It reads the changes of all agents after a number, up to a
  * limit, and then keeps those that this agent follows.
- * `$1` and `$2`: the agent and its reach; `$5`: the number, or null; `$6`: the keys that are read in any case.
+ * `epoch`: SQL for the epoch. `$1` and `$2`: the agent and its reach; `$5`: the number, or null; `$6`: the keys that are read in any case.
  */
-export const followedParts = `
+export const followedParts = (epoch: string): string => `
   state AS MATERIALIZED (SELECT ${epoch} AS epoch, ${lastNumber} AS end,
     (SELECT number FROM sync_agent WHERE agent_id = $1 AND reach = $2) AS agent),
   scanned AS MATERIALIZED (SELECT number, license_key FROM license_change
@@ -37,7 +37,7 @@ export const followedState = `state.epoch, state.end,
   (SELECT count(*) FROM scanned) AS scanned, coalesce((SELECT max(number) FROM scanned), 0) AS last,
   wanted.license_key AS wantedKey`;
 
-const selectFollowed = `WITH ${followedParts}
+const selectFollowed = (epoch: string): string => `WITH ${followedParts(epoch)}
   SELECT ${followedState}, ${license.list}
   FROM state LEFT JOIN wanted ON true
     LEFT JOIN license ON license.license_key = wanted.license_key AND ${tenantIs(3, 4)}`;
@@ -49,7 +49,7 @@ const selectFollowed = `WITH ${followedParts}
 export type Positions = { of(number: number): string; isKnown(position: string): boolean };
 
 /** Must be called once for a connection, before the first change. */
-export function positionsOf(sql: SqliteSql): Positions {
+export function positionsOf(sql: Sql<'sqlite'>): Positions {
   const end = sql.count(`SELECT ${lastNumber}`);
   const run = randomBytes(8).toString('hex');
   const begunAt = end();
@@ -67,10 +67,12 @@ export function numberIn(position: string): number {
   return Number.parseInt(position, 10);
 }
 
-export function syncReads(sql: SqliteSql, positions: Positions): SyncReads {
-  const epochNow = sql.value<string>(`SELECT ${epoch}`);
+export function syncReads(sql: Sql<'sqlite'>, positions: Positions): SyncReads {
   const end = sql.count(`SELECT ${lastNumber}`);
-  const followed = sql.all<FollowedRow>(selectFollowed, license.from as (row: never) => FollowedRow);
+  const followed = sql.all<FollowedRow>(
+    selectFollowed(sql.dialect.epoch),
+    license.from as (row: never) => FollowedRow,
+  );
   const changed = sql.all<{ number: number; agent: number | null }>(
     `SELECT scanned.number, sync_follow.agent FROM (
        SELECT number, license_key FROM license_change WHERE number > $1 ORDER BY number LIMIT ${changesPerRead}
@@ -78,7 +80,6 @@ export function syncReads(sql: SqliteSql, positions: Positions): SyncReads {
   );
   return {
     ...agentReads(sql),
-    epoch: () => epochNow() ?? '',
     isPosition: (position) => positions.isKnown(position),
     followed({ agentId, reach, tenant, position, keys }) {
       const after = position === null ? null : numberIn(position);
@@ -122,7 +123,7 @@ export function followedFrom(positions: Positions, rows: readonly FollowedRow[])
   };
 }
 
-export function syncTable(sql: SqliteSql, positions: Positions): SyncTable {
+export function syncTable(sql: WritingSql<'sqlite'>, positions: Positions): SyncTable {
   const agents = agentTable(sql);
   const follows = followTable(sql);
   return {
@@ -138,7 +139,7 @@ export function syncTable(sql: SqliteSql, positions: Positions): SyncTable {
 
 type FollowMethod = 'follow' | 'unfollow' | 'pruneFollows';
 
-function followTable(sql: SqliteSql): Pick<SyncTable, FollowMethod> {
+function followTable(sql: WritingSql<'sqlite'>): Pick<SyncTable, FollowMethod> {
   const follow = sql.changes(`INSERT INTO sync_follow (agent, license_key)
      SELECT $1, value FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`);
   const unfollow = sql.changes(

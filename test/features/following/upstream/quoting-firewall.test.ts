@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Transport } from '../../src/upstream/exchange.ts';
-import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
-import { asSpecified } from '../support/harness/upstream-harness.ts';
-import { VirtualTime } from '../support/harness/virtual-clock.ts';
+import type { Transport } from '../../../../src/upstream/exchange.ts';
+import { changesRequest } from '../../../../src/features/following/upstream/sync-wire.ts';
+import { plainUpstreamOver } from '../../../../src/upstream/plain-upstream.ts';
+import { asSpecified } from '../../../support/harness/upstream-harness.ts';
+import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 const agent = '0123456789abcdef'.repeat(2);
 const never = new AbortController().signal;
@@ -35,7 +36,7 @@ test('the detail of a refusal that quotes the request contains neither the id of
   );
   const keys = { follow: ['KEY-1'], unfollow: ['KEY "2"'], watch: ['KEY-3'] };
   const request = { epoch: null, cursor: null, ...keys, carriedOut: null, waitS: 0 };
-  const outcome = await client.changes('press', agent, request, never);
+  const outcome = await client.ask('press', changesRequest(agent, request), never);
   expect(outcome).toMatchObject({ outcome: 'not_applied', detail: expect.stringContaining('blocked') });
   expect(JSON.stringify(outcome)).not.toMatch(/0123456789abcdef|KEY/);
 });

@@ -1,0 +1,56 @@
+import { commandGroup, commandLine } from '../../cli/command.ts';
+import { reachOf } from '../../domain/latchkey.ts';
+import { licenseKeysIn } from '../../domain/license.ts';
+import type { Feature } from '../../feature.ts';
+import { noLocks } from '../../service/locks.ts';
+import { forgetFollower } from './service/follower-id.ts';
+import { tables } from './store/tables.ts';
+import { followingChecks } from './wire/checks.ts';
+
+/** What a Latchkey tells another about changes of license keys. */
+export const following: Feature = {
+  name: 'following',
+  routes: async () => {
+    const [{ syncV1Routes }, { agentRoutes }] = await Promise.all([
+      import('./http/sync-v1.ts'),
+      import('./http/agent.ts'),
+    ]);
+    return [...syncV1Routes, ...agentRoutes];
+  },
+  useCases: {
+    load: () => import('./service/use-cases.ts'),
+    locks: {
+      // A change of a license that is being followed must see that it is followed.
+      followKeys: ({ agentId, tenant, follow }) => ({
+        syncAgent: [agentId, reachOf(tenant)],
+        licenses: [follow.flatMap(spellingsOf)],
+      }),
+      forgetAgent: noLocks,
+      pruneSync: noLocks,
+    },
+    local: ['followFromBelow', 'makeFollowerId', 'recordChanges'],
+    byOneNode: { pruneSync: { ok: true, value: { removed: 0 } } },
+    essential: ['makeFollowerId', 'pruneSync', 'recordChanges'],
+  },
+  tables,
+  lists: ['sync'],
+  onCopy: forgetFollower,
+  atLatchkey: async () => (await import('./daemon/follow-upstream.ts')).followUpstream,
+  process: async (parts) => (await import('./daemon/process.ts')).startFollowing(parts),
+  findings: followingChecks,
+  commands: [
+    commandGroup(
+      'agent',
+      'List and forget the agents that send changes to an authority',
+      () => import('./cli/agent.ts'),
+    ),
+  ],
+  helpInstead: {
+    audit: commandLine('agent audit', 'List the agents of an authority; see who did what'),
+  },
+};
+
+/** The spellings under which a license key may be stored. */
+function spellingsOf(licenseKey: string): string[] {
+  return [...new Set([licenseKey, ...licenseKeysIn(licenseKey)])];
+}

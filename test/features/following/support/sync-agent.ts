@@ -1,0 +1,16 @@
+import { reachOf } from '../../../../src/domain/latchkey.ts';
+import type { NewSyncAgent } from '../../../../src/features/following/service/tables.ts';
+import { at } from '../../../support/builders/store-builders.ts';
+
+export function buildSyncAgent(changes: Partial<NewSyncAgent> = {}): NewSyncAgent {
+  const agent = {
+    agentId: 'a'.repeat(32),
+    accountId: 'default',
+    productKey: null,
+    followed: 0,
+    createdAt: at,
+    seenAt: at,
+    ...changes,
+  };
+  return { reach: reachOf(agent), ...agent };
+}
