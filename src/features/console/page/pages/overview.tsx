@@ -1,10 +1,10 @@
 import type { AttentionObject, OverviewObject, SeriesObject } from '../../wire/console.ts';
 import type { PageProps } from '../page-props.ts';
 import { Command } from '../parts/command.tsx';
+import { Choice } from '../parts/filter.tsx';
 import { Badge, Notice } from '../parts/notice.tsx';
 import { Heading } from '../parts/page.tsx';
 import { Sentence } from '../parts/time.tsx';
-import { hrefTo } from '../router.ts';
 import { useData } from '../use-data.ts';
 import { Daemon, Issuer, Licenses } from './overview-cards.tsx';
 import { Changes, Traffic, Upstream } from './overview-plots.tsx';
@@ -19,10 +19,7 @@ export function Overview({ route, overview: { data, reload } }: PageProps) {
   return (
     <>
       <Heading title="Overview">
-        <nav class="choice" aria-label="Time range">
-          <Range range="24h" text="24 hours" current={range} />
-          <Range range="30d" text="30 days" current={range} />
-        </nav>
+        <Choice path={[]} query={route.query} name="range" label="Time range" choices={ranges} />
       </Heading>
       <Attention attention={data.attention} />
       {data.upstream !== null && <Upstream upstream={data.upstream} series={series.data} onDone={reload} />}
@@ -39,16 +36,10 @@ export function Overview({ route, overview: { data, reload } }: PageProps) {
   );
 }
 
-function Range({ range, text, current }: { range: string; text: string; current: string }) {
-  return (
-    <a
-      href={hrefTo([], { range: range === '24h' ? null : range })}
-      aria-current={range === current ? 'true' : undefined}
-    >
-      {text}
-    </a>
-  );
-}
+const ranges = [
+  ['', '24 hours'],
+  ['30d', '30 days'],
+] as const;
 
 function Attention({ attention }: { attention: OverviewObject['attention'] }) {
   if (attention.length === 0) return <Notice tone="ok">All is well. Nothing needs you.</Notice>;
