@@ -42,7 +42,7 @@ function Console({ session }: { session: Session }) {
           </Notice>
         )}
         {data !== null && (
-          <DaemonProvider role={data.role} address={route.path.join('/')}>
+          <DaemonProvider overview={data} address={route.path.join('/')}>
             <Content page={current} route={route} overview={overview} />
           </DaemonProvider>
         )}

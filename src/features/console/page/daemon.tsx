@@ -19,11 +19,11 @@ const DaemonContext = createContext<Daemon | null>(null);
 
 /** What all pages know about the daemon. It is read again on each page. */
 export function DaemonProvider({
-  role,
+  overview: { role, products: named },
   address,
   children,
 }: {
-  role: Daemon['role'];
+  overview: Pick<OverviewObject, 'role' | 'products'>;
   /** The address of the page. */
   address: string;
   children: ComponentChildren;
@@ -37,7 +37,7 @@ export function DaemonProvider({
     tokens.reload();
   }, [address]);
   const products = read.data?.products ?? null;
-  const productNames = new Map((products ?? []).map(({ product_key: key, name }) => [key, name]));
+  const productNames = new Map((products ?? named ?? []).map(({ product_key: key, name }) => [key, name]));
   const labels = (tokens.data?.tokens ?? []).map(({ token_id: id, label }) => [id, label ?? id] as const);
   const daemon = { role, products, productNames, tokenLabels: new Map(labels) };
   return <DaemonContext.Provider value={daemon}>{children}</DaemonContext.Provider>;
@@ -51,4 +51,21 @@ export function useDaemon(): Daemon {
 
 export function ProductName({ of: key }: { of: string }) {
   return <>{useDaemon().productNames.get(key) ?? key}</>;
+}
+
+/** A credential in words: `token Support desk`, `software of Inkwell`. */
+export function Who({ is: credential }: { is: string }) {
+  const { productNames, tokenLabels } = useDaemon();
+  const [kind = '', id = ''] = split(credential);
+  if (kind === 'token' && id === 'admin.token') return <>the admin token of this machine</>;
+  if (kind === 'token') return <>the token {tokenLabels.get(id) ?? id}</>;
+  if (kind === 'product') return <>software with the secret of {productNames.get(id) ?? id}</>;
+  if (kind === 'account') return <>software with the API key of {id}</>;
+  if (kind === 'console') return <>a person in the console ({id})</>;
+  return <>{credential === 'latchkey' ? 'Latchkey itself' : credential}</>;
+}
+
+function split(credential: string): string[] {
+  const at = credential.indexOf(':');
+  return at === -1 ? [credential] : [credential.slice(0, at), credential.slice(at + 1)];
 }

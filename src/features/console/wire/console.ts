@@ -54,6 +54,11 @@ export const overviewObject = z
     leases: leasesObject.nullable().describe('Null unless this is a holder.'),
     issuer: issuerObject.nullable().describe('Null on a holder, and until leases are set up.'),
     preload: preloadObject.nullable(),
+    products: z
+      .array(z.object({ product_key: z.string(), name: z.string() }).meta({ id: 'NamedProduct' }))
+      .readonly()
+      .nullable()
+      .describe('The products of an agent whose names it knows. Null unless this is an agent.'),
     storage: storageState,
     certificate_ends_at: instant.nullable().describe('Null for plain HTTP.'),
     totals: totalsObject,

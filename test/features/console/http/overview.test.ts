@@ -44,7 +44,13 @@ const attention = {
 } as const;
 
 test('The overview has the same ETag while nothing happens, however much time passes, and answers 304 to it.', async () => {
-  let shown: Overview = { ...authorityStatus, startedAt: noon, oldestAt: null, attention: [attention] };
+  let shown: Overview = {
+    ...authorityStatus,
+    startedAt: noon,
+    oldestAt: null,
+    products: null,
+    attention: [attention],
+  };
   const console = { ...silentConsole({ status: () => authorityStatus }), overview: () => shown };
   await using opened = await openApp({ console });
   const server = serverOf(opened.app);

@@ -1,4 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import type { AuditEntryObject } from '../../../../wire/audit.ts';
+import { Who } from '../daemon.tsx';
 import type { PageProps } from '../page-props.ts';
 import { quoted } from '../parts/command.tsx';
 import type { Filter } from '../parts/filter.tsx';
@@ -30,7 +32,7 @@ const audit: List<AuditEntryObject> = {
     { name: 'Act', cell: ({ act }) => only('act', act) },
     { name: 'Subject', cell: Subject },
     { name: 'Detail', cell: ({ detail }) => detail },
-    { name: 'Actor', cell: ({ actor }) => only('actor', actor) },
+    { name: 'Actor', cell: ({ actor }) => only('actor', actor, <Who is={actor} />) },
   ],
 };
 
@@ -54,10 +56,10 @@ function instantOf(date: string, later: number): string | null {
   return Number.isNaN(at.getTime()) ? null : at.toISOString();
 }
 
-function only(name: 'act' | 'actor' | 'subject', value: string) {
+function only(name: 'act' | 'actor' | 'subject', value: string, text: ComponentChildren = value) {
   return (
     <a href={hrefTo(['audit'], { [name]: value })} title={`Only ${name} ${value}`}>
-      {value}
+      {text}
     </a>
   );
 }
@@ -69,17 +71,17 @@ const pagesOf: Readonly<Record<string, string>> = {
   coupon: 'coupons',
 };
 
-function Subject({ act, subject }: AuditEntryObject) {
+function Subject({ act, subject, subject_name: name }: AuditEntryObject) {
   const page = pagesOf[act.split('.', 1)[0] ?? ''];
   // An import is not about one coupon, and a deleted coupon has no page.
   const hasPage = page !== undefined && !/\.(?:import|delete)$/.test(act);
   return (
     <>
-      {only('subject', subject)}
+      {only('subject', subject, name ?? subject)}
       {hasPage && (
         <>
           {' '}
-          <a class="quiet" href={hrefTo([page, subject])} aria-label={`Open ${subject}`}>
+          <a class="quiet" href={hrefTo([page, subject])} aria-label={`Open ${name ?? subject}`}>
             open
           </a>
         </>

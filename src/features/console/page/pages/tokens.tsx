@@ -89,13 +89,13 @@ const scopes: readonly (readonly [scope: string, meaning: string])[] = [
 ];
 
 function TokenFields() {
-  const { role, products } = useDaemon();
+  const { role, productNames } = useDaemon();
   const possible = scopes.filter(([scope]) => role === 'authority' || scope !== 'sell');
   return (
     <>
       <Field label="Label" name="label" help="What will use it, such as “Web shop”." />
       <Checkboxes legend="It may" name="scopes" choices={possible} />
-      {products === null ? (
+      {productNames.size === 0 ? (
         <Field label="Product" name="product" help="Only for this product; empty: for all." />
       ) : (
         <Field
@@ -103,7 +103,7 @@ function TokenFields() {
           name="product"
           options={[
             ['', 'All products'],
-            ...products.map(({ product_key: key, name }): [string, string] => [key, `${name} (${key})`]),
+            ...[...productNames].map(([key, name]): [string, string] => [key, `${name} (${key})`]),
           ]}
         />
       )}

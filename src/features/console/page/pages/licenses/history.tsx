@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import type { ChangeObject } from '../../../../../wire/license.ts';
-import { useDaemon } from '../../daemon.tsx';
+import { Who } from '../../daemon.tsx';
 import { count, counted } from '../../format.ts';
 import { Notice } from '../../parts/notice.tsx';
 import { Section } from '../../parts/page.tsx';
@@ -61,21 +61,4 @@ const changes: Readonly<Record<string, string>> = {
 function effectOf({ before, after }: ChangeObject): string {
   if (before.uses !== after.uses) return `: ${count(before.uses)} → ${counted(after.uses, 'use')}`;
   return before.enabled === after.enabled ? ' (changed nothing)' : '';
-}
-
-/** A credential in words: `token Support desk`, `software of Inkwell`. */
-export function Who({ is: credential }: { is: string }) {
-  const { productNames, tokenLabels } = useDaemon();
-  const [kind = '', id = ''] = split(credential);
-  if (kind === 'token' && id === 'admin.token') return <>the admin token of this machine</>;
-  if (kind === 'token') return <>the token {tokenLabels.get(id) ?? id}</>;
-  if (kind === 'product') return <>software with the secret of {productNames.get(id) ?? id}</>;
-  if (kind === 'account') return <>software with the API key of {id}</>;
-  if (kind === 'console') return <>a person in the console ({id})</>;
-  return <>{credential === 'latchkey' ? 'Latchkey itself' : credential}</>;
-}
-
-function split(credential: string): string[] {
-  const at = credential.indexOf(':');
-  return at === -1 ? [credential] : [credential.slice(0, at), credential.slice(at + 1)];
 }
