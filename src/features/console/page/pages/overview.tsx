@@ -7,7 +7,7 @@ import { Heading } from '../parts/page.tsx';
 import { Sentence } from '../parts/time.tsx';
 import { useData } from '../use-data.ts';
 import { Daemon, Issuer, Licenses } from './overview-cards.tsx';
-import { Changes, Traffic, Upstream } from './overview-plots.tsx';
+import { Sales, Traffic, Upstream, Waiting } from './overview-plots.tsx';
 
 const seriesEveryMs = 30_000;
 
@@ -24,14 +24,15 @@ export function Overview({ route, overview: { data, reload } }: PageProps) {
       <Attention attention={data.attention} />
       {data.upstream !== null && <Upstream upstream={data.upstream} series={series.data} onDone={reload} />}
       {series.error !== null && series.data === null && <Notice tone="fail">{series.error.message}</Notice>}
-      <div class="grid">
-        {data.outbox !== null && <Changes outbox={data.outbox} series={series.data} />}
+      <div class="cards">
+        {data.outbox !== null && <Waiting outbox={data.outbox} series={series.data} />}
+        {series.data?.shop && <Sales shop={series.data.shop} series={series.data} />}
         <Traffic title="Verifies" member="verifies" series={series.data} />
         <Traffic title="Uses" member="uses" series={series.data} />
         <Licenses overview={data} />
         {data.issuer !== null && <Issuer issuer={data.issuer} />}
+        <Daemon overview={data} />
       </div>
-      <Daemon overview={data} />
     </>
   );
 }
