@@ -326,6 +326,18 @@ describe('the list of audit events', () => {
     expect((await list(server, 'limit=3&offset=3')).listed).toMatchObject([{ id: 1 }]);
   });
 
+  test('audit events have the name of what they are about: a customer, a product, an account, a token', async () => {
+    await using opened = await openDesk();
+    await perform(opened, (route) => !isOfAnAgent(route));
+    const server = serverOf(opened.app);
+    const payload = { scopes: ['verify'], label: 'Till' };
+    await server.inject({ method: 'POST', url: '/admin/v1/tokens', headers, payload });
+    const { listed } = await list(server, 'limit=100');
+    const nameIn = (act: string): unknown => listed.find((each) => each.act === act)?.subject_name;
+    const named = ['purchase.refund', 'product.add', 'account.add', 'token.issue', 'token.revoke'];
+    expect(named.map(nameIn)).toEqual(['buyer@example.com', 'Press', 'Shop', 'Till', undefined]);
+  });
+
   test.each([
     ['actor=token:a', 'P two one'],
     ['actor=token:b', 'one'],

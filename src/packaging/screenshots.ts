@@ -72,7 +72,7 @@ async function takePictures(
       const page = await browser.newPage({ viewport: size, colorScheme });
       await signIn(page, agent, token);
       // The last part of the overview that is read.
-      await page.waitForSelector('.grid .plot');
+      await page.waitForSelector('.cards .plot');
       await page.screenshot({ path: join(folder, `console-${colorScheme}.png`) });
     }
     const page = await browser.newPage({ viewport: size });

@@ -9,6 +9,10 @@ export const actObject = z
     actor: z.string(),
     act: z.string(),
     subject: z.string(),
+    subject_name: z
+      .string()
+      .optional()
+      .describe('The customer of a purchase, the name of a product or an account, the label of a token.'),
     detail: z.string(),
     at: instant,
   })

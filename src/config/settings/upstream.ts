@@ -103,7 +103,7 @@ const product = section(
       key: productKey.meta({ description: 'The key of the product.' }),
       name: optional(text).meta({
         description:
-          'The display name: used as `product_name` in the dialect `payhip` until the upstream provides one.',
+          'The display name in the console, and the `product_name` in the dialect `payhip`, until the upstream provides one.',
       }),
       secret: optional(secret).meta({
         description:

@@ -98,6 +98,7 @@ CREATE TABLE purchase (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX purchase_license ON purchase (license_key);
 CREATE INDEX purchase_date ON purchase (created_at, purchase_id);
+CREATE INDEX purchase_refund ON purchase (refunded_at) WHERE refunded_at IS NOT NULL;
 
 -- Purchases of each product. A purchase is never deleted.
 CREATE TABLE purchase_count (
@@ -352,6 +353,7 @@ CREATE INDEX activation_product ON activation (product_key);
 -- The seats of a license are counted at each renewal.
 CREATE INDEX activation_seat ON activation (license_key, seat_until);
 CREATE INDEX activation_expiry ON activation (expires_at) WHERE state = 'active';
+CREATE INDEX activation_date ON activation (created_at);
 
 -- The leases of a holder, and its requests to the issuer.
 CREATE TABLE held_lease (

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   eventually,
+  productKey,
+  secret,
   startHarness,
   type Agent,
   type AgentHarness,
@@ -21,7 +23,8 @@ describe.skipIf(!isBrowserInstalled)(`licenses and coupons of an agent in a real
   let page: ConsolePage;
 
   beforeAll(async () => {
-    harness = opened.use(await startHarness({ licenses: [...known, 'UNSEEN-3'] }));
+    const configuration = { products: [{ key: productKey, name: 'Press', secret }] };
+    harness = opened.use(await startHarness({ licenses: [...known, 'UNSEEN-3'], configuration }));
     harness.upstream.addCoupon({
       code: 'SPRING',
       coupon_type: 'collection',
@@ -61,6 +64,7 @@ describe.skipIf(!isBrowserInstalled)(`licenses and coupons of an agent in a real
     await page.fill(searchLabel, 'alpha');
     await page.shows('1 of 1');
     await page.shows('fresh');
+    await page.shows('Press');
     await page.fill(searchLabel, 'UNSEEN');
     await page.shows('No license that this machine knows');
     await page.open('licenses/UNSEEN-3', 'UNSEEN-3');

@@ -15,6 +15,7 @@ describe.skipIf(!isBrowserInstalled)(
   () => {
     const opened = new AsyncDisposableStack();
     let page: ConsolePage;
+    let post: (path: string, json: object) => Promise<Record<string, unknown>>;
 
     beforeAll(async () => {
       const directory = opened.use(temporaryDirectory());
@@ -28,17 +29,36 @@ describe.skipIf(!isBrowserInstalled)(
       await page.signIn({ admin: true });
       await page.open('audit?act=product.add', 'Audit');
       await page.shows('Nothing fits this filter.');
-      await http.post('/admin/v1/products', { headers: admin, json: { name: markup } });
+      post = async (path, json) => {
+        const { body } = await http.post(path, { headers: admin, json });
+        return (body as { data: Record<string, unknown> }).data;
+      };
+      await post('/admin/v1/products', { name: markup });
     });
     afterAll(() => opened.disposeAsync());
 
     test('an authority without an upstream and without sales has an overview, and no outbox', async () => {
       await page.open('', 'Overview');
       await page.shows('All is well. Nothing needs you.');
-      const text = await page.text();
-      expect(text).not.toMatch(/Upstream|Outbox|Changes waiting/);
+      await page.shows('Sales in 24 hours');
+      await page.shows('0 sales 0 refunds 0 activations');
+      expect(await page.text()).not.toMatch(/Upstream|Outbox|Changes waiting/);
       expect(await page.seriousProblems()).toEqual([]);
       await page.open('outbox', 'There is no such page');
+    });
+
+    test('the overview of an authority shows the sales and refunds of the range', async () => {
+      const sold = { product_key: 'EDITOR', buyer_email: 'a@example.com' };
+      await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR' });
+      await post('/admin/v1/purchases', {
+        ...sold,
+        date: new Date(Date.now() - 5 * 86_400_000).toISOString(),
+      });
+      const { purchase_id: id } = await post('/admin/v1/purchases', sold);
+      await post(`/admin/v1/purchases/${String(id)}/refund`, {});
+      await page.open('?range=30d', 'Overview');
+      await page.shows('2 sales 1 refund 0 activations');
+      expect(await page.seriousProblems()).toEqual([]);
     });
 
     test('markup in the name of a product is shown as text in the audit log', async () => {

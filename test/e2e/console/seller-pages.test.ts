@@ -286,6 +286,8 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.press(/^Refund: zoe@example\.com, /);
     await page.press('Refund');
     await page.shows('refunded');
+    await page.open('audit?act=purchase.refund', 'Audit');
+    await page.shows('zoe@example.com');
     expect(page.errors).toEqual([]);
   });
 
@@ -305,6 +307,9 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.press('Close');
     await page.shows('Web shop');
     expect(await page.text()).not.toContain('lk_tok_');
+    await page.open('audit?act=token.issue', 'Audit');
+    await page.shows('Web shop');
+    await page.open('tokens', 'Tokens');
     await page.press('Revoke: Web shop');
     await page.shows('latchkey token revoke ');
     await page.press('Revoke');

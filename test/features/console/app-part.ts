@@ -8,6 +8,7 @@ export const silentConsole = (app: Pick<CoreApp, 'status'>): ConsoleParts => ({
     ...(await app.status()),
     startedAt: Date.UTC(2026, 0, 1),
     oldestAt: null,
+    products: null,
     attention: [],
   }),
   examine: async () => ({ ok: true, findings: [] }),

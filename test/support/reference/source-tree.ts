@@ -19,7 +19,7 @@ export type Import = Place & { target: string; isFile: boolean };
 export function readTree(): Tree {
   const root = join(import.meta.dirname, '../../../src');
   const all = readdirSync(root, { recursive: true, encoding: 'utf8' });
-  const paths = all.filter((path) => path.endsWith('.ts'));
+  const paths = all.filter((path) => /\.tsx?$/.test(path));
   return Object.fromEntries(
     paths.map((path) => [path.replaceAll(sep, '/'), readFileSync(join(root, path), 'utf8')]),
   );
@@ -65,7 +65,9 @@ function parse(path: string, text: string): Place[] {
   const name = `${path}\n${text}`;
   const known = parsed.get(name);
   if (known !== undefined) return known;
-  const places = [...nodesOf(path, parseAst(text, { lang: 'ts' }) as unknown as Node)];
+  const places = [
+    ...nodesOf(path, parseAst(text, { lang: path.endsWith('x') ? 'tsx' : 'ts' }) as unknown as Node),
+  ];
   parsed.set(name, places);
   return places;
 }

@@ -36,7 +36,7 @@ function viewsOf(parts: ProcessParts): Pick<ConsoleParts, 'overview' | 'examine'
   return {
     async overview() {
       const { overviewOf } = await import('./overview.ts');
-      return overviewOf(parts, await daemon.status(), startedAt);
+      return await overviewOf(parts, await daemon.status(), startedAt);
     },
     async examine() {
       const { examineSelf } = await import('./examination.ts');

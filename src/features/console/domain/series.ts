@@ -49,13 +49,27 @@ export function seriesWindow(stepS: SeriesStep, now: number): { start: number; e
 /** One element for each step; null: nothing was recorded. */
 export type Series = { start: number; stepS: SeriesStep; steps: readonly (SeriesValues | null)[] };
 
+/** How often something happened in the shop of an authority, in each step. */
+export type ShopSeries = Readonly<Record<'sales' | 'refunds' | 'activations', readonly number[]>>;
+
+/** How often something happened in a step, which begins at `at` (epoch ms). */
+export type StepCount = { at: number; count: number };
+
+/** `counts`: those within the window, in any order. */
+export function countsOf(counts: readonly StepCount[], stepS: SeriesStep, now: number): number[] {
+  const byStart = new Map(counts.map(({ at, count }) => [at, count]));
+  return stepsOf(stepS, now).map((at) => byStart.get(at) ?? 0);
+}
+
+/** When the steps of an answer at `now` begin. */
+function stepsOf(stepS: SeriesStep, now: number): number[] {
+  const { start, end } = seriesWindow(stepS, now);
+  return Array.from({ length: (end - start) / (stepS * 1000) }, (_, index) => start + index * stepS * 1000);
+}
+
 /** `rows`: those within the window, in any order. */
 export function seriesOf(rows: readonly SeriesRow[], stepS: SeriesStep, now: number): Series {
-  const { start, end } = seriesWindow(stepS, now);
   const byStart = new Map(rows.map((row) => [row.at, row]));
-  const steps = Array.from(
-    { length: (end - start) / (stepS * 1000) },
-    (_, index) => byStart.get(start + index * stepS * 1000) ?? null,
-  );
-  return { start, stepS, steps };
+  const { start } = seriesWindow(stepS, now);
+  return { start, stepS, steps: stepsOf(stepS, now).map((at) => byStart.get(at) ?? null) };
 }

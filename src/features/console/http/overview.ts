@@ -1,4 +1,4 @@
-import { readSeries } from '../service/series.ts';
+import { readSeries, readShopSeries } from '../service/series.ts';
 import {
   configObject,
   doctorObject,
@@ -38,7 +38,10 @@ const series = route({
   query: seriesQuery,
   answers: { 200: enveloped(seriesObject) },
   async handle({ app, query: { step } }) {
-    return ok(serializeSeries(await readSeries(app.reader, step, app.now())));
+    const { reader, role } = app;
+    const now = app.now();
+    const shop = role === 'authority' ? await readShopSeries(reader, step, now) : null;
+    return ok(serializeSeries(await readSeries(reader, step, now), shop));
   },
 });
 

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import type { OverviewObject } from '../wire/console.ts';
 import { send } from './api.ts';
+import { DaemonProvider } from './daemon.tsx';
 import { count, counted } from './format.ts';
 import { Notice } from './parts/notice.tsx';
 import { hrefTo, useRoute, type Route } from './router.ts';
@@ -40,7 +41,11 @@ function Console({ session }: { session: Session }) {
               : error.message}
           </Notice>
         )}
-        {data !== null && <Content page={current} route={route} overview={overview} />}
+        {data !== null && (
+          <DaemonProvider overview={data} address={route.path.join('/')}>
+            <Content page={current} route={route} overview={overview} />
+          </DaemonProvider>
+        )}
         {data === null && error === null && <p class="quiet">Reading …</p>}
       </main>
     </div>

@@ -18,6 +18,8 @@ export type Overview = Status & {
   startedAt: number;
   /** When the oldest unfinished operation was recorded; null: there is none. */
   oldestAt: number | null;
+  /** The products of an agent whose names it knows; null unless this is an agent. */
+  products: readonly { productKey: string; name: string }[] | null;
   /** The most urgent first. */
   attention: readonly Attention[];
 };

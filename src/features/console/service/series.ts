@@ -1,5 +1,6 @@
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import {
+  countsOf,
   seriesKeptMs,
   seriesOf,
   seriesSteps,
@@ -9,6 +10,7 @@ import {
   type Series,
   type SeriesStep,
   type SeriesValues,
+  type ShopSeries,
 } from '../domain/series.ts';
 import { dayMs } from '../../../domain/time.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../../../service/tables.ts';
@@ -49,4 +51,19 @@ export async function readSeries(
 ): Promise<Series> {
   const { start, end } = seriesWindow(stepS, now);
   return seriesOf(await series.list(stepS, start, end), stepS, now);
+}
+
+/** What happened in the shop of an authority up to `now` (epoch ms). */
+export async function readShopSeries(
+  { series }: Pick<AuthorityReader, 'series'>,
+  stepS: SeriesStep,
+  now: number,
+): Promise<ShopSeries> {
+  const { start, end } = seriesWindow(stepS, now);
+  const within = [stepS * 1000, start, end] as const;
+  return {
+    sales: countsOf(await series.sales(...within), stepS, now),
+    refunds: countsOf(await series.refunds(...within), stepS, now),
+    activations: countsOf(await series.activations(...within), stepS, now),
+  };
 }

@@ -13,7 +13,7 @@ import {
   storageState,
   totalsObject,
 } from '../../../wire/status.ts';
-import type { Series } from '../domain/series.ts';
+import type { Series, ShopSeries } from '../domain/series.ts';
 import type { Overview } from '../service/overview.ts';
 
 /** What needs a person, with the remedy. */
@@ -54,6 +54,11 @@ export const overviewObject = z
     leases: leasesObject.nullable().describe('Null unless this is a holder.'),
     issuer: issuerObject.nullable().describe('Null on a holder, and until leases are set up.'),
     preload: preloadObject.nullable(),
+    products: z
+      .array(z.object({ product_key: z.string(), name: z.string() }).meta({ id: 'NamedProduct' }))
+      .readonly()
+      .nullable()
+      .describe('The products of an agent whose names it knows. Null unless this is an agent.'),
     storage: storageState,
     certificate_ends_at: instant.nullable().describe('Null for plain HTTP.'),
     totals: totalsObject,
@@ -91,6 +96,18 @@ export const seriesObject = z
     upstream: z
       .array(z.enum(['up', 'down', 'paused', 'unknown']).nullable())
       .describe('The worst state of the upstream in the step.'),
+    shop: z
+      .object({
+        sales: z.array(z.int()).readonly(),
+        refunds: z.array(z.int()).readonly(),
+        activations: z
+          .array(z.int())
+          .readonly()
+          .describe('Devices that asked for a seat for the first time.'),
+      })
+      .meta({ id: 'ShopSeries' })
+      .nullable()
+      .describe('Null unless this is an authority.'),
   })
   .meta({ id: 'Series' });
 
@@ -106,7 +123,7 @@ export const seriesQuery = parameters({
     }),
 });
 
-export function serializeSeries({ start, stepS, steps }: Series): SeriesObject {
+export function serializeSeries({ start, stepS, steps }: Series, shop: ShopSeries | null): SeriesObject {
   return {
     start: formatDatetime(start),
     step_s: stepS,
@@ -115,6 +132,7 @@ export function serializeSeries({ start, stepS, steps }: Series): SeriesObject {
     pending: steps.map((step) => step?.pending ?? null),
     oldest_age_s: steps.map((step) => step?.oldestAgeS ?? null),
     upstream: steps.map((step) => step?.upstream ?? null),
+    shop,
   };
 }
 

@@ -70,6 +70,7 @@ CREATE TABLE latchkey.purchase (
 );
 CREATE INDEX purchase_license ON latchkey.purchase (license_key);
 CREATE INDEX purchase_date ON latchkey.purchase (created_at, purchase_id);
+CREATE INDEX purchase_refund ON latchkey.purchase (refunded_at) WHERE refunded_at IS NOT NULL;
 
 CREATE TABLE latchkey.coupon (
   id bigint PRIMARY KEY,
@@ -306,6 +307,7 @@ CREATE INDEX activation_product ON latchkey.activation (product_key);
 -- The seats of a license are counted at each renewal.
 CREATE INDEX activation_seat ON latchkey.activation (license_key, seat_until) INCLUDE (activation_id);
 CREATE INDEX activation_expiry ON latchkey.activation (expires_at) WHERE state = 'active';
+CREATE INDEX activation_date ON latchkey.activation (created_at);
 
 -- Requests for leases wait at any node for a change of their license or activation. The channel is that of names.ts.
 CREATE FUNCTION latchkey.announce_license() RETURNS trigger LANGUAGE plpgsql AS $body$

@@ -1,8 +1,16 @@
 import { withNext } from '../../../domain/page.ts';
 import { failWith, notFound } from '../../../domain/problem/problem.ts';
+import type { Awaitable, RecordedAuditEntry } from '../../../service/tables.ts';
+import type { App } from '../../app.ts';
 import { ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
-import { actList, actObject, actQuery, serializeAuditEntry } from '../../../wire/audit.ts';
+import {
+  actList,
+  actObject,
+  actQuery,
+  serializeAuditEntry,
+  type AuditEntryObject,
+} from '../../../wire/audit.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { parseLicenseKey } from '../../../domain/license.ts';
 import { changeList, serializeChange } from '../../../wire/license.ts';
@@ -23,11 +31,12 @@ export const auditRoutes: readonly Route[] = [
     operatorOnly: true,
     query: actQuery,
     answers: { 200: enveloped(actList) },
-    async handle({ app: { lists }, query, sentTo }) {
+    async handle({ app, query, sentTo }) {
+      const { lists } = app;
       const rows = await lists.audit.list(query, withNext(query));
       const total = await lists.audit.count(query);
       const read = pageOf({ list: 'acts', rows, total, keyOf: ({ at, id }) => [at, id] }, query, sentTo);
-      return ok({ acts: read.items.map(serializeAuditEntry) }, read.headers);
+      return ok({ acts: await Promise.all(read.items.map((act) => named(app, act))) }, read.headers);
     },
   }),
   route({
@@ -40,13 +49,31 @@ export const auditRoutes: readonly Route[] = [
     access,
     operatorOnly: true,
     answers: { 200: enveloped(actObject) },
-    async handle({ app: { reader }, path: { id } }) {
-      const act = /^\d{1,15}$/.test(id) ? await reader.audit.get(Number(id)) : null;
+    async handle({ app, path: { id } }) {
+      const act = /^\d{1,15}$/.test(id) ? await app.reader.audit.get(Number(id)) : null;
       if (act === null) return failWith('act_not_found', 'There is no act with this number on record.');
-      return ok(serializeAuditEntry(act));
+      return ok(await named(app, act));
     },
   }),
 ];
+
+async function named(
+  { reader, products, productName }: App,
+  act: RecordedAuditEntry,
+): Promise<AuditEntryObject> {
+  const { subject } = act;
+  const names: Readonly<Record<string, () => Awaitable<string | null | undefined>>> = {
+    account: async () => (await reader.accounts.get(subject))?.name,
+    product: () => productName(products?.idOf(subject) ?? subject),
+    purchase: async () => {
+      const purchase = await reader.purchases.get(subject);
+      return purchase && (await reader.licenses.get(purchase.licenseKey))?.buyerEmail;
+    },
+    token: async () => (await reader.tokens.get(subject))?.label,
+  };
+  const [kind = ''] = act.act.split('.', 1);
+  return serializeAuditEntry({ ...act, subjectName: (await names[kind]?.()) ?? undefined });
+}
 
 const list = route({
   method: 'GET',

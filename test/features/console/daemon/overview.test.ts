@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { attentionOf } from '../../../../src/features/console/daemon/overview.ts';
+import { attentionOf, overviewOf } from '../../../../src/features/console/daemon/overview.ts';
 import type { Status } from '../../../../src/service/status.ts';
 import { authorityStatus } from '../../../support/app/http-app.ts';
 
@@ -29,4 +29,16 @@ test('The overview says in sentences what needs a person, and nothing of what is
       page: 'webhooks',
     },
   ]);
+});
+
+test('The overview of an agent has the names of its products that it knows.', async () => {
+  const configuration = { sync: { maxPending: 10 } };
+  const configured = ['P', 'Q'].map((key) => ({ id: `id of ${key}`, productKey: key }));
+  const parts = {
+    current: { configuration, products: { configured } },
+    role: { productName: (id: string) => (id === 'id of P' ? 'Press' : null) },
+    local: null,
+  } as unknown as Parameters<typeof overviewOf>[0];
+  const { products } = await overviewOf(parts, { ...authorityStatus, role: 'agent' }, 0);
+  expect(products).toEqual([{ productKey: 'P', name: 'Press' }]);
 });

@@ -2,11 +2,40 @@ import { expect, test } from 'vitest';
 import { overviewObject, seriesObject } from '../../../../src/features/console/wire/console.ts';
 import type { Overview } from '../../../../src/features/console/service/overview.ts';
 import { adminToken, authorityStatus, openApp, serverOf } from '../../../support/app/http-app.ts';
+import { buildActivation } from '../../leases/support/activation-builders.ts';
+import { buildLicense, product } from '../../../support/builders/store-builders.ts';
 import { silentConsole } from '../app-part.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const noon = Date.UTC(2026, 0, 1, 12);
 const values = { pending: 2, oldestAgeS: 30, upstream: 'up' } as const;
+
+test('The series of an authority has its sales, refunds and new devices in their steps.', async () => {
+  await using opened = await openApp({ now: () => noon + 8_000 });
+  await opened.write(async ({ products, licenses, purchases, activations }) => {
+    await products.add(product, 'secret');
+    for (const [index, licenseKey] of ['A', 'B'].entries()) {
+      await licenses.add(buildLicense({ licenseKey }));
+      const purchase = { purchaseId: licenseKey, licenseKey, createdAt: noon - index * 600_000 - 1 };
+      await purchases.add({ ...purchase, refundedAt: index === 0 ? null : noon - 60_000 });
+      await activations.put(
+        buildActivation({ licenseKey, activationId: licenseKey, createdAt: noon - 61_000 }),
+      );
+    }
+  });
+  const answer = await serverOf(opened.app).inject({ url: '/admin/v1/series', headers });
+  const { shop } = seriesObject.parse(answer.json<{ data: unknown }>().data);
+  const stepsOf = (counts: readonly number[] = []): unknown =>
+    counts.flatMap((number, index) => (number === 0 ? [] : [[counts.length - index, number]]));
+  expect([stepsOf(shop?.sales), stepsOf(shop?.refunds), stepsOf(shop?.activations)]).toEqual([
+    [
+      [11, 1],
+      [1, 1],
+    ],
+    [[1, 1]],
+    [[2, 2]],
+  ]);
+});
 
 test('The series has the minutes of a day by default, and ten minutes each of a month on request.', async () => {
   await using opened = await openApp({ now: () => noon + 8_000 });
@@ -44,7 +73,13 @@ const attention = {
 } as const;
 
 test('The overview has the same ETag while nothing happens, however much time passes, and answers 304 to it.', async () => {
-  let shown: Overview = { ...authorityStatus, startedAt: noon, oldestAt: null, attention: [attention] };
+  let shown: Overview = {
+    ...authorityStatus,
+    startedAt: noon,
+    oldestAt: null,
+    products: null,
+    attention: [attention],
+  };
   const console = { ...silentConsole({ status: () => authorityStatus }), overview: () => shown };
   await using opened = await openApp({ console });
   const server = serverOf(opened.app);

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { ExplainedOperation } from '../../../../wire/operation.ts';
+import { Who } from '../daemon.tsx';
 import { counted, shownKey } from '../format.ts';
 import { Command, quoted } from '../parts/command.tsx';
 import { Badge, Notice, type Tone } from '../parts/notice.tsx';
@@ -190,7 +191,7 @@ function ChangeDetails({ operation }: { operation: Operation }) {
             Recorded: <Time at={operation.created_at} />,
             Attempts: operation.attempts,
             'Next attempt': operation.next_at !== null && <Time at={operation.next_at} />,
-            'Recorded by': operation.credential,
+            'Recorded by': operation.credential !== null && <Who is={operation.credential} />,
             Request: operation.request_id !== null && <code>{operation.request_id}</code>,
             Id: <code>{operation.id}</code>,
             Decisions: <a href={hrefTo(['audit'], { subject: operation.id })}>Who decided about it</a>,

@@ -58,9 +58,9 @@ function decide(id: string, decision: Decision): Promise<void> {
 }
 
 /** A filter of the outbox, as in the address; '': no filter. */
-export type Filter = { readonly state: string; readonly licenseKey: string };
+export type OutboxFilter = { readonly state: string; readonly licenseKey: string };
 
-export function filterPath({ state, licenseKey }: Filter, limit: number): string {
+export function filterPath({ state, licenseKey }: OutboxFilter, limit: number): string {
   return withQuery('/admin/v1/outbox', {
     state,
     license_key: licenseKey,
@@ -70,7 +70,7 @@ export function filterPath({ state, licenseKey }: Filter, limit: number): string
 }
 
 /** The options of `latchkey outbox` for a filter. A masked license key is replaced by a placeholder. */
-export function filterOptions({ state, licenseKey }: Filter): string {
+export function filterOptions({ state, licenseKey }: OutboxFilter): string {
   const options = [
     ...(state === '' ? [] : [`--state ${state}`]),
     ...(licenseKey === '' ? [] : [`--key ${isMasked(licenseKey) ? 'LICENSE_KEY' : quoted(licenseKey)}`]),
@@ -98,7 +98,7 @@ export function BulkDecisions({
   total,
   onDone,
 }: {
-  filter: Filter;
+  filter: OutboxFilter;
   total: number;
   onDone: () => void;
 }) {
@@ -160,7 +160,7 @@ function BulkResult({ done, refused, reasons, impossible }: Outcome): ComponentC
 
 /** Decides about the changes that the filter has now. Later changes are not touched. */
 async function decideAll(
-  filter: Filter,
+  filter: OutboxFilter,
   decision: Decision,
   onProgress: (done: number, all: number) => void,
 ): Promise<Outcome> {
@@ -185,7 +185,7 @@ async function decideAll(
 
 const maxPage = 100;
 
-async function readAll(filter: Filter): Promise<readonly ExplainedOperation[]> {
+async function readAll(filter: OutboxFilter): Promise<readonly ExplainedOperation[]> {
   const all: ExplainedOperation[] = [];
   for (let next: string | null = filterPath(filter, maxPage); next !== null;) {
     const response: Response = await call('GET', next);

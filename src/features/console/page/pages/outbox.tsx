@@ -5,15 +5,20 @@ import { count, counted, isMasked, shownKey } from '../format.ts';
 import type { PageProps } from '../page-props.ts';
 import { Field } from '../parts/action.tsx';
 import { SameCommand } from '../parts/command.tsx';
-import { FilterForm } from '../parts/filter.tsx';
+import { Choice, FilterForm, type Filter } from '../parts/filter.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { Heading } from '../parts/page.tsx';
 import { ListEnd } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
-import { hrefTo } from '../router.ts';
 import { usePages, type Pages } from '../use-data.ts';
 import { Change, ChangePage, changeText, stateNames } from './outbox-change.tsx';
-import { BulkDecisions, filterOptions, filterPath, type Decision, type Filter } from './outbox-decisions.tsx';
+import {
+  BulkDecisions,
+  filterOptions,
+  filterPath,
+  type Decision,
+  type OutboxFilter,
+} from './outbox-decisions.tsx';
 
 /** Changes that have not reached the upstream. */
 export function Outbox({ route, overview }: PageProps) {
@@ -27,7 +32,7 @@ type OutboxCounts = OverviewObject['outbox'];
 const pageSize = 25;
 
 function ChangeList({ query, outbox }: { query: URLSearchParams; outbox: OutboxCounts }) {
-  const filter: Filter = { state: query.get('state') ?? '', licenseKey: query.get('key') ?? '' };
+  const filter: OutboxFilter = { state: query.get('state') ?? '', licenseKey: query.get('key') ?? '' };
   const pages = usePages<ExplainedOperation>(filterPath(filter, pageSize), 'operations');
   const isOutdated = useOutdated(outbox, pages);
   const [said, setSaid] = useState({ text: '' });
@@ -43,7 +48,7 @@ function ChangeList({ query, outbox }: { query: URLSearchParams; outbox: OutboxC
         )}
       </Heading>
       <Summary outbox={outbox} />
-      <StateLinks filter={filter} outbox={outbox} />
+      <Choice path={['outbox']} query={query} name="state" label="State" choices={choicesOf(outbox)} />
       <FilterForm path={['outbox']} query={query} names={['key']}>
         <Field
           label="License key"
@@ -140,46 +145,12 @@ const countedStates = [
 ] as const;
 const otherStates = ['dropped', 'cancelled'] as const;
 
-function StateLinks({ filter, outbox }: { filter: Filter; outbox: OutboxCounts }) {
-  return (
-    <nav class="choice" aria-label="State">
-      <StateLink state="" text="unfinished" filter={filter} number={null} />
-      {countedStates.map((state) => (
-        <StateLink
-          key={state}
-          state={state}
-          text={stateNames[state]}
-          filter={filter}
-          number={outbox?.[state] ?? null}
-        />
-      ))}
-      {otherStates.map((state) => (
-        <StateLink key={state} state={state} text={stateNames[state]} filter={filter} number={null} />
-      ))}
-    </nav>
-  );
-}
-
-function StateLink({
-  state,
-  text,
-  filter,
-  number,
-}: {
-  state: string;
-  text: string;
-  filter: Filter;
-  number: number | null;
-}) {
-  return (
-    <a
-      href={hrefTo(['outbox'], { state, key: filter.licenseKey })}
-      aria-current={filter.state === state ? 'true' : undefined}
-    >
-      {text}
-      {number !== null && number > 0 && ` ${count(number)}`}
-    </a>
-  );
+function choicesOf(outbox: OutboxCounts): NonNullable<Filter['choices']> {
+  const texts = countedStates.map((state) => {
+    const number = outbox?.[state] ?? 0;
+    return [state, number > 0 ? `${stateNames[state]} ${count(number)}` : stateNames[state]] as const;
+  });
+  return [['', 'unfinished'], ...texts, ...otherStates.map((state) => [state, stateNames[state]] as const)];
 }
 
 function Changes({
@@ -188,7 +159,7 @@ function Changes({
   onDecided,
 }: {
   pages: Pages<ExplainedOperation>;
-  filter: Filter;
+  filter: OutboxFilter;
   onDecided: (operation: ExplainedOperation, decision: Decision) => void;
 }) {
   const { items, error } = pages;

@@ -1,9 +1,10 @@
 import type { OverviewObject, SeriesObject } from '../../wire/console.ts';
 import type { UpstreamObject } from '../../../../wire/server/upstream.ts';
 import { send } from '../api.ts';
+import { ProductName } from '../daemon.tsx';
 import { clockTime, count, counted, duration, shortDay } from '../format.ts';
 import { Action } from '../parts/action.tsx';
-import { Band, meanOf, merged, mostOf, Plot, runsOf, TimeAxis, type Span } from '../parts/chart.tsx';
+import { Band, meanOf, merged, mostOf, Plot, runsOf, sumOf, TimeAxis, type Span } from '../parts/chart.tsx';
 import { Badge, type Tone } from '../parts/notice.tsx';
 import { Card, Fields } from '../parts/page.tsx';
 import { Time, TimeSince } from '../parts/time.tsx';
@@ -126,11 +127,18 @@ function UpstreamFields({ upstream }: { upstream: UpstreamObject }) {
         ),
         'Next attempt': upstream.next_attempt_at !== null && <Time at={upstream.next_attempt_at} />,
         'The store asked to wait': upstream.retry_after !== null && <Time at={upstream.retry_after} />,
-        'Refused secrets': upstream.paused_products.length > 0 && upstream.paused_products.join(', '),
+        'Refused secrets': upstream.paused_products.length > 0 && (
+          <ul class="tags">
+            {upstream.paused_products.map((key) => (
+              <li key={key}>
+                <ProductName of={key} />
+              </li>
+            ))}
+          </ul>
+        ),
         'API key': upstream.coupons_paused && 'refused: changes of coupons wait',
         Proxy: upstream.proxy,
         Store: protocolTexts[upstream.protocol],
-        ...Object.fromEntries(upstream.follows.map(followEntry)),
       }}
     />
   );
@@ -141,25 +149,6 @@ const protocolTexts: Readonly<Record<UpstreamObject['protocol'], string>> = {
   plain: 'no Latchkey',
   latchkey: 'a Latchkey',
 };
-
-/** What is followed for a product. */
-function followEntry({
-  product_key: product,
-  followed,
-  confirmed_at: at,
-}: UpstreamObject['follows'][number]) {
-  return [
-    `Product ${product}`,
-    <>
-      {counted(followed, 'followed key')}
-      {at !== null && (
-        <>
-          , confirmed <Time at={at} />
-        </>
-      )}
-    </>,
-  ] as const;
-}
 
 function SyncActions({ state, onDone }: { state: UpstreamState; onDone: () => void }) {
   if (state === 'paused')
@@ -197,44 +186,62 @@ function SyncActions({ state, onDone }: { state: UpstreamState; onDone: () => vo
 
 type Outbox = NonNullable<OverviewObject['outbox']>;
 
-/** The states of the outbox that are worth a line, with the tone of a number above 0. */
-const outboxStates = [
-  ['pending', 'Pending', 'quiet'],
-  ['in_flight', 'Being sent', 'quiet'],
-  ['uncertain', 'Uncertain', 'warn'],
-  ['conflicted', 'Conflicted', 'fail'],
-  ['dead', 'Dead', 'fail'],
-  ['inferred', 'Inferred', 'quiet'],
-  ['delivered', 'Delivered', 'quiet'],
-] as const satisfies readonly (readonly [keyof Outbox, string, Tone])[];
-
-export function Changes({ outbox, series }: { outbox: Outbox; series: SeriesObject | null }) {
-  const waiting = outbox.pending + outbox.in_flight + outbox.uncertain;
+/** What waits for the upstream. What needs a decision stands above, with all that needs a person. */
+export function Waiting({ outbox, series }: { outbox: Outbox; series: SeriesObject | null }) {
+  const waiting = outbox.pending + outbox.in_flight + outbox.uncertain - outbox.held;
   return (
-    <Card title="Changes waiting" side={<a href={hrefTo(['outbox'])}>Outbox</a>}>
+    <Card title="Outbox" side={<a href={hrefTo(['outbox'])}>All changes</a>}>
       <p>
         <span class="figure">{count(waiting)}</span>{' '}
-        {outbox.oldest_at !== null && (
-          <span class="quiet">
-            the oldest: <Time at={outbox.oldest_at} />
-          </span>
-        )}
+        <span class="quiet">
+          {waiting === 1 ? 'change waits' : 'changes wait'} for the upstream
+          {waiting > 0 && outbox.oldest_at !== null && (
+            <>
+              , the oldest for <TimeSince at={outbox.oldest_at} />
+            </>
+          )}
+        </span>
       </p>
       {series !== null && (
         <SeriesPlot series={series} values={series.pending} unit="changes waiting" merge={mostOf} />
       )}
-      <ul class="counts">
-        {outboxStates
-          .filter(([state]) => outbox[state] > 0)
-          .map(([state, text, tone]) => (
-            <li key={state}>
-              <a href={hrefTo(['outbox'], { state })}>{text}</a>
-              <strong data-tone={tone}>{count(outbox[state])}</strong>
-            </li>
-          ))}
-      </ul>
     </Card>
   );
+}
+
+/** The sales of the range as bars: of an hour each in a day, and of a day each in a month. */
+export function Sales({ shop, series }: { shop: Shop; series: SeriesObject }) {
+  const size = series.step_s === 60 ? 60 : 144;
+  const span = spanOf(series);
+  return (
+    <Card title={`Sales in ${rangeOf(series)}`} side={<a href={hrefTo(['purchases'])}>Purchases</a>}>
+      <p class="figures">
+        <Figure value={sumOf(shop.sales)} one="sale" />
+        <Figure value={sumOf(shop.refunds)} one="refund" />
+        <Figure value={sumOf(shop.activations)} one="activation" />
+      </p>
+      <Plot
+        span={{ ...span, stepMs: span.stepMs * size, steps: Math.ceil(shop.sales.length / size) }}
+        values={merged(shop.sales, size, sumOf)}
+        unit="sales"
+        isCount
+      />
+    </Card>
+  );
+}
+
+type Shop = NonNullable<SeriesObject['shop']>;
+
+function Figure({ value, one }: { value: number; one: string }) {
+  return (
+    <span>
+      <span class="figure">{count(value)}</span> <span class="quiet">{value === 1 ? one : `${one}s`}</span>
+    </span>
+  );
+}
+
+function rangeOf(series: SeriesObject | null): string {
+  return series?.step_s === 600 ? '30 days' : '24 hours';
 }
 
 export function Traffic({
@@ -249,13 +256,12 @@ export function Traffic({
   const minutes = (series?.step_s ?? 60) / 60;
   const rates = (series?.[member] ?? []).map((value) => (value === null ? null : value / minutes));
   const sum = (series?.[member] ?? []).reduce<number>((all, value) => all + (value ?? 0), 0);
-  const range = series?.step_s === 600 ? '30 days' : '24 hours';
   return (
     <Card title={`${title} a minute`}>
       <p>
         <span class="figure">{count(rates.findLast((rate) => rate !== null) ?? 0)}</span>{' '}
         <span class="quiet">
-          now; {count(sum)} in {range}
+          now; {count(sum)} in {rangeOf(series)}
         </span>
       </p>
       {series !== null && <SeriesPlot series={series} values={rates} unit={`${member} a minute`} />}

@@ -1,13 +1,13 @@
 import type { AttentionObject, OverviewObject, SeriesObject } from '../../wire/console.ts';
 import type { PageProps } from '../page-props.ts';
 import { Command } from '../parts/command.tsx';
+import { Choice } from '../parts/filter.tsx';
 import { Badge, Notice } from '../parts/notice.tsx';
 import { Heading } from '../parts/page.tsx';
 import { Sentence } from '../parts/time.tsx';
-import { hrefTo } from '../router.ts';
 import { useData } from '../use-data.ts';
 import { Daemon, Issuer, Licenses } from './overview-cards.tsx';
-import { Changes, Traffic, Upstream } from './overview-plots.tsx';
+import { Sales, Traffic, Upstream, Waiting } from './overview-plots.tsx';
 
 const seriesEveryMs = 30_000;
 
@@ -19,36 +19,28 @@ export function Overview({ route, overview: { data, reload } }: PageProps) {
   return (
     <>
       <Heading title="Overview">
-        <nav class="choice" aria-label="Time range">
-          <Range range="24h" text="24 hours" current={range} />
-          <Range range="30d" text="30 days" current={range} />
-        </nav>
+        <Choice path={[]} query={route.query} name="range" label="Time range" choices={ranges} />
       </Heading>
       <Attention attention={data.attention} />
       {data.upstream !== null && <Upstream upstream={data.upstream} series={series.data} onDone={reload} />}
       {series.error !== null && series.data === null && <Notice tone="fail">{series.error.message}</Notice>}
-      <div class="grid">
-        {data.outbox !== null && <Changes outbox={data.outbox} series={series.data} />}
+      <div class="cards">
+        {data.outbox !== null && <Waiting outbox={data.outbox} series={series.data} />}
+        {series.data?.shop && <Sales shop={series.data.shop} series={series.data} />}
         <Traffic title="Verifies" member="verifies" series={series.data} />
         <Traffic title="Uses" member="uses" series={series.data} />
         <Licenses overview={data} />
         {data.issuer !== null && <Issuer issuer={data.issuer} />}
+        <Daemon overview={data} />
       </div>
-      <Daemon overview={data} />
     </>
   );
 }
 
-function Range({ range, text, current }: { range: string; text: string; current: string }) {
-  return (
-    <a
-      href={hrefTo([], { range: range === '24h' ? null : range })}
-      aria-current={range === current ? 'true' : undefined}
-    >
-      {text}
-    </a>
-  );
-}
+const ranges = [
+  ['', '24 hours'],
+  ['30d', '30 days'],
+] as const;
 
 function Attention({ attention }: { attention: OverviewObject['attention'] }) {
   if (attention.length === 0) return <Notice tone="ok">All is well. Nothing needs you.</Notice>;

@@ -6,7 +6,8 @@ import { Command } from './command.tsx';
 import { Notice } from './notice.tsx';
 import { ReadOnlyNotice } from './read-only.tsx';
 
-type ActionProps = {
+/** What a person can do, as data. */
+export type ActionProps = {
   /** The text of the button. */
   readonly label: string;
   /** What the button is about, for a screen reader, if the page has several such buttons. */
@@ -51,6 +52,25 @@ export function Action(props: ActionProps) {
         {isOpen && <ActionForm {...props} {...form} />}
       </dialog>
     </>
+  );
+}
+
+/** `about`: what the actions are about, if the page has several such buttons. */
+export function Actions({
+  list,
+  about,
+  onDone,
+}: {
+  list: readonly ActionProps[];
+  about?: string | undefined;
+  onDone: () => void;
+}) {
+  return (
+    <div class="actions">
+      {list.map((action) => (
+        <Action key={action.label} about={about} onDone={onDone} {...action} />
+      ))}
+    </div>
   );
 }
 
@@ -206,7 +226,7 @@ type FieldProps = {
   readonly label: string;
   readonly name: string;
   readonly help?: string;
-  readonly example?: string;
+  readonly example?: string | undefined;
   readonly type?: 'text' | 'email' | 'number' | 'search' | 'date';
   readonly value?: string;
   readonly isRequired?: boolean;
@@ -276,24 +296,35 @@ export function fieldText(form: FormData, name: string): string {
   return typeof value === 'string' ? value.trim() : '';
 }
 
+/** The texts of the fields that are not empty, by their names. */
+export function filled(form: FormData): Readonly<Record<string, string>> {
+  const texts = [...form.keys()].map((name) => [name, fieldText(form, name)] as const);
+  return Object.fromEntries(texts.filter(([, text]) => text !== ''));
+}
+
+/** The choices that are taken. */
+export function taken(form: FormData, name: string): string[] {
+  return form.getAll(name).filter((value) => typeof value === 'string');
+}
+
 /** Choices of which any number can be taken. `choices`: the value, and what it means. */
 export function Checkboxes({
   legend,
   name,
   choices,
-  taken = [],
+  checked = [],
 }: {
   legend: string;
   name: string;
   choices: readonly (readonly [value: string, meaning: string])[];
-  taken?: readonly string[];
+  checked?: readonly string[];
 }) {
   return (
     <fieldset class="checkboxes">
       <legend>{legend}</legend>
       {choices.map(([value, meaning]) => (
         <label key={value}>
-          <input type="checkbox" name={name} value={value} defaultChecked={taken.includes(value)} />
+          <input type="checkbox" name={name} value={value} defaultChecked={checked.includes(value)} />
           <span>
             <code>{value}</code> <span class="quiet">{meaning}</span>
           </span>

@@ -19,14 +19,22 @@ type PlotProps = {
   readonly values: readonly (number | null)[];
   /** What the values are, such as `verifies a minute`. */
   readonly unit: string;
+  /** Bars instead of a line. */
+  readonly isCount?: boolean;
 };
 
+/** The top of a scale: 1, 2 or 5, and zeros. */
+function topOf(most: number): number {
+  const size = 10 ** Math.floor(Math.log10(most));
+  return ([1, 2, 5].find((step) => step * size >= most) ?? 10) * size;
+}
+
 /** A line over time, with the value under the pointer. Gaps are where nothing was recorded. */
-export function Plot({ span, values, unit }: PlotProps) {
+export function Plot({ span, values, unit, isCount = false }: PlotProps) {
   const [shown, setShown] = useState<number | null>(null);
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return <p class="quiet">Nothing was recorded yet.</p>;
-  const most = Math.max(1, ...known);
+  const most = topOf(Math.max(1, ...known));
   const peak = values.findIndex((value) => value === Math.max(...known));
   const index = shown ?? peak;
   const at = timeText(span, span.startMs + index * span.stepMs);
@@ -37,19 +45,35 @@ export function Plot({ span, values, unit }: PlotProps) {
         {shown === null ? 'Peak ' : ''}
         <strong>{count(values[index] ?? 0)}</strong> at {at}
       </p>
-      <svg
-        viewBox={`0 0 ${width} ${height}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${unit}: the peak is ${count(Math.max(...known))}, at ${timeText(span, span.startMs + peak * span.stepMs)}`}
-        onPointerMove={(event) => setShown(stepUnder(event, values))}
-        onPointerLeave={() => setShown(null)}
-      >
-        <path class="area" d={areaOf(values, most)} />
-        <path class="line" d={lineOf(values, most)} />
-        {x !== null && <line x1={x} x2={x} y1="0" y2={height} />}
-      </svg>
-      <TimeAxis span={span} />
+      <div class="scaled">
+        <svg
+          viewBox={`0 0 ${width} ${height}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${unit}: the peak is ${count(Math.max(...known))}, at ${timeText(span, span.startMs + peak * span.stepMs)}`}
+          onPointerMove={(event) => setShown(stepUnder(event, values))}
+          onPointerLeave={() => setShown(null)}
+        >
+          {[0, 0.5, 1].map((part) => (
+            <line key={part} class="grid-line" x1="0" x2={width} y1={yOf(part, 1)} y2={yOf(part, 1)} />
+          ))}
+          {isCount ? (
+            <path class="bars" d={barsOf(values, most)} />
+          ) : (
+            <>
+              <path class="area" d={areaOf(values, most)} />
+              <path class="line" d={lineOf(values, most)} />
+            </>
+          )}
+          {x !== null && <line x1={x} x2={x} y1="0" y2={height} />}
+        </svg>
+        <div class="scale" aria-hidden="true">
+          <span>{count(most)}</span>
+          {most > 1 && <span>{count(most / 2)}</span>}
+          <span>0</span>
+        </div>
+        <TimeAxis span={span} />
+      </div>
     </div>
   );
 }
@@ -60,14 +84,28 @@ function stepUnder(event: PointerEvent, values: readonly (number | null)[]): num
   return values[index] === null || values[index] === undefined ? null : index;
 }
 
+function yOf(value: number, most: number): number {
+  return height - 1 - (value / most) * (height - 2);
+}
+
+function barsOf(values: readonly (number | null)[], most: number): string {
+  const step = width / values.length;
+  return values
+    .map((value, index) =>
+      value === null || value === 0
+        ? ''
+        : `M${(index * step + step * 0.15).toFixed(1)} ${height}V${yOf(value, most).toFixed(1)}h${(step * 0.7).toFixed(1)}V${height}Z`,
+    )
+    .join('');
+}
+
 /** Ranges of neighbours that are not null, as points of the plot. */
 function rangesOf(values: readonly (number | null)[], most: number): string[][] {
   const ranges: string[][] = [];
   values.forEach((value, index) => {
     if (value === null) return;
     const x = ((index + 0.5) / values.length) * width;
-    const y = height - 2 - (value / most) * (height - 6);
-    const point = `${x.toFixed(1)} ${y.toFixed(1)}`;
+    const point = `${x.toFixed(1)} ${yOf(value, most).toFixed(1)}`;
     const before = values[index - 1] ?? null;
     if (before === null) ranges.push([point]);
     else ranges.at(-1)?.push(point);
@@ -104,8 +142,12 @@ export function TimeAxis({ span }: { span: Span }) {
   );
 }
 
+export function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
 export function meanOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+  return sumOf(values) / values.length;
 }
 
 export function mostOf(values: readonly number[]): number {

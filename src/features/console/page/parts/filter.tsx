@@ -1,6 +1,71 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useDaemon } from '../daemon.tsx';
 import { goTo, hrefTo } from '../router.ts';
-import { fieldText } from './action.tsx';
+import { Field, fieldText } from './action.tsx';
+
+/** A filter of a list: a value in the address, a parameter of the request, and an option of the command. */
+export type Filter = {
+  readonly name: string;
+  readonly label: string;
+  /** `live`: searches while a person types. `product`: a choice of one product. `links`: `choices` as links. */
+  readonly kind: 'text' | 'search' | 'date' | 'live' | 'product' | 'links';
+  readonly example?: string;
+  readonly choices?: readonly (readonly [value: string, text: string])[];
+  /** The parameters of the request; absent: the value under its name. */
+  readonly sent?: (value: string) => Readonly<Record<string, string | null>>;
+  /** The option of the command; absent: `--name VALUE`. */
+  readonly option?: (value: string) => string;
+};
+
+export const productFilter: Filter = {
+  name: 'product',
+  label: 'Product',
+  kind: 'product',
+  sent: (key) => ({ product_key: key }),
+};
+
+type Place = { readonly path: readonly string[]; readonly query: URLSearchParams };
+
+/** The search, the fields, and then the choices. */
+export function Filters({ filters, ...place }: Place & { filters: readonly Filter[] }) {
+  const of = (...kinds: readonly Filter['kind'][]): readonly Filter[] =>
+    filters.filter(({ kind }) => kinds.includes(kind));
+  const fields = of('text', 'search', 'date');
+  const choices = of('links', 'product');
+  return (
+    <>
+      {of('live').map((filter) => (
+        <Search key={filter.name} {...place} {...filter} />
+      ))}
+      {fields.length > 0 && (
+        <FilterForm {...place} names={fields.map(({ name }) => name)}>
+          {fields.map(({ kind, name, label, example }) => (
+            <Field
+              key={name}
+              name={name}
+              label={label}
+              type={kind === 'date' || kind === 'search' ? kind : 'text'}
+              example={example}
+              value={place.query.get(name) ?? ''}
+            />
+          ))}
+        </FilterForm>
+      )}
+      {choices.length > 0 && (
+        <div class="filters">
+          {choices.map((filter) =>
+            filter.kind === 'product' ? (
+              <ProductChoice key={filter.name} {...place} />
+            ) : (
+              <Choice key={filter.name} {...place} {...filter} />
+            ),
+          )}
+        </div>
+      )}
+    </>
+  );
+}
 
 /**
  * A form whose fields are kept in the address, so that a filter survives a reload and can be sent to a colleague.
@@ -11,12 +76,7 @@ export function FilterForm({
   query,
   names,
   children,
-}: {
-  path: readonly string[];
-  query: URLSearchParams;
-  names: readonly string[];
-  children: ComponentChildren;
-}) {
+}: Place & { names: readonly string[]; children: ComponentChildren }) {
   const apply = (event: Event): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -37,6 +97,95 @@ export function FilterForm({
           Clear
         </a>
       )}
+    </form>
+  );
+}
+
+/** Links of which one is current; the value is kept in the address. */
+export function Choice({
+  path,
+  query,
+  name,
+  label,
+  choices = [],
+}: Place & Pick<Filter, 'name' | 'label' | 'choices'>) {
+  return (
+    <nav class="choice" aria-label={label}>
+      {choices.map(([value, text]) => (
+        <a
+          key={value}
+          href={hrefTo(path, { ...Object.fromEntries(query), [name]: value })}
+          aria-current={(query.get(name) ?? '') === value ? 'true' : undefined}
+        >
+          {text}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** Nothing is shown if no product is known. */
+function ProductChoice({ path, query }: Place) {
+  const { productNames } = useDaemon();
+  if (productNames.size === 0) return null;
+  const product = query.get('product') ?? '';
+  const choose = (event: Event): void =>
+    goTo(path, { ...Object.fromEntries(query), product: (event.currentTarget as HTMLSelectElement).value });
+  return (
+    <select aria-label="Product" onChange={choose}>
+      <option value="">All products</option>
+      {[...productNames].map(([key, name]) => (
+        <option key={key} value={key} selected={key === product}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const searchAfterMs = 200;
+
+/** Searches while a person types. The text is kept in the address, without an entry in the history for each letter. */
+function Search({ path, query, name, label }: Place & Pick<Filter, 'name' | 'label'>) {
+  const search = query.get(name) ?? '';
+  const [text, setText] = useState(search);
+  const timer = useRef<number | undefined>(undefined);
+  const applied = useRef(search);
+  useLayoutEffect(() => {
+    // A link changed the address. A search of this field is not written back: the person may have typed on.
+    if (search !== applied.current) setText(search);
+    applied.current = search;
+  }, [search]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const apply = (value: string): void => {
+    clearTimeout(timer.current);
+    applied.current = value.trim();
+    location.replace(hrefTo(path, { ...Object.fromEntries(query), [name]: applied.current }));
+  };
+  const onInput = (event: Event): void => {
+    const { value } = event.currentTarget as HTMLInputElement;
+    setText(value);
+    clearTimeout(timer.current);
+    // One letter finds too much to be of use: it is searched when the person presses Enter.
+    if (value.trim().length === 1) return;
+    timer.current = window.setTimeout(() => apply(value), searchAfterMs);
+  };
+  const onSubmit = (event: Event): void => {
+    event.preventDefault();
+    apply(text);
+  };
+  return (
+    <form role="search" class="search" onSubmit={onSubmit}>
+      <label for="search">{label}</label>
+      <input
+        id="search"
+        type="search"
+        name={name}
+        value={text}
+        onInput={onInput}
+        autocomplete="off"
+        spellcheck={false}
+      />
     </form>
   );
 }

@@ -9,6 +9,21 @@ export type Column<Item> = {
   readonly kind?: 'number' | 'text';
 };
 
+/** A value, and quiet words on the line below it. */
+export function Lines({ children, below }: { children: ComponentChildren; below: ComponentChildren }) {
+  return (
+    <>
+      {children}
+      {below !== null && below !== false && (
+        <>
+          <br />
+          <span class="quiet">{below}</span>
+        </>
+      )}
+    </>
+  );
+}
+
 /** A list of the daemon, with a button for the next page. `empty` is shown instead of no rows. */
 export function ListTable<Item>({
   caption,

@@ -28,8 +28,9 @@ export function TimeSince({ at }: { at: string }) {
   );
 }
 
-/** An instant as people say it; the title has the date. */
-export function Time({ at }: { at: string }) {
+/** An instant as people say it; the title has the date. Null: never. */
+export function Time({ at }: { at: string | null }) {
+  if (at === null) return <>never</>;
   return (
     <time dateTime={at} title={longTime(at)}>
       {fromNow(at)}

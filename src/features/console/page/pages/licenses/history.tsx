@@ -1,28 +1,16 @@
 import { useEffect } from 'preact/hooks';
-import type { OverviewObject } from '../../../wire/console.ts';
 import type { ChangeObject } from '../../../../../wire/license.ts';
+import { Who } from '../../daemon.tsx';
 import { count, counted } from '../../format.ts';
 import { Notice } from '../../parts/notice.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Time } from '../../parts/time.tsx';
 import { usePages } from '../../use-data.ts';
-import { useProductNames, type ProductNames } from '../products.tsx';
-import { useTokenLabels, type TokenLabels } from '../tokens.tsx';
 
 /** The changes of a license as a timeline, the latest first. */
-export function History({
-  licenseKey,
-  version,
-  role,
-}: {
-  licenseKey: string;
-  version: string;
-  role: OverviewObject['role'];
-}) {
+export function History({ licenseKey, version }: { licenseKey: string; version: string }) {
   const path = `/admin/v1/licenses/${encodeURIComponent(licenseKey)}/history?limit=20`;
   const { items, total, error, more, reload } = usePages<ChangeObject>(path, 'changes');
-  const names = useProductNames(role);
-  const labels = useTokenLabels();
   useEffect(() => {
     if (items !== null) reload();
   }, [version]);
@@ -41,7 +29,7 @@ export function History({
                 {effectOf(change)}
               </p>
               <p class="quiet">
-                <Time at={change.at} /> by {whoIs(change.credential, { names, labels })}
+                <Time at={change.at} /> by <Who is={change.credential} />
               </p>
             </li>
           ))}
@@ -73,23 +61,4 @@ const changes: Readonly<Record<string, string>> = {
 function effectOf({ before, after }: ChangeObject): string {
   if (before.uses !== after.uses) return `: ${count(before.uses)} → ${counted(after.uses, 'use')}`;
   return before.enabled === after.enabled ? ' (changed nothing)' : '';
-}
-
-/** A credential in words: `token Support desk`, `software of Inkwell`. */
-export function whoIs(
-  credential: string,
-  { names, labels }: { names: ProductNames; labels: TokenLabels },
-): string {
-  const [kind = '', id = ''] = split(credential);
-  if (kind === 'token' && id === 'admin.token') return 'the admin token of this machine';
-  if (kind === 'token') return `the token ${labels.get(id) ?? id}`;
-  if (kind === 'product') return `software with the secret of ${names.get(id) ?? id}`;
-  if (kind === 'account') return `software with the API key of ${id}`;
-  if (kind === 'console') return `a person in the console (${id})`;
-  return credential === 'latchkey' ? 'Latchkey itself' : credential;
-}
-
-function split(credential: string): string[] {
-  const at = credential.indexOf(':');
-  return at === -1 ? [credential] : [credential.slice(0, at), credential.slice(at + 1)];
 }

@@ -1,8 +1,9 @@
 import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
-import type { OverviewObject } from '../../../wire/console.ts';
+import type { LicenseObject } from '../../../../../wire/license.ts';
 import { send } from '../../api.ts';
+import { useDaemon } from '../../daemon.tsx';
 import { counted, isMasked, shownKey } from '../../format.ts';
-import { Action } from '../../parts/action.tsx';
+import { Action, type ActionProps } from '../../parts/action.tsx';
 import { quoted } from '../../parts/command.tsx';
 
 /** The license key in a command. A read-only session does not know the whole key. */
@@ -17,15 +18,8 @@ function change(which: Change, licenseKey: string): Promise<void> {
 }
 
 /** What a person can do with a license. */
-export function LicenseActions({
-  detail,
-  role,
-  onDone,
-}: {
-  detail: LicenseDetail;
-  role: OverviewObject['role'];
-  onDone: () => void;
-}) {
+export function LicenseActions({ detail, onDone }: { detail: LicenseDetail; onDone: () => void }) {
+  const { role } = useDaemon();
   const { license, state, purchase } = detail;
   const key = license.license_key;
   const command = quoted(commandKey(key));
@@ -52,12 +46,7 @@ export function LicenseActions({
       )}
       {state !== 'refunded' && <Switch detail={detail} later={later} command={command} onDone={onDone} />}
       {role === 'authority' && purchase !== null && purchase.refunded_at === null && (
-        <Refund
-          purchaseId={purchase.purchase_id}
-          licenseKey={key}
-          customer={license.buyer_email}
-          onDone={onDone}
-        />
+        <Action {...refund(purchase.purchase_id, license)} onDone={onDone} />
       )}
     </>
   );
@@ -105,35 +94,21 @@ function Switch({
 }
 
 /** Refunds a purchase. */
-export function Refund({
-  purchaseId,
-  licenseKey,
-  customer,
-  isInList = false,
-  onDone,
-}: {
-  purchaseId: string;
-  licenseKey: string;
-  customer: string;
-  /** The page has several such buttons. */
-  isInList?: boolean;
-  onDone: () => void;
-}) {
-  return (
-    <Action
-      label="Refund"
-      about={isInList ? `${customer}, ${shownKey(licenseKey)}` : undefined}
-      title={`Refund the purchase of ${customer}?`}
-      consequence={
-        <>
-          The key <code>{shownKey(licenseKey)}</code> is disabled, and the purchase counts as refunded; the
-          latter cannot be undone. No money is moved: refund the payment with your payment provider.
-        </>
-      }
-      command={`latchkey purchase refund ${quoted(purchaseId)}`}
-      isDangerous
-      run={() => send<void>('POST', `/admin/v1/purchases/${encodeURIComponent(purchaseId)}/refund`, {})}
-      onDone={onDone}
-    />
-  );
+export function refund(
+  purchaseId: string,
+  { license_key: key, buyer_email: customer }: LicenseObject,
+): ActionProps {
+  return {
+    label: 'Refund',
+    title: `Refund the purchase of ${customer}?`,
+    consequence: (
+      <>
+        The key <code>{shownKey(key)}</code> is disabled, and the purchase counts as refunded; the latter
+        cannot be undone. No money is moved: refund the payment with your payment provider.
+      </>
+    ),
+    command: `latchkey purchase refund ${quoted(purchaseId)}`,
+    isDangerous: true,
+    run: () => send('POST', `/admin/v1/purchases/${encodeURIComponent(purchaseId)}/refund`, {}),
+  };
 }

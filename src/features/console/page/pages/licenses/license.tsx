@@ -1,5 +1,5 @@
 import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
-import type { OverviewObject } from '../../../wire/console.ts';
+import { useDaemon } from '../../daemon.tsx';
 import { count, counted, shownKey } from '../../format.ts';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
@@ -13,12 +13,11 @@ import { commandKey, LicenseActions } from './license-actions.tsx';
 import { History } from './history.tsx';
 import { Seats } from './seats.tsx';
 
-type Role = OverviewObject['role'];
-
 const readEveryMs = 5_000;
 
 /** The page of one license. */
-export function License({ licenseKey, role }: { licenseKey: string; role: Role }) {
+export function License({ licenseKey }: { licenseKey: string }) {
+  const isAuthority = useDaemon().role === 'authority';
   const path = `/admin/v1/licenses/${encodeURIComponent(licenseKey)}`;
   const { data, error, reload } = useData<LicenseDetail>(path, readEveryMs);
   const shown = shownKey(licenseKey);
@@ -27,25 +26,23 @@ export function License({ licenseKey, role }: { licenseKey: string; role: Role }
       <nav aria-label="Back">
         <a href={hrefTo(['licenses'])}>Licenses</a>
       </nav>
-      <Heading title={shown}>
-        {data !== null && <LicenseActions detail={data} role={role} onDone={reload} />}
-      </Heading>
+      <Heading title={shown}>{data !== null && <LicenseActions detail={data} onDone={reload} />}</Heading>
       {error !== null && (
-        <Notice tone="fail">{error.status === 404 ? unknownHere(role) : error.message}</Notice>
+        <Notice tone="fail">{error.status === 404 ? unknownHere(isAuthority) : error.message}</Notice>
       )}
-      {data !== null && <Details detail={data} role={role} licenseKey={licenseKey} />}
+      {data !== null && <Details detail={data} licenseKey={licenseKey} />}
       <SameCommand line={`latchkey license show ${quoted(commandKey(licenseKey))}`} />
     </>
   );
 }
 
-function unknownHere(role: Role): string {
-  return role === 'authority'
+function unknownHere(isAuthority: boolean): string {
+  return isAuthority
     ? 'No license with this key was sold here.'
     : 'This machine does not know a license with this key. It asks the upstream when your software asks for the key.';
 }
 
-function Details({ detail, role, licenseKey }: { detail: LicenseDetail; role: Role; licenseKey: string }) {
+function Details({ detail, licenseKey }: { detail: LicenseDetail; licenseKey: string }) {
   // What has changed since the page was opened shows in these parts, too.
   const version = `${detail.license.uses} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
   return (
@@ -53,11 +50,11 @@ function Details({ detail, role, licenseKey }: { detail: LicenseDetail; role: Ro
       <div class="grid">
         <LicenseCard detail={detail} />
         {detail.freshness !== null && <FreshnessCard detail={detail} freshness={detail.freshness} />}
-        <BuyerCard detail={detail} role={role} />
+        <BuyerCard detail={detail} />
       </div>
       {detail.operations_total > 0 && <Waiting detail={detail} />}
       <Seats detail={detail} licenseKey={licenseKey} version={version} />
-      <History licenseKey={licenseKey} version={version} role={role} />
+      <History licenseKey={licenseKey} version={version} />
     </>
   );
 }
@@ -103,7 +100,8 @@ function FreshnessCard({
   );
 }
 
-function BuyerCard({ detail, role }: { detail: LicenseDetail; role: Role }) {
+function BuyerCard({ detail }: { detail: LicenseDetail }) {
+  const { role } = useDaemon();
   const { license, product, purchase } = detail;
   const name = product.name ?? product.product_key;
   const refundedAt = purchase?.refunded_at ?? null;

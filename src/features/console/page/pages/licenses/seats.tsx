@@ -1,9 +1,9 @@
 import { useEffect } from 'preact/hooks';
 import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
-import type { ActivationObject } from '../../../../leases/wire/activation.ts';
+import type { Activation } from '../../answers.ts';
 import { send, withQuery } from '../../api.ts';
 import { count, counted } from '../../format.ts';
-import { Action } from '../../parts/action.tsx';
+import { Actions, type ActionProps } from '../../parts/action.tsx';
 import { quoted } from '../../parts/command.tsx';
 import { Badge, type Tone } from '../../parts/notice.tsx';
 import { Section } from '../../parts/page.tsx';
@@ -23,7 +23,7 @@ export function Seats({
 }) {
   const { product, seats_taken: taken } = detail;
   const path = withQuery('/admin/v1/activations', { license_key: licenseKey, limit: '100' });
-  const pages = usePages<ActivationObject>(detail.activations > 0 ? path : null, 'activations');
+  const pages = usePages<Activation>(detail.activations > 0 ? path : null, 'activations');
   useEffect(() => {
     if (pages.items !== null) pages.reload();
   }, [version]);
@@ -41,7 +41,8 @@ export function Seats({
       </Section>
     );
   }
-  const seats = numbered(pages.items ?? []);
+  // In the order in which the seats were taken.
+  const items = pages.items?.toSorted((one, other) => Number(other.has_seat) - Number(one.has_seat)) ?? null;
   return (
     <Section title={title}>
       {product.seats !== null && taken >= product.seats && (
@@ -51,11 +52,8 @@ export function Seats({
       )}
       <ListTable
         caption="Devices, those with a seat first"
-        pages={{ ...pages, items: pages.items === null ? null : seats.map(({ activation }) => activation) }}
-        columns={columnsOf(
-          new Map(seats.map(({ activation, seat }) => [activation.activation_id, seat])),
-          pages.reload,
-        )}
+        pages={{ ...pages, items }}
+        columns={columnsOf(items ?? [], pages.reload)}
         keyOf={({ activation_id: id }) => id}
         empty="No device has asked for a seat."
       />
@@ -63,29 +61,14 @@ export function Seats({
   );
 }
 
-type Numbered = { activation: ActivationObject; seat: number | null };
-
-/** Numbers the seats in the order in which they were taken. Devices without a seat come last. */
-function numbered(activations: readonly ActivationObject[]): Numbered[] {
-  const [seated, others] = [true, false].map((has) => activations.filter((each) => each.has_seat === has));
-  return [
-    ...(seated ?? []).map((activation, index) => ({ activation, seat: index + 1 })),
-    ...(others ?? []).map((activation) => ({ activation, seat: null })),
-  ];
-}
-
-const tones: Readonly<Record<ActivationObject['state'], Tone>> = {
+const tones: Readonly<Record<Activation['state'], Tone>> = {
   active: 'ok',
   ended: 'quiet',
   replaced: 'quiet',
   blocked: 'fail',
 };
 
-export function DeviceState({
-  activation: { state, copied_at: copiedAt },
-}: {
-  activation: ActivationObject;
-}) {
+export function DeviceState({ activation: { state, copied_at: copiedAt } }: { activation: Activation }) {
   return (
     <>
       {state !== 'active' && <Badge tone={tones[state]}>{state}</Badge>}
@@ -99,12 +82,13 @@ export function DeviceState({
   );
 }
 
-function columnsOf(
-  seats: ReadonlyMap<string, number | null>,
-  onDone: () => void,
-): readonly Column<ActivationObject>[] {
+function columnsOf(sorted: readonly Activation[], onDone: () => void): readonly Column<Activation>[] {
   return [
-    { name: 'Seat', kind: 'number', cell: ({ activation_id: id }) => seats.get(id) ?? '–' },
+    {
+      name: 'Seat',
+      kind: 'number',
+      cell: (activation) => (activation.has_seat ? sorted.indexOf(activation) + 1 : '–'),
+    },
     {
       name: 'Device',
       cell: (activation) => (
@@ -114,53 +98,41 @@ function columnsOf(
       ),
     },
     { name: 'Since', cell: ({ created_at: at }) => <Time at={at} /> },
-    { name: 'Last seen', cell: ({ renewed_at: at }) => (at === null ? 'never' : <Time at={at} />) },
+    { name: 'Last seen', cell: ({ renewed_at: at }) => <Time at={at} /> },
     { name: 'Free again', cell: ({ seat_until: at }) => at !== null && <Time at={at} /> },
-    { name: 'Actions', cell: (activation) => <SeatActions activation={activation} onDone={onDone} /> },
+    {
+      name: 'Actions',
+      cell: (each) => <Actions list={seatActions(each)} about={deviceName(each)} onDone={onDone} />,
+    },
   ];
 }
 
 /** The name of a device, or the beginning of the thumbprint of its key. */
-export function deviceName({ device_name: name, device }: ActivationObject): string {
+export function deviceName({ device_name: name, device }: Activation): string {
   return name ?? `device ${device.slice(0, 8)}`;
 }
 
 /** Free a seat, or block a device. */
-export function SeatActions({ activation, onDone }: { activation: ActivationObject; onDone: () => void }) {
+export function seatActions(activation: Activation): readonly ActionProps[] {
   const { activation_id: id, state, has_seat: hasSeat } = activation;
   const name = deviceName(activation);
-  const act = (which: 'end' | 'block') => () =>
-    send<void>('POST', `/admin/v1/activations/${encodeURIComponent(id)}/${which}`, {});
-  return (
-    <div class="actions">
-      {hasSeat && state === 'active' && (
-        <Action
-          label="Free seat"
-          about={name}
-          title={`Free the seat of ${name}?`}
-          consequence={freeing}
-          command={`latchkey activation end ${quoted(id)}`}
-          run={act('end')}
-          onDone={onDone}
-        />
-      )}
-      {state !== 'blocked' && (
-        <Action
-          label="Block"
-          about={name}
-          title={`Block ${name}?`}
-          consequence={blocking}
-          command={`latchkey activation block ${quoted(id)}`}
-          isDangerous
-          run={act('block')}
-          onDone={onDone}
-        />
-      )}
-    </div>
-  );
+  const act = (which: 'end' | 'block') => ({
+    command: `latchkey activation ${which} ${quoted(id)}`,
+    run: () => send('POST', `/admin/v1/activations/${encodeURIComponent(id)}/${which}`, {}),
+  });
+  const free = {
+    label: 'Free seat',
+    title: `Free the seat of ${name}?`,
+    consequence: `The lease of the device ends at its next renewal, and another device can take the seat. The device itself may take a seat again. A seat is free at once ${counted(3, 'time')} in 30 days for each license; after that, when the last lease of the device ends.`,
+    ...act('end'),
+  };
+  const block = {
+    label: 'Block',
+    title: `Block ${name}?`,
+    consequence:
+      'The lease of the device ends at its next renewal, its seat becomes free, and the device gets no lease of this license again. This cannot be undone. A device that makes another key can take a seat: disable the license to prevent that.',
+    isDangerous: true,
+    ...act('block'),
+  };
+  return [...(hasSeat && state === 'active' ? [free] : []), ...(state === 'blocked' ? [] : [block])];
 }
-
-const freeing = `The lease of the device ends at its next renewal, and another device can take the seat. The device itself may take a seat again. A seat is free at once ${counted(3, 'time')} in 30 days for each license; after that, when the last lease of the device ends.`;
-
-const blocking =
-  'The lease of the device ends at its next renewal, its seat becomes free, and the device gets no lease of this license again. This cannot be undone. A device that makes another key can take a seat: disable the license to prevent that.';

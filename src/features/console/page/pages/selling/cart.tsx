@@ -1,13 +1,12 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { QuoteObject } from '../../../../../wire/checkout.ts';
-import type { OverviewObject } from '../../../wire/console.ts';
 import type { ProductObject } from '../../../../../wire/product.ts';
 import { type ApiError, asApiError, send } from '../../api.ts';
+import { useDaemon } from '../../daemon.tsx';
 import { Refusal } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
 import { Section } from '../../parts/page.tsx';
-import { useProducts } from '../products.tsx';
 import { centsOf, money } from './money.ts';
 
 /** A line of the cart as a person types it. */
@@ -23,8 +22,8 @@ type Line = {
 type Item = { product_key: string; amount: number; quantity: number; collection_ids?: string[] };
 
 /** A cart to try a coupon on. Nothing is redeemed. `code`: null lets the person type the code. */
-export function TryCoupon({ code, role }: { code: string | null; role: OverviewObject['role'] }) {
-  const products = useProducts(role);
+export function TryCoupon({ code }: { code: string | null }) {
+  const { role, products } = useDaemon();
   const sold = products?.filter(({ archived }) => !archived) ?? null;
   // Without a product there is no cart. An agent does not know the products of its upstream.
   if (role === 'authority' && (sold === null || sold.length === 0)) return null;

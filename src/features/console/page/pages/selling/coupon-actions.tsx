@@ -1,12 +1,12 @@
 import type { OverviewObject } from '../../../wire/console.ts';
 import type { CountedCouponObject, CouponObject } from '../../../../../wire/coupon.ts';
 import { send } from '../../api.ts';
+import { useDaemon } from '../../daemon.tsx';
 import { counted } from '../../format.ts';
-import { Action, Field, fieldText } from '../../parts/action.tsx';
+import { Action, Field, fieldText, type ActionProps } from '../../parts/action.tsx';
 import { quoted } from '../../parts/command.tsx';
 import { goTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
-import { useProducts } from '../products.tsx';
 import { amountPattern, centsOf, percentPattern } from './money.ts';
 
 type Terms = Readonly<Record<string, string | number>>;
@@ -127,45 +127,45 @@ function OptionalFields({ coupon }: { coupon?: CountedCouponObject }) {
   );
 }
 
-export function CreateCoupon({ role, onDone }: { role: OverviewObject['role']; onDone: () => void }) {
+export function createCoupon(role: OverviewObject['role']): ActionProps {
   const later =
     role === 'agent' ? ' It is sent to the upstream, and queued while the upstream is unreachable.' : '';
-  return (
-    <Action
-      label="Create a coupon"
-      title="Create a coupon"
-      consequence={`Customers can use the code as soon as the coupon starts. After the first order, its code and discount cannot change.${later}`}
-      command={createCommand}
-      run={async (form) => {
-        const coupon = await send<CouponObject>('POST', '/api/v2/coupons', {
-          code: fieldText(form, 'code'),
-          ...scopeOf(form),
-          ...discountOf(form),
-          ...optionalTerms(form),
-        });
-        goTo(['coupons', String(coupon.id)]);
-      }}
-      onDone={onDone}
-    >
-      <div class="pair">
-        <Field label="Code" name="code" isRequired help="What customers enter, such as SPRING." />
-        <Field
-          label="Discount"
-          name="discount"
-          isRequired
-          help="20% for a percentage, 5.00 for an amount."
-          pattern={`${percentPattern}|${amountPattern}`}
-        />
-      </div>
-      <ScopeField role={role} />
-      <OptionalFields />
-    </Action>
-  );
+  return {
+    label: 'Create a coupon',
+    title: 'Create a coupon',
+    consequence: `Customers can use the code as soon as the coupon starts. After the first order, its code and discount cannot change.${later}`,
+    command: createCommand,
+    run: async (form) => {
+      const coupon = await send<CouponObject>('POST', '/api/v2/coupons', {
+        code: fieldText(form, 'code'),
+        ...scopeOf(form),
+        ...discountOf(form),
+        ...optionalTerms(form),
+      });
+      goTo(['coupons', String(coupon.id)]);
+    },
+    children: (
+      <>
+        <div class="pair">
+          <Field label="Code" name="code" isRequired help="What customers enter, such as SPRING." />
+          <Field
+            label="Discount"
+            name="discount"
+            isRequired
+            help="20% for a percentage, 5.00 for an amount."
+            pattern={`${percentPattern}|${amountPattern}`}
+          />
+        </div>
+        <ScopeField />
+        <OptionalFields />
+      </>
+    ),
+  };
 }
 
 /** The value of a choice is `multi`, `single KEY` or `collection ID`. */
-function ScopeField({ role }: { role: OverviewObject['role'] }) {
-  const products = useProducts(role) ?? [];
+function ScopeField() {
+  const { role, products } = useDaemon();
   const path = role === 'authority' ? '/admin/v1/collections?limit=100' : null;
   const collections =
     useData<{ collections: { collection_id: string; name: string }[] }>(path).data?.collections ?? [];
@@ -174,7 +174,7 @@ function ScopeField({ role }: { role: OverviewObject['role'] }) {
       <Field label="Only for the product" name="product" help="A product key; empty: for all products." />
     );
   }
-  const sold = products.filter(({ archived, recurring }) => !archived && !recurring);
+  const sold = (products ?? []).filter(({ archived, recurring }) => !archived && !recurring);
   return (
     <Field
       label="For"

@@ -1,40 +1,72 @@
-import type { OverviewObject } from '../../../wire/console.ts';
 import type { CountedCouponObject } from '../../../../../wire/coupon.ts';
-import { withQuery } from '../../api.ts';
+import { ProductName, useDaemon } from '../../daemon.tsx';
 import { count, counted } from '../../format.ts';
 import type { PageProps } from '../../page-props.ts';
-import { Field } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
-import { FilterForm } from '../../parts/filter.tsx';
+import { ListPage, type List } from '../../parts/list.tsx';
 import { Badge, Notice, type Tone } from '../../parts/notice.tsx';
 import { Card, Fields, Heading, Section } from '../../parts/page.tsx';
-import { ListTable, type Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
-import { useData, usePages } from '../../use-data.ts';
-import { useProductNames, type ProductNames } from '../products.tsx';
+import { useData } from '../../use-data.ts';
 import { TryCoupon } from './cart.tsx';
-import { CouponActions, CreateCoupon } from './coupon-actions.tsx';
+import { CouponActions, createCoupon } from './coupon-actions.tsx';
 import { money } from './money.ts';
 
-type Role = OverviewObject['role'];
 type State = CountedCouponObject['state'];
 
-/** Coupons, and a cart to try them on. */
-export function Coupons({ route, overview }: PageProps) {
-  const [, id] = route.path;
-  const role = overview.data?.role ?? 'authority';
-  if (id !== undefined) return <CouponPage id={id} role={role} />;
-  return <CouponList query={route.query} role={role} />;
-}
+const coupons: List<CountedCouponObject> = {
+  title: 'Coupons',
+  path: ['coupons'],
+  from: ['/agent/v1/coupons', 'coupons', 25],
+  command: 'latchkey coupon list',
+  filters: [
+    {
+      name: 'state',
+      label: 'State',
+      kind: 'links',
+      choices: [
+        ['', 'all'],
+        ['active', 'active'],
+        ['scheduled', 'scheduled'],
+        ['used_up', 'used up'],
+        ['ended', 'ended'],
+      ],
+    },
+    { name: 'code', label: 'Code', kind: 'search' },
+  ],
+  caption: 'Coupons',
+  empty: 'There is no coupon yet.',
+  noMatch: 'No coupon fits this filter.',
+  keyOf: ({ id }) => id,
+  columns: [
+    {
+      name: 'Code',
+      cell: ({ id, code }) => (
+        <a class="key short" href={hrefTo(['coupons', String(id)])}>
+          {code}
+        </a>
+      ),
+    },
+    { name: 'State', cell: CouponState },
+    { name: 'Discount', cell: discountText },
+    { name: 'For', cell: (coupon) => <Scope coupon={coupon} /> },
+    { name: 'Used', kind: 'number', cell: usedText },
+    { name: 'Valid', cell: validity },
+  ],
+};
 
-const states: readonly (readonly [state: '' | State, text: string])[] = [
-  ['', 'all'],
-  ['active', 'active'],
-  ['scheduled', 'scheduled'],
-  ['used_up', 'used up'],
-  ['ended', 'ended'],
-];
+/** Coupons, and a cart to try them on. */
+export function Coupons({ route: { path, query } }: PageProps) {
+  const [, id] = path;
+  const { role } = useDaemon();
+  if (id !== undefined) return <CouponPage id={id} />;
+  return (
+    <ListPage list={{ ...coupons, add: createCoupon(role) }} query={query}>
+      <TryCoupon code={null} />
+    </ListPage>
+  );
+}
 
 const tones: Readonly<Record<State, Tone>> = {
   active: 'ok',
@@ -47,77 +79,18 @@ function CouponState({ state }: { state: State }) {
   return <Badge tone={tones[state]}>{state.replace('_', ' ')}</Badge>;
 }
 
-function CouponList({ query, role }: { query: URLSearchParams; role: Role }) {
-  const [state, code] = [query.get('state') ?? '', query.get('code') ?? ''];
-  const path = withQuery('/agent/v1/coupons', { state, code, limit: '25' });
-  const pages = usePages<CountedCouponObject>(path, 'coupons');
-  const names = useProductNames(role);
-  const options = [
-    ...(state === '' ? [] : [`--state ${state}`]),
-    ...(code === '' ? [] : [`--code ${quoted(code)}`]),
-  ];
-  return (
-    <>
-      <Heading title="Coupons">
-        <CreateCoupon role={role} onDone={pages.reload} />
-      </Heading>
-      <nav class="choice" aria-label="State">
-        {states.map(([value, text]) => (
-          <a
-            key={value}
-            href={hrefTo(['coupons'], { state: value, code })}
-            aria-current={state === value ? 'true' : undefined}
-          >
-            {text}
-          </a>
-        ))}
-      </nav>
-      <FilterForm path={['coupons']} query={query} names={['code']}>
-        <Field label="Code" name="code" type="search" value={code} />
-      </FilterForm>
-      <ListTable
-        caption={pages.total === null ? 'Coupons' : `Coupons: ${count(pages.total)}`}
-        pages={pages}
-        columns={columnsOf(names)}
-        keyOf={({ id }) => id}
-        empty={state === '' && code === '' ? 'There is no coupon yet.' : 'No coupon fits this filter.'}
-      />
-      <SameCommand line={['latchkey coupon list', ...options].join(' ')} />
-      <TryCoupon code={null} role={role} />
-    </>
-  );
-}
-
 function discountText({ percent_off: percent, amount_off: amount }: CountedCouponObject): string {
   return percent === null ? `${money(amount ?? 0)} off` : `${count(percent)} % off`;
 }
 
-function scopeText(coupon: CountedCouponObject, names: ProductNames): string {
+function Scope({ coupon }: { coupon: CountedCouponObject }) {
   const { coupon_type: type, product_key: key, collection_id: collection } = coupon;
-  if (type === 'multi') return 'all products';
-  return type === 'single' ? (names.get(key ?? '') ?? key ?? '') : `the collection ${collection}`;
+  if (type === 'multi') return <>all products</>;
+  return type === 'single' ? <ProductName of={key ?? ''} /> : <>the collection {collection}</>;
 }
 
 function usedText({ redemptions, usage_limit: limit }: CountedCouponObject): string {
   return limit === null ? count(redemptions) : `${count(redemptions)} of ${count(limit)}`;
-}
-
-function columnsOf(names: ProductNames): readonly Column<CountedCouponObject>[] {
-  return [
-    {
-      name: 'Code',
-      cell: ({ id, code }) => (
-        <a class="key short" href={hrefTo(['coupons', String(id)])}>
-          {code}
-        </a>
-      ),
-    },
-    { name: 'State', cell: ({ state }) => <CouponState state={state} /> },
-    { name: 'Discount', cell: discountText },
-    { name: 'For', cell: (coupon) => scopeText(coupon, names) },
-    { name: 'Used', kind: 'number', cell: usedText },
-    { name: 'Valid', cell: validity },
-  ];
 }
 
 /** From when, if that is to come, or until when. */
@@ -139,9 +112,9 @@ function validity({ state, start_date: start, end_date: end }: CountedCouponObje
 
 type Redeemed = CountedCouponObject & { orders: string[] };
 
-function CouponPage({ id, role }: { id: string; role: Role }) {
+function CouponPage({ id }: { id: string }) {
+  const { role } = useDaemon();
   const { data, error, reload } = useData<Redeemed>(`/agent/v1/coupons/${encodeURIComponent(id)}`);
-  const names = useProductNames(role);
   return (
     <>
       <nav aria-label="Back">
@@ -154,10 +127,10 @@ function CouponPage({ id, role }: { id: string; role: Role }) {
       {data !== null && (
         <>
           <div class="grid">
-            <TermsCard coupon={data} names={names} />
+            <TermsCard coupon={data} />
             <UsesCard coupon={data} />
           </div>
-          <TryCoupon code={data.code} role={role} />
+          <TryCoupon code={data.code} />
           <Orders coupon={data} />
         </>
       )}
@@ -166,14 +139,14 @@ function CouponPage({ id, role }: { id: string; role: Role }) {
   );
 }
 
-function TermsCard({ coupon, names }: { coupon: Redeemed; names: ProductNames }) {
+function TermsCard({ coupon }: { coupon: Redeemed }) {
   const { minimum_purchase_amount: minimum, notes, state } = coupon;
   return (
     <Card title="Terms" side={<CouponState state={state} />}>
       <p class="figure">{discountText(coupon)}</p>
       <Fields
         entries={{
-          For: scopeText(coupon, names),
+          For: <Scope coupon={coupon} />,
           'Minimum of the cart': minimum === null ? 'none' : money(minimum),
           From: coupon.start_date === null ? 'its creation' : <Time at={coupon.start_date} />,
           To: coupon.end_date === null ? 'it is ended' : <Time at={coupon.end_date} />,

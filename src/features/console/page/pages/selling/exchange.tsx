@@ -1,5 +1,6 @@
 import { useId, useRef, useState } from 'preact/hooks';
 import { type ApiError, asApiError, call, send, withQuery } from '../../api.ts';
+import { useDaemon } from '../../daemon.tsx';
 import { count, counted } from '../../format.ts';
 import { Refusal } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
@@ -8,7 +9,6 @@ import { Heading, Section } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { useSession } from '../../session.ts';
 import { ReadOnlyNotice } from '../../parts/read-only.tsx';
-import { useProducts } from '../products.tsx';
 import { csvParts, textOf } from './csv-parts.ts';
 
 const nouns = ['license', 'purchase', 'coupon'] as const;
@@ -115,7 +115,7 @@ function ImportFields({
 }) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
-  const products = useProducts('authority') ?? [];
+  const { products } = useDaemon();
   return (
     <div class="filters">
       <NounChoice noun={noun} onNoun={onNoun} isDisabled={isDisabled} />
@@ -139,7 +139,7 @@ function ImportFields({
             onChange={(event) => onProduct(event.currentTarget.value)}
           >
             <option value="">none</option>
-            {products.map(({ product_key: key, name }) => (
+            {products?.map(({ product_key: key, name }) => (
               <option key={key} value={key} selected={key === product}>
                 {name}
               </option>

@@ -2,112 +2,92 @@ import type { ProductObject } from '../../../../../wire/product.ts';
 import { send } from '../../api.ts';
 import { count, counted, duration } from '../../format.ts';
 import type { PageProps } from '../../page-props.ts';
-import { Action, Field, fieldText } from '../../parts/action.tsx';
+import { Action, Field, fieldText, filled } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
+import { ListPage, type List } from '../../parts/list.tsx';
 import { Badge, Notice } from '../../parts/notice.tsx';
 import { Card, Fields, Heading } from '../../parts/page.tsx';
 import { Secret } from '../../parts/secret.tsx';
-import { ListTable, type Column } from '../../parts/table.tsx';
 import { hrefTo } from '../../router.ts';
-import { useData, usePages } from '../../use-data.ts';
-import { Sell } from './sell.tsx';
+import { useData } from '../../use-data.ts';
+import { roll } from './roll.tsx';
+import { sell } from './sell.tsx';
 
 /** What is sold, and on how many devices a license works. */
 export function Products({ route }: PageProps) {
   const [, productKey] = route.path;
   if (productKey !== undefined) return <ProductPage productKey={productKey} />;
-  return <ProductList query={route.query} />;
+  return <ListPage list={products} query={route.query} />;
 }
 
-function ProductList({ query }: { query: URLSearchParams }) {
-  const archived = query.get('archived') ?? '';
-  const path = `/admin/v1/products?limit=50${archived === '' ? '' : `&archived=${archived}`}`;
-  const pages = usePages<ProductObject>(path, 'products');
-  return (
-    <>
-      <Heading title="Products">
-        <AddProduct onDone={pages.reload} />
-      </Heading>
-      <nav class="choice" aria-label="State">
-        {choices.map(([value, text]) => (
-          <a
-            key={value}
-            href={hrefTo(['products'], { archived: value })}
-            aria-current={archived === value ? 'true' : undefined}
-          >
-            {text}
-          </a>
-        ))}
-      </nav>
-      <ListTable
-        caption="Products"
-        pages={pages}
-        columns={columns}
-        keyOf={({ product_key: key }) => key}
-        empty="There is no product yet. Add the first one: its secret goes into the software that verifies licenses."
-      />
-      <SameCommand line={`latchkey product list${archived === '' ? '' : ` --archived ${archived}`}`} />
-    </>
-  );
-}
+const products: List<ProductObject> = {
+  title: 'Products',
+  path: ['products'],
+  from: ['/admin/v1/products', 'products', 50],
+  command: 'latchkey product list',
+  filters: [
+    {
+      name: 'archived',
+      label: 'State',
+      kind: 'links',
+      choices: [
+        ['', 'all'],
+        ['false', 'on sale'],
+        ['true', 'archived'],
+      ],
+    },
+  ],
+  caption: 'Products',
+  empty:
+    'There is no product yet. Add the first one: its secret goes into the software that verifies licenses.',
+  noMatch: 'No product fits this filter.',
+  keyOf: ({ product_key: key }) => key,
+  columns: [
+    {
+      name: 'Product',
+      cell: ({ product_key: key, name }) => <a href={hrefTo(['products', key])}>{name}</a>,
+    },
+    { name: 'Key', cell: ({ product_key: key }) => <code>{key}</code> },
+    { name: 'Price', cell: ({ recurring }) => (recurring ? 'recurring' : 'once') },
+    { name: 'Seats', kind: 'number', cell: ({ seats }) => seatsText(seats) },
+    { name: 'State', cell: ProductState },
+  ],
+  add: {
+    label: 'Add a product',
+    title: 'Add a product',
+    consequence:
+      'The product gets a key and a secret. The secret is shown once: your software sends it with every request.',
+    command: (form) => `latchkey product add ${quoted(fieldText(form, 'name') || 'NAME')}${newOptions(form)}`,
+    run: async (form) => {
+      const { product_key: key, secret } = await send<ProductObject>('POST', '/admin/v1/products', {
+        seats: 'unlimited',
+        ...filled(form),
+      });
+      return (
+        <>
+          <Secret name="secret of the product" secret={secret} />
+          <p>
+            <a href={hrefTo(['products', key])}>Show the product</a>
+          </p>
+        </>
+      );
+    },
+    children: (
+      <>
+        <Field label="Name" name="name" isRequired />
+        <PriceField />
+        <SeatsField />
+      </>
+    ),
+  },
+};
 
-const choices = [
-  ['', 'all'],
-  ['false', 'on sale'],
-  ['true', 'archived'],
-] as const;
+function ProductState({ archived }: ProductObject) {
+  return <Badge tone={archived ? 'quiet' : 'ok'}>{archived ? 'archived' : 'on sale'}</Badge>;
+}
 
 function seatsText(seats: number | null): string {
   return seats === null ? 'any number' : count(seats);
-}
-
-const columns: readonly Column<ProductObject>[] = [
-  {
-    name: 'Product',
-    cell: ({ product_key: key, name }) => <a href={hrefTo(['products', key])}>{name}</a>,
-  },
-  { name: 'Key', cell: ({ product_key: key }) => <code>{key}</code> },
-  { name: 'Price', cell: ({ recurring }) => (recurring ? 'recurring' : 'once') },
-  { name: 'Seats', kind: 'number', cell: ({ seats }) => seatsText(seats) },
-  {
-    name: 'State',
-    cell: ({ archived }) => (
-      <Badge tone={archived ? 'quiet' : 'ok'}>{archived ? 'archived' : 'on sale'}</Badge>
-    ),
-  },
-];
-
-function AddProduct({ onDone }: { onDone: () => void }) {
-  return (
-    <Action
-      label="Add a product"
-      title="Add a product"
-      consequence="The product gets a key and a secret. The secret is shown once: your software sends it with every request."
-      command={(form) =>
-        `latchkey product add ${quoted(fieldText(form, 'name') || 'NAME')}${newOptions(form)}`
-      }
-      run={async (form) => {
-        const { product_key: key, secret } = await send<ProductObject>('POST', '/admin/v1/products', {
-          name: fieldText(form, 'name'),
-          recurring: fieldText(form, 'recurring') === 'true',
-          seats: fieldText(form, 'seats') || 'unlimited',
-        });
-        return (
-          <>
-            <Secret name="secret of the product" secret={secret ?? ''} />
-            <p>
-              <a href={hrefTo(['products', key])}>Show the product</a>
-            </p>
-          </>
-        );
-      }}
-      onDone={onDone}
-    >
-      <Field label="Name" name="name" isRequired />
-      <PriceField />
-      <SeatsField />
-    </Action>
-  );
 }
 
 function newOptions(form: FormData): string {
@@ -159,13 +139,10 @@ function ProductPage({ productKey }: { productKey: string }) {
 }
 
 function ProductCards({ product }: { product: ProductObject }) {
-  const { product_key: key, archived, recurring } = product;
+  const { product_key: key, recurring } = product;
   return (
     <div class="grid">
-      <Card
-        title="Sale"
-        side={<Badge tone={archived ? 'quiet' : 'ok'}>{archived ? 'archived' : 'on sale'}</Badge>}
-      >
+      <Card title="Sale" side={<ProductState {...product} />}>
         <Fields
           entries={{
             Key: <code>{key}</code>,
@@ -201,12 +178,26 @@ function ProductCards({ product }: { product: ProductObject }) {
 }
 
 function ProductActions({ product, onDone }: { product: ProductObject; onDone: () => void }) {
-  const { product_key: key, archived } = product;
+  const { product_key: key, name, archived } = product;
   return (
     <>
-      {!archived && <Sell products={[product]} onDone={() => undefined} />}
+      {!archived && <Action {...sell([product])} />}
       <EditProduct product={product} onDone={onDone} />
-      <RollSecret product={product} />
+      <Action
+        {...roll({
+          what: 'secret',
+          of: name,
+          command: `latchkey product roll ${quoted(key)}`,
+          run: async (body) =>
+            (
+              await send<ProductObject>(
+                'POST',
+                `/admin/v1/products/${encodeURIComponent(key)}/roll-secret`,
+                body,
+              )
+            ).secret,
+        })}
+      />
       <Archive product={product} onDone={onDone} key={key} />
     </>
   );
@@ -247,45 +238,6 @@ function EditProduct({ product, onDone }: { product: ProductObject; onDone: () =
       <PriceField recurring={recurring} />
       <SeatsField seats={seats} />
     </Action>
-  );
-}
-
-function RollSecret({ product: { product_key: key, name } }: { product: ProductObject }) {
-  const kept = (form: FormData): number => Number(fieldText(form, 'keep'));
-  return (
-    <Action
-      label="New secret"
-      title={`Create a new secret of ${name}?`}
-      consequence="Software with the old secret is refused as soon as the old secret ends. The new secret is shown once."
-      command={(form) =>
-        `latchkey product roll ${quoted(key)}${kept(form) === 0 ? '' : ` --keep-old ${kept(form) / 3600}h`}`
-      }
-      isDangerous
-      run={async (form) => {
-        const body = kept(form) === 0 ? {} : { keep_old_s: kept(form) };
-        const path = `/admin/v1/products/${encodeURIComponent(key)}/roll-secret`;
-        const { secret } = await send<ProductObject>('POST', path, body);
-        return <Secret name="new secret" secret={secret ?? ''} />;
-      }}
-    >
-      <KeepOldField />
-    </Action>
-  );
-}
-
-/** How long the old secret stays valid, in seconds. */
-export function KeepOldField() {
-  return (
-    <Field
-      label="The old one"
-      name="keep"
-      value="86400"
-      options={[
-        ['86400', 'works for one more day'],
-        ['604800', 'works for one more week'],
-        ['0', 'stops at once'],
-      ]}
-    />
   );
 }
 

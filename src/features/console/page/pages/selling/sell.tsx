@@ -2,58 +2,54 @@ import type { ProductObject } from '../../../../../wire/product.ts';
 import type { PurchaseObject } from '../../../../../wire/purchase.ts';
 import { send } from '../../api.ts';
 import { shownKey } from '../../format.ts';
-import { Action, Field, fieldText } from '../../parts/action.tsx';
+import { Field, fieldText, filled, type ActionProps } from '../../parts/action.tsx';
 import { Command, quoted } from '../../parts/command.tsx';
 import { hrefTo } from '../../router.ts';
 
 /** Records a purchase, and shows the license key that the customer gets. */
-export function Sell({ products, onDone }: { products: readonly ProductObject[]; onDone: () => void }) {
+export function sell(products: readonly ProductObject[]): ActionProps {
   const onSale = products.filter(({ archived }) => !archived);
-  return (
-    <Action
-      label="Sell"
-      title="Sell a license"
-      consequence="Records a purchase and issues a license key. No money is moved, and no e-mail is sent: give the key to the customer yourself."
-      command={(form) => {
-        const key = fieldText(form, 'key');
-        return [
-          'latchkey license issue',
-          `--product ${quoted(fieldText(form, 'product') || onSale[0]?.product_key || 'PRODUCT')}`,
-          `--email ${quoted(fieldText(form, 'email') || 'EMAIL')}`,
-          ...(key === '' ? [] : [`--key ${quoted(key)}`]),
-        ].join(' ');
-      }}
-      run={async (form) => {
-        const key = fieldText(form, 'key');
-        const { license } = await send<PurchaseObject>('POST', '/admin/v1/purchases', {
-          product_key: fieldText(form, 'product'),
-          buyer_email: fieldText(form, 'email'),
-          ...(key !== '' && { license_key: key }),
-        });
-        return (
-          <>
-            <p>The license key of {license.buyer_email}:</p>
-            <Command line={license.license_key} />
-            <p>
-              <a href={hrefTo(['licenses', license.license_key])}>Show {shownKey(license.license_key)}</a>
-            </p>
-          </>
-        );
-      }}
-      onDone={onDone}
-    >
-      <Field
-        label="Product"
-        name="product"
-        options={onSale.map(({ product_key: key, name }) => [key, name])}
-        isRequired
-      />
-      <Field label="E-mail address of the customer" name="email" type="email" isRequired />
-      <Field
-        label="License key"
-        name="key"
-        help="Only to keep a key that the customer has; empty: a new key."
-      />
-    </Action>
-  );
+  return {
+    label: 'Sell',
+    title: 'Sell a license',
+    consequence:
+      'Records a purchase and issues a license key. No money is moved, and no e-mail is sent: give the key to the customer yourself.',
+    command: (form) => {
+      const key = fieldText(form, 'license_key');
+      return [
+        'latchkey license issue',
+        `--product ${quoted(fieldText(form, 'product_key') || 'PRODUCT')}`,
+        `--email ${quoted(fieldText(form, 'buyer_email') || 'EMAIL')}`,
+        ...(key === '' ? [] : [`--key ${quoted(key)}`]),
+      ].join(' ');
+    },
+    run: async (form) => {
+      const { license } = await send<PurchaseObject>('POST', '/admin/v1/purchases', filled(form));
+      return (
+        <>
+          <p>The license key of {license.buyer_email}:</p>
+          <Command line={license.license_key} />
+          <p>
+            <a href={hrefTo(['licenses', license.license_key])}>Show {shownKey(license.license_key)}</a>
+          </p>
+        </>
+      );
+    },
+    children: (
+      <>
+        <Field
+          label="Product"
+          name="product_key"
+          options={onSale.map(({ product_key: key, name }) => [key, name])}
+          isRequired
+        />
+        <Field label="E-mail address of the customer" name="buyer_email" type="email" isRequired />
+        <Field
+          label="License key"
+          name="license_key"
+          help="Only to keep a key that the customer has; empty: a new key."
+        />
+      </>
+    ),
+  };
 }

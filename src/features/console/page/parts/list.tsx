@@ -1,0 +1,98 @@
+import type { ComponentChildren } from 'preact';
+import { withQuery } from '../api.ts';
+import { count } from '../format.ts';
+import { usePages } from '../use-data.ts';
+import { Action, Actions, type ActionProps } from './action.tsx';
+import { quoted, SameCommand } from './command.tsx';
+import { Filters, type Filter } from './filter.tsx';
+import { Heading, Section } from './page.tsx';
+import { ListTable, type Column } from './table.tsx';
+
+/** A page with a list, as data. */
+export type List<Item> = {
+  readonly title: string;
+  /** Between the heading and the list. */
+  readonly intro?: ComponentChildren;
+  /** The heading over the list, if the page has more than the list. */
+  readonly section?: string;
+  /** The route of the list, the member of its answer, and how many rows are read at once. */
+  readonly from: readonly [route: string, member: string, limit: number];
+  /** The command that lists the same. */
+  readonly command: string;
+  /** The address of the page; its filters are in it. */
+  readonly path?: readonly string[];
+  readonly filters?: readonly Filter[];
+  readonly caption: string;
+  readonly keyOf: (item: Item) => string | number;
+  readonly columns: readonly Column<Item>[];
+  /** What the actions of a row are about, and the actions. */
+  readonly nameOf?: (item: Item) => string;
+  readonly actions?: (item: Item) => readonly ActionProps[];
+  /** A button that reads the list again. */
+  readonly canReadAgain?: boolean;
+  /** The action that adds a row. */
+  readonly add?: ActionProps | null;
+  /** Shown if there is nothing, and if nothing fits the filters. */
+  readonly empty: ComponentChildren;
+  readonly noMatch?: ComponentChildren;
+};
+
+export function ListPage<Item>({
+  list,
+  query = new URLSearchParams(),
+  children,
+}: {
+  list: List<Item>;
+  query?: URLSearchParams;
+  /** Below the list. */
+  children?: ComponentChildren;
+}) {
+  const { title, intro, section, path = [], filters = [], canReadAgain = false, add = null } = list;
+  const given = filters.flatMap((filter) => {
+    const value = query.get(filter.name) ?? '';
+    return value === '' ? [] : [{ ...filter, value }];
+  });
+  const [route, member, limit] = list.from;
+  const sent = given.map(({ name, value, sent: send }) => send?.(value) ?? { [name]: value });
+  const pages = usePages<Item>(withQuery(route, Object.assign({}, ...sent, { limit: `${limit}` })), member);
+  const options = given.map(({ name, value, option }) => option?.(value) ?? `--${name} ${quoted(value)}`);
+  const body = (
+    <>
+      <ListTable
+        caption={pages.total === null ? list.caption : `${list.caption}: ${count(pages.total)}`}
+        pages={pages}
+        columns={columnsOf(list, pages.reload)}
+        keyOf={list.keyOf}
+        empty={given.length === 0 ? list.empty : list.noMatch}
+      />
+      <SameCommand line={[list.command, ...options].join(' ')} />
+    </>
+  );
+  return (
+    <>
+      <Heading title={title}>
+        {canReadAgain && (
+          <button type="button" onClick={pages.reload}>
+            Read again
+          </button>
+        )}
+        {add !== null && <Action onDone={pages.reload} {...add} />}
+      </Heading>
+      {intro}
+      <Filters path={path} query={query} filters={filters} />
+      {section === undefined ? body : <Section title={section}>{body}</Section>}
+      {children}
+    </>
+  );
+}
+
+function columnsOf<Item>(
+  { columns, actions, nameOf }: List<Item>,
+  onDone: () => void,
+): readonly Column<Item>[] {
+  if (actions === undefined) return columns;
+  const cell = (item: Item): ComponentChildren => (
+    <Actions list={actions(item)} about={nameOf?.(item)} onDone={onDone} />
+  );
+  return [...columns, { name: 'Actions', cell }];
+}
