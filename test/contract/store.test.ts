@@ -227,7 +227,7 @@ test('a key lists its unfinished operations and the disables in force, in order'
   operations.add(buildOperation({ kind: 'disable', progress: { state: 'dropped', finishedAt: at } }));
   shown.push(operations.add(buildOperation({ kind: 'disable', progress: { state: 'conflicted' } })));
   shown.push(operations.add(buildOperation({ kind: 'enable' })));
-  expect(operations.shown('KEY-1')).toStrictEqual(shown);
+  expect(operations.visibleToCallers('KEY-1')).toStrictEqual(shown);
 });
 
 test('queues are due in the order of their times, without queues of excluded products', async () => {

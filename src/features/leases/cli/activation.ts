@@ -99,7 +99,7 @@ export const commands = [
 ];
 
 /** The columns of a device in a list. */
-export function activationRow(activation: ActivationObject): Readonly<Record<string, Cell>> {
+function activationRow(activation: ActivationObject): Readonly<Record<string, Cell>> {
   const { state, copied_at: copiedAt } = activation;
   return {
     activation: whole(activation.activation_id),

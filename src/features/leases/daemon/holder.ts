@@ -183,7 +183,7 @@ type StatusParts = {
 };
 
 /** The leases of this device, for `/statusz` and the metrics. */
-export function heldStatus({ reader, clock, holder, issuer, device }: StatusParts): {
+function heldStatus({ reader, clock, holder, issuer, device }: StatusParts): {
   leases: HolderStatus;
   records: FreshnessCounts;
 } {

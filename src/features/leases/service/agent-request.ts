@@ -40,7 +40,7 @@ type QueueUses = {
  * The history gets one entry for each of the two. A use that a device reports again to a restored store has the same id as
  * before, so a Latchkey counts it once. At a plain upstream it is marked as maybe applied.
  */
-export function queueUses(
+function queueUses(
   transaction: Transaction,
   { snapshot, growth, from, maxPending }: QueueUses,
   context: Context,
