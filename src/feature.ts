@@ -1,5 +1,14 @@
 import type { CommandArea, CommandLine, Entry, Group, ReadLicensePart } from './cli/command.ts';
-import type { ListsOfFeatures, Transaction } from './service/tables.ts';
+import type { NewEvent } from './domain/event.ts';
+import type { LoadLongReads } from './service/long-read.ts';
+import type { Context } from './service/ports.ts';
+import type {
+  AuthorityTransaction,
+  Awaitable,
+  ListsOfFeatures,
+  Reader,
+  Transaction,
+} from './service/tables.ts';
 import type { Checks } from './wire/check.ts';
 
 /**
@@ -8,8 +17,8 @@ import type { Checks } from './wire/check.ts';
  * same. What is here is loaded at every start, and loads the rest when it is used.
  *
  * The other fields are declared beside the code that asks for them, because their types lead back to the list: `routes`
- * (http/routes/all.ts), `useCases` (service/run.ts), `events` (service/events.ts), `longReads` (service/long-read.ts),
- * `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts), `atLatchkey` (sync/sync.ts),
+ * (http/routes/all.ts), `useCases` (service/run.ts), `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts),
+ * `atLatchkey` (sync/sync.ts),
  * `engine` (daemon/store/engine.ts), `roles` (daemon/role/role.ts), `process` (daemon/compose.ts) and `examine`
  * (daemon/doctor/examination.ts).
  */
@@ -24,6 +33,18 @@ export interface Feature {
   readonly onKeyChange?: (transaction: Transaction, from: string, to: string) => void;
   /** Called in the transaction in which the store of an agent turns out to be a copy, or is restored. */
   readonly onCopy?: (transaction: Transaction) => void;
+  readonly longReads?: LoadLongReads;
+  /** Keeps the events of use cases for other systems. */
+  readonly events?: {
+    /** Whether anybody gets events. */
+    isWanted(reader: Reader): boolean;
+    /** Stores the events of a use case, in its transaction. */
+    store(
+      transaction: AuthorityTransaction,
+      events: readonly NewEvent[],
+      context: Pick<Context, 'now' | 'random'>,
+    ): Awaitable<void>;
+  };
   /** What can be wrong with it. `status`, `doctor` and the console list it after the checks of the core. */
   readonly findings?: Checks;
   /** Words after `latchkey`. */

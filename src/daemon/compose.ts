@@ -20,7 +20,7 @@ import type { App, CoreApp, ProcessControl } from '../http/app.ts';
 import { dialects } from '../http/dialects.ts';
 import { routesOf } from '../http/routes/all.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
-import { longReadOn } from '../service/long-read.ts';
+import { longReadOn } from './long-read.ts';
 import type { Log } from '../service/ports.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
 import { replaceSecretFile } from './system/secret-files.ts';

@@ -4,7 +4,7 @@ import { type DialectName, apiKeyHeaders } from '../domain/header-names.ts';
 import type { ConnectionSettings } from '../upstream/connections.ts';
 import { dialects } from '../upstream/dialects.ts';
 import { chooseProxy, type ProxyChoice } from '../upstream/proxy.ts';
-import type { PlainUpstreamSettings } from '../upstream/plain-upstream.ts';
+import type { UpstreamClientSettings } from '../upstream/client.ts';
 import { readFiles } from './certificate.ts';
 import { trustSystemAnd } from './system/trust.ts';
 import { version } from '../config/version.ts';
@@ -38,7 +38,7 @@ function certificateIn(tls: TlsSettings): string | null {
 export function speechSettings(
   { headers, userAgent, ...upstream }: UpstreamSettings,
   dialect: DialectName = upstream.dialect,
-): Pick<PlainUpstreamSettings, 'headers' | 'dialect' | 'userAgent'> {
+): Pick<UpstreamClientSettings, 'headers' | 'dialect' | 'userAgent'> {
   return {
     dialect: dialects[dialect],
     headers: { ...headers, apiKey: headers.apiKey ?? apiKeyHeaders[dialect] },

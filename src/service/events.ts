@@ -2,25 +2,7 @@ import type { NewEvent } from '../domain/event.ts';
 import { done, type Result } from '../domain/problem/problem.ts';
 import { features } from '../features.ts';
 import type { Context } from './ports.ts';
-import type { AuthorityTransaction, Reader, Transaction, Awaitable } from './tables.ts';
-
-declare module '../feature.ts' {
-  interface Feature {
-    readonly events?: EventKeeper;
-  }
-}
-
-/** Keeps the events of use cases for other systems. */
-type EventKeeper = {
-  /** Whether anybody gets events. */
-  isWanted(reader: Reader): boolean;
-  /** Stores the events of a use case, in its transaction. */
-  store(
-    transaction: AuthorityTransaction,
-    events: readonly NewEvent[],
-    context: Pick<Context, 'now' | 'random'>,
-  ): Awaitable<void>;
-};
+import type { AuthorityTransaction, Reader, Transaction } from './tables.ts';
 
 /** Adds an event if there is one. */
 export function note({ events }: Pick<AuthorityTransaction, 'events'>, event: NewEvent | null): void {

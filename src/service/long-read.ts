@@ -1,11 +1,4 @@
 import type { AuthorityReader } from './tables.ts';
-import { features } from '../features.ts';
-
-declare module '../feature.ts' {
-  interface Feature {
-    readonly longReads?: LoadLongReads;
-  }
-}
 
 /** Reads of features that take long: what each is asked for, and what it reads. A feature adds its own reads. */
 export interface LongReads {}
@@ -20,19 +13,8 @@ export type LongRead = <Name extends keyof LongReads>(
 ) => Promise<ReadOf<Name>>;
 
 /** How to load each long read of a feature. */
-type LoadLongReads = {
+export type LoadLongReads = {
   readonly [Name in keyof LongReads]?: () => Promise<
     (reader: AuthorityReader, asked: AskedOf<Name>) => Promise<ReadOf<Name>>
   >;
 };
-
-/** Runs the long reads of features in this thread. */
-export function longReadOn(reader: AuthorityReader): LongRead {
-  return async (name, asked) => {
-    const load = features.map(({ longReads }) => longReads?.[name]).find((each) => each !== undefined);
-    if (load === undefined) throw new Error('no feature has this read');
-    return await (
-      await load()
-    )(reader, asked);
-  };
-}

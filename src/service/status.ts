@@ -63,7 +63,13 @@ export type OutboxStatus = {
  */
 export type StorageState = 'ok' | 'full' | 'damaged' | 'unavailable' | 'slow' | 'read_only' | 'refused';
 
-export type FreshnessCounts = { fresh: number; stale: number; grace: number; expired: number; disabled: number };
+export type FreshnessCounts = {
+  fresh: number;
+  stale: number;
+  grace: number;
+  expired: number;
+  disabled: number;
+};
 
 /** The license keys of an agent that the upstream answers with 404 and that are not refused yet. */
 export type MissingStatus = {

@@ -8,7 +8,7 @@ import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/commit.ts';
 import type { Exchange } from '../../src/upstream/exchange.ts';
-import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
+import { upstreamClientOver } from '../../src/upstream/client.ts';
 import { asSpecified } from '../support/harness/upstream-harness.ts';
 import { Machine } from './simulation/machine.ts';
 import { SeededRandom } from './simulation/seeded-random.ts';
@@ -154,8 +154,8 @@ class Desk implements Disposable {
     await this.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy });
   }
 
-  #upstream(exchange: Exchange): ReturnType<typeof plainUpstreamOver> {
-    return plainUpstreamOver(
+  #upstream(exchange: Exchange): ReturnType<typeof upstreamClientOver> {
+    return upstreamClientOver(
       {
         send: () => Promise.resolve({ exchange, discard: () => undefined }),
         [Symbol.asyncDispose]: () => Promise.resolve(),

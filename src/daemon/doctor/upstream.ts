@@ -15,7 +15,7 @@ import { counted } from '../../domain/text.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
 import { type DialectName, dialectNames } from '../../domain/header-names.ts';
-import { plainUpstream } from '../../upstream/plain-upstream.ts';
+import { upstreamClient } from '../../upstream/client.ts';
 import { systemRandom } from '../system/machine.ts';
 import { examineHostName } from './host-name.ts';
 
@@ -213,7 +213,7 @@ async function tryDialect(
   const secretOf = (productKey: string): string | null =>
     products.find(({ key }) => key === productKey)?.secret?.reveal() ?? null;
   const speech = speechSettings(upstream, dialect);
-  await using client = plainUpstream(
+  await using client = upstreamClient(
     { ...settings, ...speech, self: null, apiKey: () => apiKey?.reveal() ?? null, secretOf },
     { now: () => Date.now(), confirmed: () => null, monotonic: () => performance.now() },
   );

@@ -12,7 +12,7 @@ import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/por
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
-import { plainUpstream, type PlainUpstreamSettings } from '../../upstream/plain-upstream.ts';
+import { upstreamClient, type UpstreamClientSettings } from '../../upstream/client.ts';
 import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream/proxy.ts';
 import { recordTime } from '../maintenance.ts';
 import { isSameDigest, systemRandom } from '../system/machine.ts';
@@ -134,7 +134,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): Connecte
   const connections = connectionSettings(upstream, current.configuration.listen, { ca, maxConnections });
   const proxy = connections.proxy();
   if (proxy !== null) logProxy(proxy, log);
-  const settings: PlainUpstreamSettings = {
+  const settings: UpstreamClientSettings = {
     ...connections,
     ...speechSettings(upstream),
     self: instance,
@@ -148,7 +148,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): Connecte
       if (clock.hear(date)) recordTime({ clock, writer }).catch(() => undefined);
     },
   };
-  const client = plainUpstream(settings, clock);
+  const client = upstreamClient(settings, clock);
   return { upstream: client, syncUpstream: client };
 }
 

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { LocalLists, Reader } from '../../service/tables.ts';
-import { longReadOn } from '../../service/long-read.ts';
+import { longReadOn } from '../long-read.ts';
 import { StorageError } from '../../service/ports.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { storageFault } from '../../store/sqlite/faults.ts';

@@ -54,7 +54,12 @@ export function localLicense({
 }: Pick<LicenseSnapshot, 'license' | 'local' | 'localRevisions'>): License {
   const { revision: _, ...members } = license;
   const { uses, enabled } = local;
-  return { ...members, uses, enabled, ...(localRevisions !== undefined && { revision: localRevisions.revision }) };
+  return {
+    ...members,
+    uses,
+    enabled,
+    ...(localRevisions !== undefined && { revision: localRevisions.revision }),
+  };
 }
 
 /**

@@ -24,7 +24,7 @@ import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { persist } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { dialects } from '../../../src/upstream/dialects.ts';
-import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
+import { upstreamClientOver } from '../../../src/upstream/client.ts';
 import { recordTime } from '../../../src/daemon/maintenance.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import { asSpecified } from '../../support/harness/upstream-harness.ts';
@@ -68,7 +68,7 @@ export type AgentParts = {
   onFailure: (error: unknown) => void;
 };
 
-type ClientSettings = Parameters<typeof plainUpstreamOver>[1];
+type ClientSettings = Parameters<typeof upstreamClientOver>[1];
 
 /** One process of the agent: the real service, sync, client and store code, until it dies. */
 export class SimulatedAgent implements Sender {
@@ -103,7 +103,7 @@ export class SimulatedAgent implements Sender {
     const settings = (): SyncOptions => this.#sabotage.settings(this.#settings());
     this.sync = new Sync({
       ...shared,
-      upstream: this.#sabotage.upstream(plainUpstreamOver(this.#transport(), this.#client, clock)),
+      upstream: this.#sabotage.upstream(upstreamClientOver(this.#transport(), this.#client, clock)),
       syncUpstream: this.#sabotage.syncUpstream(this.#syncUpstream(), machine),
       fraction: () => 0.5,
       meter: uncounted,
@@ -211,7 +211,7 @@ export class SimulatedAgent implements Sender {
   }
 
   #syncUpstream(): SyncUpstream {
-    return plainUpstreamOver(this.#transport(), this.#client, this.#parts.clock);
+    return upstreamClientOver(this.#transport(), this.#client, this.#parts.clock);
   }
 
   /** A writer that dies at some commits: before, or just after, and then is silent for ever. */

@@ -9,7 +9,7 @@ import { dialects } from '../../../src/http/dialects.ts';
 import type { Page } from '../../../src/http/page.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
 import { buildServer } from '../../../src/http/server.ts';
-import { longReadOn } from '../../../src/service/long-read.ts';
+import { longReadOn } from '../../../src/daemon/long-read.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';
 import { AgentProducts } from '../../../src/service/agent/products.ts';
 import {

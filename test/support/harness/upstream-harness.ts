@@ -3,7 +3,7 @@ import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
 import { credentialHeaders } from '../../../src/domain/header-names.ts';
 import { dialects } from '../../../src/upstream/dialects.ts';
 import { chooseProxy } from '../../../src/upstream/proxy.ts';
-import { plainUpstream, type PlainUpstreamSettings } from '../../../src/upstream/plain-upstream.ts';
+import { upstreamClient, type UpstreamClientSettings } from '../../../src/upstream/client.ts';
 import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
 import { type FaultProxy, startFaultProxy } from '../network/fault-proxy.ts';
 import { type PlainUpstream, type PlainUpstreamOptions, startPlainUpstream } from './plain-upstream.ts';
@@ -15,21 +15,21 @@ export const now: number = Date.UTC(2040, 0, 1);
 export type Client = Upstream & AsyncDisposable;
 
 /** Settings for an upstream that implements exactly the specification. */
-export const asSpecified: Pick<PlainUpstreamSettings, 'headers' | 'dialect' | 'userAgent' | 'self'> = {
+export const asSpecified: Pick<UpstreamClientSettings, 'headers' | 'dialect' | 'userAgent' | 'self'> = {
   headers: { ...credentialHeaders },
   dialect: dialects.specification,
   userAgent: 'latchkey/test',
   self: null,
 };
 
-export type ClientSettings = Partial<Omit<PlainUpstreamSettings, 'proxy' | 'trust'>> & {
+export type ClientSettings = Partial<Omit<UpstreamClientSettings, 'proxy' | 'trust'>> & {
   ca?: string;
   proxy?: string;
 };
 
 /** A client whose credentials fit the upstream of the harness. */
 export function clientOf(baseUrl: string, { ca, proxy, ...settings }: ClientSettings = {}): Client {
-  return plainUpstream(
+  return upstreamClient(
     {
       baseUrl,
       apiKey: () => 'api-1',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Transport } from '../../../../src/upstream/exchange.ts';
 import { changesRequest } from '../../../../src/features/following/upstream/sync-wire.ts';
-import { plainUpstreamOver } from '../../../../src/upstream/plain-upstream.ts';
+import { upstreamClientOver } from '../../../../src/upstream/client.ts';
 import { asSpecified } from '../../../support/harness/upstream-harness.ts';
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
@@ -24,7 +24,7 @@ const quoting: Transport = {
 };
 
 test('the detail of a refusal that quotes the request contains neither the id of the agent nor a license key', async () => {
-  const client = plainUpstreamOver(
+  const client = upstreamClientOver(
     quoting,
     {
       baseUrl: 'https://upstream.example',

@@ -2,7 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { License } from '../../../../src/domain/license.ts';
 import type { EventResult } from '../../../../src/features/webhooks/service/store-event.ts';
 import { HintedReads, hintRate } from '../../../../src/features/webhooks/sync/hinted-reads.ts';
-import { ReceivedStoreEvents, type StoreEventSource } from '../../../../src/features/webhooks/sync/store-events.ts';
+import {
+  ReceivedStoreEvents,
+  type StoreEventSource,
+} from '../../../../src/features/webhooks/sync/store-events.ts';
 import {
   gumroadRefund,
   lemonSqueezyLicense,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Dispatcher } from 'undici';
 import type { Keyed } from '../../src/service/ports.ts';
-import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
+import { upstreamClientOver } from '../../src/upstream/client.ts';
 import type { Exchange, Transport } from '../../src/upstream/exchange.ts';
 import { buildTerms } from '../support/builders/coupon-builders.ts';
 import { asSpecified, never } from '../support/harness/upstream-harness.ts';
@@ -24,7 +24,7 @@ test('a response that shows that the clock is ahead is confirmed at its own date
       }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
-  const client = plainUpstreamOver(
+  const client = upstreamClientOver(
     transport,
     {
       baseUrl: 'https://upstream.example',
@@ -69,7 +69,7 @@ function recording(
     secretOf: () => 'secret',
     ...asSpecified,
   };
-  return { sent, client: plainUpstreamOver(transport, settings, new VirtualTime().clock()) };
+  return { sent, client: upstreamClientOver(transport, settings, new VirtualTime().clock()) };
 }
 
 test('a change to a Latchkey carries the id of its operation as its key, and when its caller asked', async () => {

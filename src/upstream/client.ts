@@ -36,7 +36,7 @@ import { dialects, type Dialect, type RequestKind } from './dialects.ts';
 import { networkTransport, type Transport } from './exchange.ts';
 
 /** How to send requests and read responses; the functions are called for each request. */
-export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
+export type RequestSettings = Pick<ConnectionSettings, 'baseUrl'> & {
   apiKey: () => string | null;
   secretOf: (productId: string) => string | null;
   /** The names of the headers that carry the credentials. */
@@ -67,7 +67,7 @@ export type SentRequest = {
   durationMs: number;
 };
 
-export type PlainUpstreamSettings = ConnectionSettings & SpecificationSettings;
+export type UpstreamClientSettings = ConnectionSettings & RequestSettings;
 
 /** The clock that dates responses. */
 export type UpstreamClock = Pick<Clock, 'now' | 'monotonic'> & {
@@ -111,29 +111,27 @@ type ApiCall<Value> = Route & {
   waitMs?: number;
 };
 
-type UpstreamClient = Upstream & SyncUpstream & AsyncDisposable;
-
 /** The client of a server that speaks the specification in one of the dialects, and of `/sync/v1` of a Latchkey. */
-export function plainUpstream(settings: PlainUpstreamSettings, clock: UpstreamClock): UpstreamClient {
-  return plainUpstreamOver(networkTransport(settings), settings, clock);
+export function upstreamClient(settings: UpstreamClientSettings, clock: UpstreamClock): UpstreamClient {
+  return upstreamClientOver(networkTransport(settings), settings, clock);
 }
 
 /** The same client with another transport. */
-export function plainUpstreamOver(
+export function upstreamClientOver(
   transport: Transport,
-  settings: SpecificationSettings,
+  settings: RequestSettings,
   clock: UpstreamClock,
 ): UpstreamClient {
-  return new PlainUpstream(transport, settings, clock);
+  return new UpstreamClient(transport, settings, clock);
 }
 
-class PlainUpstream implements UpstreamClient {
+class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
   readonly #transport: Transport;
-  readonly #settings: SpecificationSettings;
+  readonly #settings: RequestSettings;
   readonly #clock: UpstreamClock;
   readonly #base: URL;
 
-  constructor(transport: Transport, settings: SpecificationSettings, clock: UpstreamClock) {
+  constructor(transport: Transport, settings: RequestSettings, clock: UpstreamClock) {
     this.#transport = transport;
     this.#settings = settings;
     this.#clock = clock;
@@ -329,7 +327,7 @@ function keyedHeaders({ id, createdAt, epoch, isRepeat, seenRevision }: Keyed): 
 function commonHeaders({
   userAgent,
   self,
-}: Pick<SpecificationSettings, 'userAgent' | 'self'>): Record<string, string> {
+}: Pick<RequestSettings, 'userAgent' | 'self'>): Record<string, string> {
   return {
     accept: 'application/json',
     // Without the header any coding is allowed (RFC 9110 section 12.5.3), and nothing here decompresses.
