@@ -472,7 +472,7 @@ describe('after a restore, changes of coupons', () => {
     await harness.createCoupon({ code: 'NEW' });
     coupons.lose(['NEW'], ['A-1']);
     await coupons.redeem('B-1');
-    harness.latchkey.restore();
+    await restoreUpstream(harness, [], []);
     await harness.redeem('A-2');
     await harness.time.advance(2 * minute);
     expect(coupons.redemption('A-1')).toMatchObject({ overLimit: true });

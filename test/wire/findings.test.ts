@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { examineStatus } from '../../src/daemon/doctor/status.ts';
-import type { FollowStatus, OutboxStatus, Status, UpstreamStatus } from '../../src/service/status.ts';
+import type { OutboxStatus, Status, UpstreamStatus } from '../../src/service/status.ts';
 import { findingsOf } from '../../src/wire/findings.ts';
 import { serializeStatus } from '../../src/wire/status.ts';
 import { authorityStatus } from '../support/app/http-app.ts';
@@ -50,13 +50,6 @@ const withDepth = (depth: Partial<OutboxStatus['depth']>, held = 0): Status => (
   outbox: { ...outbox, depth: { ...outbox.depth, ...depth }, held },
 });
 const hour = 3_600_000;
-const withFollows = (changes: Partial<FollowStatus>, more: Partial<UpstreamStatus> = {}): Status => {
-  const confirmed = { productKey: 'P', followed: 2, confirmedAt: now };
-  return {
-    ...agent,
-    upstream: { ...upstream, protocol: 'latchkey', follows: [{ ...confirmed, ...changes }], ...more },
-  };
-};
 const found = (status: Status, maxPending: number | null = null) =>
   findingsOf(serializeStatus(status), maxPending);
 const codes = (status: Status, maxPending: number | null = null) =>
@@ -84,7 +77,6 @@ test.each<[string, Status, string]>([
   ['paused sync', { ...agent, upstream: { ...upstream, state: 'paused' } }, 'warn sync_paused'],
   ['a refused secret', { ...agent, upstream: { ...upstream, pausedProducts: ['P'] } }, 'fail secret_refused'],
   ['a refused API key', { ...agent, upstream: { ...upstream, couponsPaused: true } }, 'fail api_key_refused'],
-  ['a /sync/v1 that is silent', withFollows({ confirmedAt: now - hour }), 'warn sync_silent'],
   ['a held change', withDepth({ uncertain: 2 }, 1), 'warn operations_held'],
   ['a conflicted change', withDepth({ conflicted: 1 }), 'warn operations_conflicted'],
   ['a dead change', withDepth({ dead: 1 }), 'warn operations_dead'],
@@ -122,24 +114,13 @@ test('What fails comes before what is only a warning.', () => {
   ]);
 });
 
-test('A status shows a silent /sync/v1 only while the upstream answers other requests.', () => {
-  const silent = { confirmedAt: now - hour };
-  expect(codes(withFollows({ confirmedAt: now - 5 * 60_000 }))).toEqual([]);
-  expect(codes(withFollows(silent, { lastSuccessAt: now - hour + 1_000 }))).toEqual([]);
-  expect(codes(withFollows(silent, { state: 'paused' }))).toEqual(['warn sync_paused']);
-  // The credential is the reason.
-  expect(codes(withFollows(silent, { pausedProducts: ['P'] }))).toEqual(['fail secret_refused']);
-  expect(codes(withFollows({ confirmedAt: null }))).toEqual([]);
-});
-
 const hint = (words: string) => `latchkey ${words}`;
 
-test('The doctor reports a refused secret and a silent /sync/v1, with what to do.', () => {
-  const status = withFollows({ confirmedAt: now - hour }, { pausedProducts: ['Q'] });
+test('The doctor reports a refused secret, with what to do.', () => {
+  const status: Status = { ...agent, upstream: { ...upstream, pausedProducts: ['Q'] } };
   const findings = examineStatus(serializeStatus(status), hint, 10);
   expect(findings.map(({ level, what, advice }) => `${level} ${what} → ${advice}`)).toEqual([
     'fail the upstream refuses the secret of the product Q: its changes wait → put the right secret into the configuration and reload; if it was right all along, resume: latchkey sync resume',
-    'warn the upstream answers, but not at /sync/v1 since 2026-05-31T23:00:00+00:00: changes are delivered, but a refund is seen only at the next refresh of its key → let what is in front of the upstream pass /sync/v1 on',
   ]);
 });
 
