@@ -350,9 +350,9 @@ const redemption = z.object({
 
 /** Reads the stored redemption of this order. */
 export function readRedemption(body: JsonObject, order: string): Parsed<StoredRedemption> {
-  const read = redemption.safeParse(body);
-  if (!read.success) return { fault: 'the response is not that of a redemption' };
-  const { order: answered, over_limit: isOverLimit, ...quoted } = read.data.data;
+  const parsed = redemption.safeParse(body);
+  if (!parsed.success) return { fault: 'the response is not that of a redemption' };
+  const { order: answered, over_limit: isOverLimit, ...quoted } = parsed.data.data;
   if (answered !== order) return { fault: 'the response is about another order' };
   return { value: { quote: quoted, isOverLimit } };
 }
