@@ -7,7 +7,7 @@ import { Database } from '../store/database.ts';
 import { sqlState, sqlStates, reasonOf, refusalOf } from '../store/faults.ts';
 import { namesIn } from '../store/names.ts';
 import {
-  isHeard,
+  isNotificationReceived,
   surveyDatabase,
   type ConnectionCounts,
   type Durability,
@@ -23,7 +23,7 @@ const noticeableMs = 5_000;
 /** From this duration on, a transaction is long, in ms. */
 const longTransactionMs = 5 * 60_000;
 /** How long the doctor waits for a notification, in ms. */
-const noticeMs = 2_000;
+const notificationMs = 2_000;
 /** A node listens on one connection besides its pool. */
 const listeningConnections = 1;
 const moreConnections =
@@ -72,9 +72,9 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
   const listening = directAddressOf(postgres);
   const where = `at ${placeOf(listening)} (store.postgres.listen_url)`;
   const advice = 'point it to the same database as store.postgres.url, past any pooler';
-  const timeout = (): Promise<unknown> => sleep(noticeMs, undefined, { ref: false });
+  const timeout = (): Promise<unknown> => sleep(notificationMs, undefined, { ref: false });
   try {
-    return (await isHeard(address, listening, { payload: systemRandom.uuid(Date.now()), patience: timeout }))
+    return (await isNotificationReceived(address, listening, { payload: systemRandom.uuid(Date.now()), timeout }))
       ? [ok(`notifications from other nodes arrive ${where}`)]
       : [fail(`notifications from other nodes do not arrive ${where}`, advice)];
   } catch (error) {

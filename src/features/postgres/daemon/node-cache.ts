@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { countLicenses } from '../../../daemon/store/opened-store.ts';
 import type { Product } from '../../../domain/catalogue.ts';
 import {
   cacheKeyOf,
@@ -6,11 +7,9 @@ import {
   type Credentials,
   type KnownCredential,
 } from '../../../service/access/credential.ts';
-import { authorityLicenseService } from '../../../service/authority/services.ts';
 import { type Clock, StorageError } from '../../../service/ports.ts';
+import type { RecordCounts } from '../../../service/status.ts';
 import type { AuthorityReader, Awaitable } from '../../../service/tables.ts';
-import { authorityRole, type Role, type RoleParts } from '../../../daemon/role/role.ts';
-import { isSameDigest, sha256 } from '../../../daemon/system/machine.ts';
 
 /** The credentials and products that a node of an authority has read. Never licenses, and never used by writes. */
 export class NodeCache implements CredentialCache {
@@ -41,44 +40,6 @@ export class NodeCache implements CredentialCache {
       this.#products.read(productKey, () => products.get(productKey));
     return { ...reader, products: { ...products, get } };
   }
-}
-
-/** Builds one of the nodes of an authority on one database. A verify reads the database once. */
-export function nodeRole(
-  parts: RoleParts,
-  { reader, cache, adminToken }: { reader: AuthorityReader; cache: NodeCache; adminToken: string },
-): Role {
-  // The database runs long reads, so lists need no thread.
-  const role = authorityRole({ ...parts, reader, lists: reader });
-  const cachingReader = cache.products(reader);
-  const digest = sha256(adminToken);
-  const credentials = withOwnToken(role.credentials, digest);
-  return {
-    ...role,
-    licenseService: authorityLicenseService(cachingReader, parts.writer),
-    productName: async (productKey) => (await cachingReader.products.get(productKey))?.name ?? null,
-    credentials,
-    async bind() {
-      await credentials.find({ kind: 'bearer', digest });
-    },
-  };
-}
-
-/** Keeps the admin token of this node valid while the database is unavailable, so that the status can be read. */
-function withOwnToken(credentials: Credentials, digest: string): Credentials {
-  let last: KnownCredential | null = null;
-  return {
-    async find(sent) {
-      if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
-      try {
-        last = await credentials.find(sent);
-      } catch (error) {
-        if (!(error instanceof StorageError)) throw error;
-      }
-      return last;
-    },
-    use: (knownCredential) => credentials.use(knownCredential),
-  };
 }
 
 /** The maximum age of a cached read, in ms: notifications of changes may be lost. */
@@ -127,4 +88,39 @@ export class RecentReads<Value> {
   clear(): void {
     this.#recent.clear();
   }
+}
+
+/** How long a count is cached at least, in ms. */
+const minCachedMs = 10_000;
+/** A count is cached this many times as long as it took, so that counting takes a small part of the time. */
+const cachedPerDuration = 50;
+
+/**
+ * Counts licenses in PostgreSQL, which reads every row: caches a count for a while, shares a running count among its
+ * callers, and returns the last count while the database does not answer (null: there is none). Counter rows in the
+ * database would make every sale wait for the same row.
+ */
+export function cachedCounts(
+  reader: AuthorityReader,
+  { clock, isReadable }: { clock: Pick<Clock, 'monotonic'>; isReadable: () => boolean },
+): () => Promise<RecordCounts | null> {
+  let last: RecordCounts | null = null;
+  let until = 0;
+  let counting: Promise<void> | null = null;
+  const count = async (): Promise<void> => {
+    const began = clock.monotonic();
+    try {
+      last = await countLicenses(reader);
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+    } finally {
+      const now = clock.monotonic();
+      until = now + Math.max(minCachedMs, (now - began) * cachedPerDuration);
+      counting = null;
+    }
+  };
+  return async () => {
+    if (clock.monotonic() >= until && isReadable()) await (counting ??= count());
+    return last;
+  };
 }

@@ -9,7 +9,7 @@ const retryMs = 1_000;
 /** How often the connection is checked, in ms. */
 const checkMs = 5_000;
 
-export type NoticeParts = {
+export type NotificationListenerParts = {
   /** Not the address of a pooler that lends a connection for one transaction only. */
   address: DatabaseAddress;
   names: Pick<Names, 'channel'>;
@@ -17,21 +17,21 @@ export type NoticeParts = {
   random: Pick<Random, 'fraction'>;
   /**
    * Called when a node has changed records: the license with this key, or credentials and products (null). Called with
-   * null as well when this node begins to listen, because it may have missed notices of any kind.
+   * null as well when this node begins to listen, because it may have missed notifications of any kind.
    */
-  onNotice: (licenseKey: string | null) => unknown;
+  onNotification: (licenseKey: string | null) => unknown;
   /** Called with the error when listening fails, and with null when it works again. */
-  onHearing: (error: unknown) => unknown;
+  onListening: (error: unknown) => unknown;
 };
 
-/** Listens for the notices of other nodes on a separate connection, and reconnects if it is lost. */
-export class Notices implements AsyncDisposable {
-  readonly #parts: NoticeParts;
+/** Listens for the notifications of other nodes on a separate connection, and reconnects if it is lost. */
+export class NotificationListener implements AsyncDisposable {
+  readonly #parts: NotificationListenerParts;
   readonly #ended = new AbortController();
   readonly #listening: Promise<void>;
   #isListening = true;
 
-  constructor(parts: NoticeParts) {
+  constructor(parts: NotificationListenerParts) {
     this.#parts = parts;
     this.#listening = this.#listen();
   }
@@ -54,19 +54,19 @@ export class Notices implements AsyncDisposable {
 
   /** Listens on one connection until it is lost; returns or throws the reason. */
   async #listenOnce(signal: AbortSignal): Promise<unknown> {
-    const { address, names, clock, onNotice } = this.#parts;
+    const { address, names, clock, onNotification } = this.#parts;
     const socket = new Socket();
     const client = new Client({ ...clientConfig(address), ...deadlines(checkMs), stream: () => socket });
     const lost = new AbortController();
     client.on('error', (error) => lost.abort(error));
     client.on('end', () => lost.abort());
-    client.on('notification', ({ payload = '' }) => onNotice(payload === '' ? null : payload));
+    client.on('notification', ({ payload = '' }) => onNotification(payload === '' ? null : payload));
     const ending = AbortSignal.any([signal, lost.signal]);
     try {
       await client.connect();
       await client.query(`SET idle_session_timeout = 0; LISTEN ${names.channel}`);
-      // This node has missed earlier notices.
-      onNotice(null);
+      // This node has missed earlier notifications.
+      onNotification(null);
       this.#report(null);
       while (!ending.aborted) {
         await clock.sleep(checkMs, ending).catch(() => undefined);
@@ -83,6 +83,6 @@ export class Notices implements AsyncDisposable {
   #report(error: unknown): void {
     if ((error === null) === this.#isListening) return;
     this.#isListening = error === null;
-    this.#parts.onHearing(error);
+    this.#parts.onListening(error);
   }
 }

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PersistentClock } from '../../../../src/daemon/system/machine.ts';
-import { Notices } from '../../../../src/features/postgres/store/notices.ts';
+import { NotificationListener } from '../../../../src/features/postgres/store/notifications.ts';
 import { startFaultProxy } from '../../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { buildActivation } from '../../leases/support/records.ts';
 import { writerOn } from '../support/postgres-writer.ts';
 
-describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () => {
+describe.skipIf(!hasPostgres)('notifications between the nodes of an authority', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
@@ -30,20 +30,20 @@ describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () =>
       secret: null,
     };
     expect(await writer.write('addProduct', product)).toMatchObject({ ok: true });
-    const heard = Promise.withResolvers<void>();
+    const received = Promise.withResolvers<void>();
     let count = 0;
-    await using _ = new Notices({
+    await using _ = new NotificationListener({
       address: server.address,
       names: database.names,
       clock: new PersistentClock(null),
       random: { fraction: () => 0.5 },
-      onNotice() {
+      onNotification() {
         count += 1;
-        heard.resolve();
+        received.resolve();
       },
-      onHearing: () => undefined,
+      onListening: () => undefined,
     });
-    await heard.promise;
+    await received.promise;
     own.length = 0;
     const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
     const idempotency = { credential: 'account:default', key: 'once', fingerprint: 'f' };
@@ -83,21 +83,21 @@ describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () =>
     await writer.write('addProduct', product);
     const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
     expect(await writer.write('addPurchase', { ...sale, licenseKey: 'KÄY' })).toMatchObject({ ok: true });
-    const heard: (string | null)[] = [];
-    await using _ = new Notices({
+    const received: (string | null)[] = [];
+    await using _ = new NotificationListener({
       address: server.address,
       names: database.names,
       clock: new PersistentClock(null),
       random: { fraction: () => 0.5 },
-      onNotice: (licenseKey) => heard.push(licenseKey),
-      onHearing: () => undefined,
+      onNotification: (licenseKey) => received.push(licenseKey),
+      onListening: () => undefined,
     });
-    await expect.poll(() => heard).toEqual([null]);
+    await expect.poll(() => received).toEqual([null]);
     const tenant = { accountId: 'default', productKey: null };
     for (const trigger of ['usage', 'disable', 'disable', 'enable'] as const) {
       await writer.write('changeLicense', { tenant, licenseKey: 'KÄY', trigger });
     }
-    await expect.poll(() => heard).toEqual([null, 'KÄY', 'KÄY']);
+    await expect.poll(() => received).toEqual([null, 'KÄY', 'KÄY']);
     const activation = buildActivation({ licenseKey: 'KEY-1', productKey: 'press' });
     for (const state of ['active', 'active', 'ended', 'ended', 'blocked'] as const) {
       await database.query(
@@ -109,7 +109,7 @@ describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () =>
         [activation.activationId, activation.licenseKey, activation.productKey, activation.device, state],
       );
     }
-    await expect.poll(() => heard.slice(3)).toEqual(['KEY-1', 'KEY-1']);
+    await expect.poll(() => received.slice(3)).toEqual(['KEY-1', 'KEY-1']);
   });
 
   test('are listened for again on another connection when nothing comes on the one before', async () => {
@@ -117,14 +117,14 @@ describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () =>
     await using proxy = await startFaultProxy(server.address.port);
     const hearing: boolean[] = [];
     const clock = new PersistentClock(null);
-    await using _ = new Notices({
+    await using _ = new NotificationListener({
       address: { ...server.address, host: '127.0.0.1', port: proxy.port },
       names: database.names,
       // Waits are short here, so that a connection is asked often.
       clock: { sleep: (ms, signal) => clock.sleep(ms / 50, signal) },
       random: { fraction: () => 0.5 },
-      onNotice: () => undefined,
-      onHearing: (error) => hearing.push(error === null),
+      onNotification: () => undefined,
+      onListening: (error) => hearing.push(error === null),
     });
     await expect.poll(() => proxy.connections).toBe(1);
     await proxy.become({ kind: 'blackhole' });
