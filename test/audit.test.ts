@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { ProcessControl } from '../src/http/app.ts';
 import { specification } from '../src/http/dialects.ts';
 import { routesOf } from '../src/http/routes/all.ts';
-import type { AuditEntryObject } from '../src/wire/audit.ts';
+import type { AuditEntryObject } from '../src/wire/access.ts';
 import type { SyncControl } from '../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from './support/app/http-app.ts';
 import { buildActivation } from './features/leases/support/activation-builders.ts';

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
 import { featureSections } from './feature-sections.ts';
-import { rule, section } from './schema.ts';
-import { type Configuration, coreSections, type Sections } from './sections.ts';
+import { rule, section } from './section.ts';
+import { type Configuration, coreSections, type Sections } from './core-sections.ts';
 
 export type { Configuration };
 

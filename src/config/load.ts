@@ -1,14 +1,19 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { collectErrors, describeIssue } from './schema.ts';
+import { collectErrors, describeIssue } from './section.ts';
 import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
 import { engineIn } from './engine.ts';
 import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
 import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
 import { type Environment, homeDirectory } from './defaults.ts';
-import { checkLocalFile, checkWindowsFile, type LocalFile, localFileName } from './file/file.ts';
+import {
+  checkLocalFile,
+  checkWindowsFile,
+  type LocalFile,
+  localFileName,
+} from './file/configuration-file.ts';
 import { checkRights } from './file/windows-rights.ts';
 import { readNamedFile } from './file/named-file.ts';
 import { readSecretFiles } from './file/secret-file.ts';
@@ -17,7 +22,7 @@ import { containsSecret, warnOfPlainHttp, warnOfReadableFiles, warnOfShortSecret
 import type { Address } from './value/address.ts';
 import { featureSections } from './feature-sections.ts';
 import { checkSockets, endpoints } from './settings/listen.ts';
-import * as types from './types.ts';
+import * as types from './setting-types.ts';
 
 /** The options of the command line; everything else comes from this process. */
 export interface LoadOptions {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Configuration, settings } from './configuration.ts';
 import { formatKey, type KeyPath } from './errors.ts';
 import type { Tree } from './file/tree.ts';
-import { entryOf, itemOf, keysOf } from './schema.ts';
+import { entryOf, itemOf, keysOf } from './section.ts';
 import { Secret } from './value/secret.ts';
 
 /**

@@ -34,7 +34,7 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body, Role ex
   /** Aborts if the caller disconnects. */
   signal: AbortSignal;
   routes: readonly Route[];
-  /** The address of the connection (wire/server/proof.ts); null at the public listener, which tells no address of this machine. */
+  /** The address of the connection (wire/proof.ts); null at the public listener, which tells no address of this machine. */
   reachedAt: () => string | null;
   /** The header `User-Agent`; null: it was not sent. */
   userAgent: string | null;

@@ -1,4 +1,4 @@
-import { actObject, type AuditEntryObject } from '../../wire/audit.ts';
+import { actObject, type AuditEntryObject } from '../../wire/access.ts';
 import { defineList, defineRequest, pathOf } from '../client/request.ts';
 import { positional, textOption } from '../command.ts';
 import { type Cell, formatFields, instant, whole } from '../format.ts';

@@ -10,7 +10,7 @@ import {
   listedLicenseObject,
   type SoldLicenseObject,
 } from '../../wire/license.ts';
-import { productObject } from '../../wire/product.ts';
+import { productObject } from '../../wire/catalogue.ts';
 import type { Call } from '../client/call.ts';
 import {
   answeredAt,

@@ -1,4 +1,4 @@
-import { purchaseList, type PurchaseObject, purchaseObject } from '../../wire/purchase.ts';
+import { purchaseList, type PurchaseObject, purchaseObject } from '../../wire/catalogue.ts';
 import {
   answeredAt,
   defineList,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defaultFreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
-import { rule, section } from '../schema.ts';
-import { duration, wait } from '../types.ts';
+import { rule, section } from '../section.ts';
+import { duration, wait } from '../setting-types.ts';
 import { formatDuration } from '../value/unit.ts';
 
 export const freshness = section(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultLeaseTerms } from '../../domain/catalogue.ts';
-import { count, duration, optional } from '../types.ts';
+import { count, duration, optional } from '../setting-types.ts';
 import { formatDuration } from '../value/unit.ts';
 
 const { holdMs, termMs, refreshMs } = defaultLeaseTerms;

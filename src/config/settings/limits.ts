@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { section } from '../schema.ts';
-import { count, rate, rateOrZero, size, wait } from '../types.ts';
+import { section } from '../section.ts';
+import { count, rate, rateOrZero, size, wait } from '../setting-types.ts';
 
 export const limits = section(
   z.strictObject({

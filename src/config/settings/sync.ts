@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defaultBackoffPolicy, defaultReconcileAfterMs } from '../../domain/outbox/delivery.ts';
 import { defaultBreakerPolicy } from '../../domain/outbox/outcome.ts';
-import { rule, section } from '../schema.ts';
-import { count, duration, rate, wait } from '../types.ts';
+import { rule, section } from '../section.ts';
+import { count, duration, rate, wait } from '../setting-types.ts';
 import { formatDuration } from '../value/unit.ts';
 
 const backoff = section(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { leaseTermLimits } from '../../domain/catalogue.ts';
 import { dialectNames, apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
 import { isDistinct } from '../file/tree.ts';
-import { rule, section } from '../schema.ts';
+import { rule, section } from '../section.ts';
 import {
   baseUrl,
   destination,
@@ -16,7 +16,7 @@ import {
   text,
   wait,
   productKey,
-} from '../types.ts';
+} from '../setting-types.ts';
 import { mask, type Secret } from '../value/secret.ts';
 import { formatDuration } from '../value/unit.ts';
 import { leaseTerms } from './lease-terms.ts';

@@ -43,7 +43,7 @@ const restMs = 5_000;
 const closing = new WeakSet<ServerResponse>();
 
 /** Closes the connection after this response, so that no later request on it is handled (RFC 9112, 9.6). */
-export function closeBehind(reply: FastifyReply): FastifyReply {
+export function closeAfter(reply: FastifyReply): FastifyReply {
   closing.add(reply.raw);
   return reply.header('Connection', 'close');
 }

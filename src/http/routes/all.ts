@@ -1,11 +1,10 @@
 import { features } from '../../features.ts';
 import type { Dialect } from '../dialects.ts';
 import type { Route } from '../route.ts';
-import { accountRoutes } from './admin/account.ts';
+import { accountRoutes, tokenRoutes, auditRoutes } from './admin/access.ts';
 import { agentRoutes } from '../../features/following/http/agent.ts';
-import { auditRoutes, historyRoutes } from './admin/audit.ts';
 import { processRoutes } from './process.ts';
-import { collectionRoutes } from './admin/collection.ts';
+import { collectionRoutes, productRoutes, purchaseRoutes } from './admin/catalogue.ts';
 import { couponChangeRoutes } from './admin/coupon-change.ts';
 import { couponRoutes } from './api/coupon.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
@@ -14,10 +13,7 @@ import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
 import { syncRoutes } from './admin/sync.ts';
 import { syncV1Routes } from '../../features/following/http/sync-v1.ts';
-import { productRoutes } from './admin/product.ts';
-import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
-import { tokenRoutes } from './admin/token.ts';
 
 declare module '../../feature.ts' {
   interface Feature {
@@ -35,7 +31,6 @@ export async function routesOf({ license, hasFirstVersion }: Dialect): Promise<r
 
 const sameEverywhere: readonly Route[] = [
   ...licenseAdminRoutes,
-  ...historyRoutes,
   ...couponRoutes,
   ...couponChangeRoutes,
   ...checkoutRoutes,

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { App, ProcessControl } from '../../../src/http/app.ts';
 import { StorageError } from '../../../src/service/ports.ts';
-import { isProofOf } from '../../../src/wire/server/proof.ts';
+import { isProofOf } from '../../../src/wire/proof.ts';
 import { adminToken, openApp, serverOf } from '../../support/app/http-app.ts';
 import { serveApp } from '../../support/app/http-served.ts';
 import { CallerConnection } from '../../support/network/caller-connection.ts';

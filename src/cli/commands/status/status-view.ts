@@ -19,8 +19,8 @@ import {
   type StatusObject,
   type StoreEventsObject,
   statusObject,
+  type UpstreamObject,
 } from '../../../wire/status.ts';
-import type { UpstreamObject } from '../../../wire/server/upstream.ts';
 
 export const statusView: View<StatusObject> = {
   schema: statusObject,

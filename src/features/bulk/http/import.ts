@@ -1,9 +1,9 @@
 import type { Principal } from '../../../domain/access/principal.ts';
 import type { ParameterFault, Result } from '../../../domain/problem/problem.ts';
+import { foreignAccountFaults, accountFaults, accessibleAccount } from '../../../http/tenant.ts';
 import type { ImportReport } from '../service/import.ts';
 import type { App } from '../../../http/app.ts';
 import { ok, type RouteResponse } from '../../../http/response.ts';
-import { foreignAccountFaults, accountFaults, accessibleAccount } from '../../../http/entry/admission.ts';
 import { route, type Route } from '../../../http/route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { readCsvBody } from './csv-body.ts';

@@ -1,10 +1,18 @@
 import { z } from 'zod';
 import { maxDeviceNameLength } from '../domain/lease.ts';
-import type { FeatureSection } from '../../../config/sections.ts';
+import type { FeatureSection } from '../../../config/core-sections.ts';
 import { engineIn } from '../../../config/engine.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
-import { rule, section } from '../../../config/schema.ts';
-import { issuerUrl, optional, orText, path, proxyUrl, shortText, wait } from '../../../config/types.ts';
+import { rule, section } from '../../../config/section.ts';
+import {
+  issuerUrl,
+  optional,
+  orText,
+  path,
+  proxyUrl,
+  shortText,
+  wait,
+} from '../../../config/setting-types.ts';
 import { readRootKey } from './root-key.ts';
 
 const ofHolder = ['roots', 'device_key_file', 'ca_file', 'proxy'] as const;
@@ -79,7 +87,7 @@ const leases = section(
 
 export type LeaseSettings = z.output<typeof leases>;
 
-declare module '../../../config/sections.ts' {
+declare module '../../../config/core-sections.ts' {
   interface SectionsOfFeatures {
     readonly leases: LeaseSettings;
   }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { FeatureSection } from '../../../config/sections.ts';
+import type { FeatureSection } from '../../../config/core-sections.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
-import { rule, section } from '../../../config/schema.ts';
-import { count, optional, path, secret, secretFile, text, wait } from '../../../config/types.ts';
+import { rule, section } from '../../../config/section.ts';
+import { count, optional, path, secret, secretFile, text, wait } from '../../../config/setting-types.ts';
 import { hostOf, isLoopback } from '../../../config/value/address.ts';
 
 const urlForm =
@@ -64,7 +64,7 @@ const store = section(
 
 export type StoreSettings = z.output<typeof store>;
 
-declare module '../../../config/sections.ts' {
+declare module '../../../config/core-sections.ts' {
   interface SectionsOfFeatures {
     readonly store: StoreSettings;
   }

@@ -1,4 +1,4 @@
-import type { AuditEntryObject } from '../../../../wire/audit.ts';
+import type { AuditEntryObject } from '../../../../wire/access.ts';
 import { withQuery } from '../api.ts';
 import type { PageProps } from '../page-props.ts';
 import { Field } from '../parts/action.tsx';

@@ -1,5 +1,5 @@
 import type { OverviewObject } from '../../wire/console.ts';
-import type { ProductObject } from '../../../../wire/product.ts';
+import type { ProductObject } from '../../../../wire/catalogue.ts';
 import { goTo } from '../router.ts';
 import { useData } from '../use-data.ts';
 

@@ -1,5 +1,5 @@
 import type { OverviewObject } from '../../wire/console.ts';
-import type { TokenObject } from '../../../../wire/token.ts';
+import type { TokenObject } from '../../../../wire/access.ts';
 import { send } from '../api.ts';
 import type { PageProps } from '../page-props.ts';
 import { Action, Checkboxes, Field, fieldText } from '../parts/action.tsx';

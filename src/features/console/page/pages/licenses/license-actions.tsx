@@ -1,4 +1,4 @@
-import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
+import type { LicenseDetail } from '../../../../../wire/license.ts';
 import type { OverviewObject } from '../../../wire/console.ts';
 import { send } from '../../api.ts';
 import { counted, isMasked, shownKey } from '../../format.ts';

@@ -1,4 +1,4 @@
-import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
+import type { LicenseDetail } from '../../../../../wire/license.ts';
 import type { OverviewObject } from '../../../wire/console.ts';
 import { count, counted, shownKey } from '../../format.ts';
 import { quoted, SameCommand } from '../../parts/command.tsx';

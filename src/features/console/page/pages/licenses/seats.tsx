@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
+import type { LicenseDetail } from '../../../../../wire/license.ts';
 import type { ActivationObject } from '../../../../leases/wire/activation.ts';
 import { send, withQuery } from '../../api.ts';
 import { count, counted } from '../../format.ts';

@@ -1,4 +1,4 @@
-import type { AccountObject } from '../../../../../wire/account.ts';
+import type { AccountObject } from '../../../../../wire/access.ts';
 import { send } from '../../api.ts';
 import { Action, Field, fieldText } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';

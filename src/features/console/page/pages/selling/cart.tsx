@@ -1,7 +1,7 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { QuoteObject } from '../../../../../wire/checkout.ts';
 import type { OverviewObject } from '../../../wire/console.ts';
-import type { ProductObject } from '../../../../../wire/product.ts';
+import type { ProductObject } from '../../../../../wire/catalogue.ts';
 import { type ApiError, asApiError, send } from '../../api.ts';
 import { Refusal } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';

@@ -1,4 +1,4 @@
-import type { PurchaseObject } from '../../../../../wire/purchase.ts';
+import type { PurchaseObject } from '../../../../../wire/catalogue.ts';
 import { withQuery } from '../../api.ts';
 import { count } from '../../format.ts';
 import type { PageProps } from '../../page-props.ts';

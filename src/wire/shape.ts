@@ -1,32 +1,32 @@
 import { z } from 'zod';
-import { camelCase, type CamelCase } from '../../domain/text.ts';
-import { formatDatetime } from '../../domain/time.ts';
+import { camelCase, type CamelCase } from '../domain/text.ts';
+import { formatDatetime } from '../domain/time.ts';
 
 type IsOptional<Type> = Type extends z.ZodOptional ? true : false;
 
 /** The value inside the program of a shape: names in camelCase, instants as epoch ms. */
-export type Inside<Shape> = Shape extends z.ZodISODateTime
+export type ProgramValue<Shape> = Shape extends z.ZodISODateTime
   ? number
   : Shape extends z.ZodNullable<infer Inner>
-    ? Inside<Inner> | null
+    ? ProgramValue<Inner> | null
     : Shape extends z.ZodOptional<infer Inner>
-      ? Inside<Inner> | undefined
+      ? ProgramValue<Inner> | undefined
       : Shape extends z.ZodReadonly<infer Inner>
-        ? Inside<Inner>
+        ? ProgramValue<Inner>
         : Shape extends z.ZodArray<infer Item>
-          ? readonly Inside<Item>[]
+          ? readonly ProgramValue<Item>[]
           : Shape extends z.ZodObject<infer Members>
-            ? InsideMembers<Members>
+            ? ProgramMembers<Members>
             : z.output<Shape>;
 
-type InsideMembers<Members> = {
+type ProgramMembers<Members> = {
   [
     Name in keyof Members as IsOptional<Members[Name]> extends true ? never : CamelCase<Name & string>
-  ]: Inside<Members[Name]>;
+  ]: ProgramValue<Members[Name]>;
 } & {
   [
     Name in keyof Members as IsOptional<Members[Name]> extends true ? CamelCase<Name & string> : never
-  ]?: Inside<Members[Name]>;
+  ]?: ProgramValue<Members[Name]>;
 };
 
 /**
@@ -35,9 +35,9 @@ type InsideMembers<Members> = {
  */
 export function serializerOf<Shape extends z.ZodType>(
   shape: Shape,
-): (value: Inside<Shape>) => z.output<Shape> {
-  // The types of the members are those of `Inside`; the compiler cannot follow this through the recursion.
-  type Write = (value: Inside<Shape>) => z.output<Shape>;
+): (value: ProgramValue<Shape>) => z.output<Shape> {
+  // The types of the members are those of `ProgramValue`; the compiler cannot follow this through the recursion.
+  type Write = (value: ProgramValue<Shape>) => z.output<Shape>;
   let write: Write | null = null;
   // Made at the first value: a process writes few of all shapes.
   return (value) => (write ??= serializer(shape) as Write)(value);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { camelCase, type CamelCase } from '../domain/text.ts';
 import { type ConfigError, formatKey, type KeyPath, suggest } from './errors.ts';
 import { isTree } from './file/tree.ts';
-import { durationUnit, type Milliseconds, type SettingMeta } from './types.ts';
+import { durationUnit, type Milliseconds, type SettingMeta } from './setting-types.ts';
 
 type Shape = z.core.$ZodShape;
 

@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { isPipe } from '../../domain/socket-path.ts';
-import { parameters, textMatching } from '../parameters.ts';
+import { isPipe } from '../domain/socket-path.ts';
+import { parameters, textMatching } from './parameters.ts';
 
 /*
  * The proof of a daemon that it knows the token in `admin.token`, and which address it was reached at (src/http/README.md,

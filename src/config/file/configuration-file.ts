@@ -3,7 +3,7 @@ import { lstatSync, type Stats, statSync } from 'node:fs';
 import { settings } from '../configuration.ts';
 import { type ConfigError, formatReason, type KeyPath } from '../errors.ts';
 import { findConfigurationFiles, type Machine, pathsOf } from '../defaults.ts';
-import { metaOf, settingsOf } from '../schema.ts';
+import { metaOf, settingsOf } from '../section.ts';
 import { isTree } from './tree.ts';
 import { checkRights, formatAccounts, type Rights } from './windows-rights.ts';
 import { parseYaml } from './yaml.ts';

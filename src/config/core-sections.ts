@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
 import type { KeyPath } from './errors.ts';
-import { type rule, section } from './schema.ts';
+import { type rule, section } from './section.ts';
 import { freshness } from './settings/freshness.ts';
 import { limits } from './settings/limits.ts';
 import { listen } from './settings/listen.ts';
 import { sync } from './settings/sync.ts';
 import { products, upstream } from './settings/upstream.ts';
-import { duration, path } from './types.ts';
+import { duration, path } from './setting-types.ts';
 
 const history = section(
   z.strictObject({

@@ -1,7 +1,14 @@
 import { z } from 'zod';
+import {
+  type PurchaseWithLicense,
+  type Product,
+  leaseTermLimits,
+  type LeaseTerms,
+} from '../domain/catalogue.ts';
+import { maxInitialUses } from '../domain/license.ts';
 import { formatDatetime } from '../domain/time.ts';
-import { type Product, leaseTermLimits, type LeaseTerms } from '../domain/catalogue.ts';
 import type { ProductWithSecret } from '../service/authority/catalogue.ts';
+import { licenseObject, serializeLicense } from './license.ts';
 import {
   boolean,
   identifier,
@@ -11,9 +18,15 @@ import {
   secret,
   instant,
   parameters,
+  texts,
+  datetime,
+  email,
+  emailFilter,
+  licenseKeyText,
+  newLicenseKey,
 } from './parameters.ts';
 import { pageShape } from './page.ts';
-import { serializerOf } from './server/shape.ts';
+import { serializerOf } from './shape.ts';
 
 export const productObject = z
   .object({
@@ -123,4 +136,94 @@ export function serializeProductSecret({
 }: ProductWithSecret): ProductObject {
   const until = oldUntil === null ? {} : { old_secret_until: formatDatetime(oldUntil) };
   return { ...serializeProduct(product), secret: itsSecret, ...until };
+}
+
+export const collectionObject = z
+  .object({
+    collection_id: z.string(),
+    account_id: z.string(),
+    name: z.string(),
+    product_keys: z.array(z.string()).readonly(),
+  })
+  .meta({ id: 'Collection' });
+
+export type CollectionObject = z.infer<typeof collectionObject>;
+
+export const collectionList = z
+  .object({ collections: z.array(collectionObject) })
+  .meta({ id: 'CollectionList' });
+
+/** `GET /admin/v1/collections`. */
+export const collectionQuery = parameters({
+  account_id: identifier.optional(),
+  ...pageShape('collections'),
+});
+
+/** `PUT /admin/v1/collections/{collection_id}`: a request without all members is refused. */
+export const collectionChange = parameters(
+  { name, product_keys: texts },
+  { unknown: 'refused', id: 'CollectionChange' },
+);
+
+export const collectionParameters = parameters(
+  {
+    name,
+    product_keys: texts,
+    collection_id: newIdentifier.optional(),
+    account_id: identifier.optional(),
+  },
+  { id: 'NewCollection' },
+);
+
+export const serializeCollection = serializerOf(collectionObject);
+
+export const purchaseObject = z
+  .object({
+    purchase_id: z.string(),
+    date: instant,
+    refunded: z.boolean(),
+    refunded_at: instant.nullable(),
+    license: licenseObject,
+  })
+  .meta({ id: 'Purchase' });
+
+export type PurchaseObject = z.infer<typeof purchaseObject>;
+
+export const purchaseList = z.object({ purchases: z.array(purchaseObject) }).meta({ id: 'PurchaseList' });
+
+/** The end of the given second: responses contain dates in whole seconds. */
+const wholeSecond = datetime.transform((input) => Math.floor(input / 1000) * 1000 + 999);
+
+/** `GET /admin/v1/purchases`. */
+export const purchaseQuery = parameters({
+  account_id: identifier.optional(),
+  product_key: identifier.optional(),
+  license_key: licenseKeyText.optional(),
+  buyer_email: emailFilter.optional(),
+  since: datetime.optional(),
+  until: wholeSecond.optional(),
+  refunded: boolean.optional(),
+  ...pageShape('purchases'),
+});
+
+export const purchaseParameters = parameters(
+  {
+    product_key: identifier,
+    buyer_email: email,
+    license_key: newLicenseKey.optional(),
+    date: datetime.optional(),
+    uses: integer(0, maxInitialUses).optional(),
+    enabled: boolean.optional(),
+  },
+  { unknown: 'refused', id: 'NewPurchase' },
+);
+
+const writePurchase = serializerOf(purchaseObject.omit({ license: true }));
+
+export function serializePurchase({ purchase, license }: PurchaseWithLicense): PurchaseObject {
+  const { createdAt: date, refundedAt } = purchase;
+  return {
+    ...writePurchase({ ...purchase, date, refunded: refundedAt !== null }),
+    license: serializeLicense(license),
+  };
 }

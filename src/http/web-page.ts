@@ -8,7 +8,7 @@ import type { Route } from './route.ts';
 export type UnknownRoute = (request: FastifyRequest, reply: FastifyReply) => ProblemError;
 
 /** A page for people, and its credentials. Only listeners on loopback addresses serve it (`servesPages`). */
-export interface Page {
+export interface WebPage {
   /** Adds the files of the page to the server of a listener. */
   addTo(server: FastifyInstance, unknownRoute: UnknownRoute): void;
   /** Whether the page has sent a request with an `Origin`: requests of other pages are refused. */
