@@ -11,7 +11,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bundle, programSource, workers, workerSource } from './bundle.ts';
-import { buildPage, pages, writePage } from './page.ts';
+import { buildPage, pages, writePage } from './console-page.ts';
 import { noticesOf } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
