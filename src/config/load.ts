@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { engineIn } from './core-sections.ts';
 import { collectErrors, describeIssue } from './section.ts';
 import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
-import { engineIn } from './engine.ts';
+import type { Hint } from '../domain/finding.ts';
 import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
 import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
@@ -229,7 +230,7 @@ export interface Location {
   /** What has the records instead of the state directory: members of its engine. */
   readonly engine: {
     readonly place: string;
-    readonly restoring: (file: string, hint: (words: string) => string) => string;
+    readonly restoring: (file: string, hint: Hint) => string;
   } | null;
   readonly hasUpstream: boolean;
   readonly hasIssuer: boolean;

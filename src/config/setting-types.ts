@@ -114,7 +114,7 @@ export function optional<T extends z.ZodType>(type: T) {
 }
 
 /** A text that `false` switches off; the value is false then, because null means that the setting is not given. */
-export function orText<T extends z.ZodType>(type: T) {
+export function textOrFalse<T extends z.ZodType>(type: T) {
   const expected = `${String(type.meta()?.['expected'])}, or false`;
   return z.union([z.literal(false), type], `must be ${expected}`).meta({ ...type.meta(), expected });
 }
@@ -132,7 +132,7 @@ export function shortText(maxLength: number) {
   );
 }
 
-/** Relative paths are made absolute before they are parsed (file/file.ts), with the rules of their platform. */
+/** Relative paths are made absolute before they are parsed (file/configuration-file.ts), with the rules of their platform. */
 function isAbsolute(path: string): boolean {
   return posix.isAbsolute(path) || win32.isAbsolute(path);
 }

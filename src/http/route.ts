@@ -79,7 +79,7 @@ type RouteFacts = {
   isOpen?(app: App): boolean;
   /** The roles that offer the route; absent: all. */
   roles?: readonly RoleName[];
-  /** What the other roles refuse it with, if not with the usual problem (entry/roles.ts). */
+  /** What the other roles refuse it with, if not with the usual problem (entry/admission.ts). */
   elsewhere?: { code?: ProblemCode; detail: string };
   /** The route is about the whole process: a credential of one account gets 403 `operator_only`. */
   operatorOnly?: boolean;

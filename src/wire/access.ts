@@ -101,7 +101,7 @@ export function serializeTokenSecret(
   return { ...serializeToken(token, products), token: itsSecret };
 }
 
-export const actObject = z
+export const auditEntryObject = z
   .object({
     id: z.int(),
     actor: z.string(),
@@ -112,15 +112,15 @@ export const actObject = z
   })
   .meta({ id: 'Act' });
 
-export type AuditEntryObject = z.infer<typeof actObject>;
+export type AuditEntryObject = z.infer<typeof auditEntryObject>;
 
-export const actList = z.object({ acts: z.array(actObject) }).meta({ id: 'ActList' });
+export const auditEntryList = z.object({ acts: z.array(auditEntryObject) }).meta({ id: 'ActList' });
 
 /** Fits into the headers of a request even if each character takes 12 bytes. */
 const textFilter = text(500);
 
 /** `GET /admin/v1/audit`. */
-export const actQuery = parameters({
+export const auditEntryQuery = parameters({
   since: datetime.optional(),
   until: datetime.optional(),
   actor: textFilter.optional(),
@@ -129,4 +129,4 @@ export const actQuery = parameters({
   ...pageShape('acts'),
 });
 
-export const serializeAuditEntry = serializerOf(actObject);
+export const serializeAuditEntry = serializerOf(auditEntryObject);

@@ -2,7 +2,8 @@ import { clockAdvice, counted, describeClock } from '../domain/text.ts';
 import { certificateEndsSoonMs } from '../domain/time.ts';
 import { features } from '../features.ts';
 import { followingChecks } from '../features/following/wire/checks.ts';
-import { askDoctor, type Check, type Checks, endChecks, type Level, type Remedy, some } from './check.ts';
+import type { Hint, Level } from '../domain/finding.ts';
+import { askDoctor, type Check, type Checks, endChecks, type Remedy, some } from './check.ts';
 import type { OutboxObject, StatusObject } from './status.ts';
 
 const orResume = 'and reload; if it was right all along, resume';
@@ -159,9 +160,6 @@ export function findingsOf(status: StatusObject, maxPending: number | null = nul
   });
   return found.toSorted((one, other) => urgency[one.level] - urgency[other.level]);
 }
-
-/** Writes the command line of a command. */
-export type Hint = (words: string) => string;
 
 /** The advice, with the command that helps. */
 export function fullAdvice({ advice, command }: Remedy, hint: Hint): string | null {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { expect, test } from 'vitest';
 import { makeCertificate } from '../support/network/made-certificate.ts';
-import { statusFields } from '../../src/cli/commands/status/status-view.ts';
+import { statusFields } from '../../src/cli/commands/status.ts';
 import { connect } from '../../src/client/index.ts';
 import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
 import { startDaemon } from '../../src/daemon/start.ts';

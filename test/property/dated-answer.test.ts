@@ -1,7 +1,7 @@
 import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option, record } from 'fast-check';
 import { expect, it } from 'vitest';
 import { recordTime } from '../../src/daemon/maintenance.ts';
-import { PersistentClock } from '../../src/daemon/system/machine.ts';
+import { PersistentClock } from '../../src/daemon/system/clock.ts';
 import type { ClockReading } from '../../src/domain/time.ts';
 import { isFailure } from '../../src/service/access/records.ts';
 import { runUseCase } from '../../src/service/run.ts';

@@ -4,10 +4,10 @@ import type { Configuration } from '../../config/configuration.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { roleMark, roleWithArticle } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
-import { isUnusedAuthority, roleOf } from '../../service/lifecycle/start.ts';
+import { isUnusedAuthority, roleOf, logKey } from '../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../service/ports.ts';
 import type { AuthorityReader, Reader } from '../../service/tables.ts';
-import type { Writer } from '../../service/writer.ts';
+import { type Writer, ChangeFeed } from '../../service/writer.ts';
 import {
   StateDirectoryRefused,
   DatabaseRefused,
@@ -16,11 +16,10 @@ import {
   storageFault,
 } from '../../store/sqlite/faults.ts';
 import { findDamage } from '../../store/sqlite/files/backup.ts';
-import { machineId, PersistentClock, sha256, type TimeSource } from '../system/machine.ts';
+import { PersistentClock, type TimeSource } from '../system/clock.ts';
+import { machineId, sha256 } from '../system/machine.ts';
 import { storedProducts } from '../../service/agent/products.ts';
-import { ChangeFeed } from '../../service/writer.ts';
 import { storedTime } from '../../service/lifecycle/current-run.ts';
-import { logKey } from '../../service/lifecycle/start.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { LiveConfiguration } from '../live-configuration.ts';
 import { hashLicenseKeys, logOf, OperationLog } from '../log.ts';

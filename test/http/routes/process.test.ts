@@ -105,7 +105,7 @@ describe.each(['stop', 'reload'] as const)('POST /admin/v1/%s', (act) => {
   });
 });
 
-test('a reload with an invalid configuration lists its errors, and is no audit event', async () => {
+test('a reload with an invalid configuration lists its errors, and is no audit entry', async () => {
   await using opened = await openApp();
   const errors = [{ parameter: 'log.level', code: 'invalid', detail: 'log.level: must be a level' }];
   const control: ProcessControl = { stop: () => 0, reload: async () => ({ ok: false, errors }) };

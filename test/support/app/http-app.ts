@@ -44,7 +44,7 @@ export interface TestApp extends AsyncDisposable {
   readonly write: AppStore['write'];
   /** All tables of an agent, for writes that the API does not offer. */
   agentTables(): Transaction;
-  /** The audit events, in order: user, action, object, and the rest. */
+  /** The audit entries, in order: user, action, object, and the rest. */
   record(): Promise<readonly string[]>;
 }
 

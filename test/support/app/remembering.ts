@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { startDaemon, type DaemonOptions } from '../../../src/daemon/start.ts';
-import { AdvancingTime } from '../../../src/daemon/system/advancing-time.ts';
+import { AdvancingTime } from '../../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../../src/daemon/embedded-configuration.ts';
 import { KeptConnection } from '../network/kept-connection.ts';
 import { httpClient, type HttpClient } from '../network/raw-http.ts';

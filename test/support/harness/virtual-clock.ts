@@ -1,4 +1,4 @@
-import { PersistentClock, type TimeSource } from '../../../src/daemon/system/machine.ts';
+import { PersistentClock, type TimeSource } from '../../../src/daemon/system/clock.ts';
 import type { ClockReading, TimeMark } from '../../../src/domain/time.ts';
 
 type Sleeper = {

@@ -4,6 +4,7 @@ import { signingDirectoryOf } from '../../../config/configuration.ts';
 import { hostOf } from '../../../config/value/address.ts';
 import { logOf } from '../../../daemon/log.ts';
 import type { ProcessParts } from '../../../daemon/compose.ts';
+import type { PersistentClock } from '../../../daemon/system/clock.ts';
 import { queueOf } from '../../../domain/outbox/operation.ts';
 import { networkOf } from '../../../http/entry/client-address.ts';
 import { NamedRateLimiter } from '../../../http/entry/rate-limits.ts';
@@ -14,7 +15,6 @@ import type { LeaseIssuer } from '../service/ports.ts';
 import type { LeaseDesk } from '../service/services.ts';
 import type { Log } from '../../../service/ports.ts';
 import type { ChangeFeed } from '../../../service/writer.ts';
-import type { PersistentClock } from '../../../daemon/system/machine.ts';
 
 /** The issuer of an authority or an agent. `count`: counts a request. */
 export function leaseIssuerOf(parts: ProcessParts, count: (result: string) => void): LeaseIssuer {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../../../config/configuration.ts';
 import { formatReason } from '../../../config/errors.ts';
-import { fail, ok, warn, type Finding } from '../../../config/finding.ts';
+import { fail, ok, warn, type Finding } from '../../../domain/finding.ts';
 import { placeOf, type DatabaseAddress } from '../store/client.ts';
 import { Database } from '../store/database.ts';
 import { sqlState, sqlStates, reasonOf, refusalOf } from '../store/faults.ts';
@@ -74,7 +74,10 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
   const advice = 'point it to the same database as store.postgres.url, past any pooler';
   const timeout = (): Promise<unknown> => sleep(notificationMs, undefined, { ref: false });
   try {
-    return (await isNotificationReceived(address, listening, { payload: systemRandom.uuid(Date.now()), timeout }))
+    return (await isNotificationReceived(address, listening, {
+      payload: systemRandom.uuid(Date.now()),
+      timeout,
+    }))
       ? [ok(`notifications from other nodes arrive ${where}`)]
       : [fail(`notifications from other nodes do not arrive ${where}`, advice)];
   } catch (error) {

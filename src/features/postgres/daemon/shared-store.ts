@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../../config/configuration.ts';
 import { authorityRole, type Role, type RoleParts } from '../../../daemon/role/role.ts';
+import { PersistentClock, machineTime, pause, type TimeSource } from '../../../daemon/system/clock.ts';
 import { failWith } from '../../../domain/problem/problem.ts';
 import { type Credentials, type KnownCredential } from '../../../service/access/credential.ts';
 import { isFailure } from '../../../service/access/records.ts';
@@ -23,15 +24,7 @@ import { stateFiles } from '../../../store/sqlite/files/state-directory.ts';
 import { LiveConfiguration } from '../../../daemon/live-configuration.ts';
 import { hashLicenseKeys, logOf } from '../../../daemon/log.ts';
 import { metricsOf } from '../../../daemon/metrics.ts';
-import {
-  PersistentClock,
-  machineTime,
-  pause,
-  type TimeSource,
-  sha256,
-  systemRandom,
-  isSameDigest,
-} from '../../../daemon/system/machine.ts';
+import { sha256, systemRandom, isSameDigest } from '../../../daemon/system/machine.ts';
 import { ensureSecretFile } from '../../../daemon/system/secret-files.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
 import { databaseMetrics, type DatabaseMetrics } from './database-metrics.ts';

@@ -16,9 +16,9 @@ import {
   tokenList,
   tokenObject,
   tokenParameters,
-  actList,
-  actObject,
-  actQuery,
+  auditEntryList,
+  auditEntryObject,
+  auditEntryQuery,
   serializeAuditEntry,
 } from '../../../wire/access.ts';
 import { enveloped } from '../../../wire/response.ts';
@@ -179,8 +179,8 @@ export const auditRoutes: readonly Route[] = [
     summary: 'List acts on record, the latest first',
     access,
     operatorOnly: true,
-    query: actQuery,
-    answers: { 200: enveloped(actList) },
+    query: auditEntryQuery,
+    answers: { 200: enveloped(auditEntryList) },
     async handle({ app: { lists }, query, sentTo }) {
       const rows = await lists.audit.list(query, withNext(query));
       const total = await lists.audit.count(query);
@@ -197,7 +197,7 @@ export const auditRoutes: readonly Route[] = [
     refusals: ['act_not_found'],
     access,
     operatorOnly: true,
-    answers: { 200: enveloped(actObject) },
+    answers: { 200: enveloped(auditEntryObject) },
     async handle({ app: { reader }, path: { id } }) {
       const act = /^\d{1,15}$/.test(id) ? await reader.audit.get(Number(id)) : null;
       if (act === null) return failWith('act_not_found', 'There is no act with this number on record.');

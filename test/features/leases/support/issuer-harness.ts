@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { AdvancingTime } from '../../../../src/daemon/system/advancing-time.ts';
+import { AdvancingTime } from '../../../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
 import { readAdminToken } from '../../../../src/daemon/local-client.ts';
 import type { Daemon } from '../../../../src/daemon/daemon.ts';

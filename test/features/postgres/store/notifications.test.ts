@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PersistentClock } from '../../../../src/daemon/system/machine.ts';
+import { PersistentClock } from '../../../../src/daemon/system/clock.ts';
 import { NotificationListener } from '../../../../src/features/postgres/store/notifications.ts';
 import { startFaultProxy } from '../../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';

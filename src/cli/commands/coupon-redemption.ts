@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { type QuoteObject, quoteObject, redemptionObject } from '../../../wire/checkout.ts';
-import { defineRequest, pathOf, requestAndShow } from '../../client/request.ts';
-import { defineCommand, positional, textOption, UsageError } from '../../command.ts';
-import { exitCode } from '../../exit-code.ts';
-import { type Cell, formatCents, formatFields, formatTable, instant, type Shown } from '../../format.ts';
-import { readCents } from '../../money.ts';
+import { type QuoteObject, quoteObject, redemptionObject } from '../../wire/checkout.ts';
+import { defineRequest, pathOf, requestAndShow } from '../client/request.ts';
+import { defineCommand, positional, textOption, UsageError } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { type Cell, formatCents, formatFields, formatTable, instant, type Shown } from '../format.ts';
+import { readCents } from '../values.ts';
 
 const redemptionsPath = '/agent/v1/redemptions';
 

@@ -6,19 +6,19 @@ import { startProgress } from './screen.ts';
 import { counted } from '../domain/text.ts';
 
 /** The bytes of a file, and its progress bar on a terminal. */
-interface Source extends AsyncDisposable {
+interface CsvFile extends AsyncDisposable {
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly advance: (rows: number) => void;
 }
 
 /** Opens a CSV file for some work. Throws a `CommandError` if the file cannot be read. `-` is standard input. */
-export async function withSource<Value>(
+export async function withCsvFile<Value>(
   file: string,
-  work: (source: Source) => Promise<Value>,
+  work: (csv: CsvFile) => Promise<Value>,
 ): Promise<Value> {
   try {
-    await using source = await openSource(file);
-    return await work(source);
+    await using csv = await openCsvFile(file);
+    return await work(csv);
   } catch (error) {
     if (!(error instanceof CsvUnreadable) && !isSystemError(error)) throw error;
     const reason = error instanceof CsvUnreadable ? error.message : formatReason(error);
@@ -30,7 +30,7 @@ function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'errno' in error;
 }
 
-async function openSource(file: string): Promise<Source> {
+async function openCsvFile(file: string): Promise<CsvFile> {
   if (file === '-') {
     // The length is unknown, so there is no progress bar.
     return { bytes: process.stdin, advance: () => undefined, [Symbol.asyncDispose]: async () => undefined };

@@ -1,4 +1,4 @@
-import { type Command, defineCommand } from '../../../cli/command.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 

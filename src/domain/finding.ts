@@ -1,5 +1,8 @@
+/** How serious a finding is. */
+export type Level = 'ok' | 'warn' | 'fail';
+
 /** The result of one check; `advice` says what to do about a problem. */
-export type Finding = { level: 'ok' | 'warn' | 'fail'; what: string; advice: string | null };
+export type Finding = { level: Level; what: string; advice: string | null };
 
 export function ok(what: string): Finding {
   return { level: 'ok', what, advice: null };
@@ -12,3 +15,6 @@ export function warn(what: string, advice: string): Finding {
 export function fail(what: string, advice: string): Finding {
   return { level: 'fail', what, advice };
 }
+
+/** Writes the command line of a command that is suggested to the user. */
+export type Hint = (words: string) => string;

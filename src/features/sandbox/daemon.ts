@@ -4,7 +4,7 @@ import type { Tree } from '../../config/file/tree.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import type { LocalResponse } from '../../daemon/local-client.ts';
 import { startDaemon } from '../../daemon/start.ts';
-import type { AdvancingTime } from '../../daemon/system/advancing-time.ts';
+import type { AdvancingTime } from '../../daemon/system/clock.ts';
 import type { Log } from '../../service/ports.ts';
 
 /**

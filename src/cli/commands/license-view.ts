@@ -1,15 +1,16 @@
-import { provenanceHeaderNames } from '../../../domain/header-names.ts';
-import type { DaemonResponse, Call } from '../../client/call.ts';
-import { answeredAt, dataOrNull, request, type View } from '../../client/request.ts';
-import type { GlobalOptions } from '../../command.ts';
-import { exitCode } from '../../exit-code.ts';
-import { type Cell, formatFields, instant, whole } from '../../format.ts';
-import { hintFor, type Hint } from '../../hint.ts';
-import type { Output } from '../../output.ts';
-import { type LicenseObject, licenseObject } from '../../../wire/license.ts';
-import { counted } from '../../../domain/text.ts';
-import { needsDecision, outboxPath } from '../outbox.ts';
-import { type OperationObject, operationList } from '../../../wire/operation.ts';
+import { provenanceHeaderNames } from '../../domain/header-names.ts';
+import type { DaemonResponse, Call } from '../client/call.ts';
+import { answeredAt, dataOrNull, request, type View } from '../client/request.ts';
+import type { GlobalOptions } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { type Cell, formatFields, instant, whole } from '../format.ts';
+import { hintFor } from '../hint.ts';
+import type { Hint } from '../../domain/finding.ts';
+import type { Output } from '../output.ts';
+import { type LicenseObject, licenseObject } from '../../wire/license.ts';
+import { counted } from '../../domain/text.ts';
+import { needsDecision, outboxPath } from './outbox.ts';
+import { type OperationObject, operationList } from '../../wire/operation.ts';
 
 export const licensesPath = '/admin/v1/licenses';
 

@@ -12,7 +12,7 @@ import {
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
-import { dayMs } from '../../../domain/time.ts';
+import { dayMs } from '../../domain/time.ts';
 
 /** A certificate with its key, and the authority that clients trust (PEM). */
 export interface MadeCertificate {

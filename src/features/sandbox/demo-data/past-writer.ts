@@ -15,8 +15,8 @@ export type Moment = { at: number; actor?: string };
 
 type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
 
-/** Runs use cases with a clock that the caller sets, on a store that no daemon has open. */
-export class MovedWriter {
+/** Runs use cases as if at an earlier time, which the caller sets, on a store that no daemon has open. */
+export class PastWriter {
   readonly #transaction: Transaction;
 
   constructor(transaction: Transaction) {
@@ -44,19 +44,19 @@ export class MovedWriter {
 /** Fills a store in one transaction. The daemon of the store must have stopped. */
 export async function fillStore<Value>(
   { directory, role }: { directory: string; role: RoleName },
-  fill: (writer: MovedWriter) => Promise<Value>,
+  fill: (writer: PastWriter) => Promise<Value>,
 ): Promise<Value> {
   using store = openStore({ directory });
   using connection = openWriting(store.databasePath, role);
   connection.database.exec('BEGIN IMMEDIATE');
-  const value = await fill(new MovedWriter(connection.transaction));
+  const value = await fill(new PastWriter(connection.transaction));
   connection.database.exec('COMMIT');
   checkpoint(connection);
   return value;
 }
 
 /** Numbers that look random and are the same each time, so that each sandbox shows the same customers. */
-export class Draws {
+export class SeededRandom {
   #state: number;
 
   constructor(seed: number) {

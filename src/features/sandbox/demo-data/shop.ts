@@ -1,7 +1,7 @@
 import { defaultAccountId, type Scope } from '../../../domain/access/principal.ts';
 import type { CouponScope, CouponTerms } from '../../../domain/checkout/coupon.ts';
 import { dayMs } from '../../../domain/time.ts';
-import type { MovedWriter } from './moved-writer.ts';
+import type { PastWriter } from './past-writer.ts';
 
 /** A product of the demo shop. `price`: cents. */
 export type DemoProduct = { productKey: string; name: string; price: number; popularity: number };
@@ -22,7 +22,7 @@ const otherProducts = [
 ] as const;
 
 /** Adds the products, collections, accounts and tokens. `productKey`: the product of the sandbox. */
-export async function openShop(writer: MovedWriter, productKey: string, start: number): Promise<DemoShop> {
+export async function openShop(writer: PastWriter, productKey: string, start: number): Promise<DemoShop> {
   const inkwell = { productKey, name: 'Inkwell', recurring: false, archived: false };
   await writer.run('updateProduct', { ...inkwell, leaseTerms: { seats: 3 } }, { at: start });
   const secrets = new Map<string, string>();
@@ -50,7 +50,7 @@ export async function openShop(writer: MovedWriter, productKey: string, start: n
 }
 
 /** A product that is no longer sold. */
-async function addFormerProduct(writer: MovedWriter, start: number): Promise<void> {
+async function addFormerProduct(writer: PastWriter, start: number): Promise<void> {
   const product = { name: 'Inkwell 1', recurring: false, productKey: 'aB0xV' };
   const added = { ...product, accountId: defaultAccountId, secret: null };
   await writer.run('addProduct', added, { at: start + 400_000 });
@@ -58,14 +58,14 @@ async function addFormerProduct(writer: MovedWriter, start: number): Promise<voi
 }
 
 /** Another seller on the same authority. */
-async function addStudio(writer: MovedWriter, at: number): Promise<void> {
+async function addStudio(writer: PastWriter, at: number): Promise<void> {
   const { account } = await writer.run('addAccount', { name: 'Studio Halm', apiKey: null }, { at });
   const { accountId } = account;
   const product = { name: 'Halm Brushes', recurring: false, productKey: 'hX4Pm', accountId, secret: null };
   await writer.run('addProduct', product, { at: at + 300_000 });
 }
 
-async function issueTokens(writer: MovedWriter, productKey: string, at: number): Promise<DemoShop['actors']> {
+async function issueTokens(writer: PastWriter, productKey: string, at: number): Promise<DemoShop['actors']> {
   const issue = async (label: string, scopes: readonly Scope[], more: object = {}): Promise<string> => {
     const token = { scopes, label, productKey: null, accountId: null, expiresAt: null, isAgent: false };
     return (await writer.run('issueToken', { ...token, ...more }, { at })).token.tokenId;
@@ -129,3 +129,93 @@ export function demoCoupons(productKey: string, start: number, end: number): rea
     popularity,
   }));
 }
+
+/** The customers of the demo shop. Names under `.example` are reserved (RFC 2606). */
+
+const givenNames = [
+  'anna',
+  'ben',
+  'clara',
+  'david',
+  'elif',
+  'finn',
+  'greta',
+  'hugo',
+  'ida',
+  'jonas',
+  'kaya',
+  'lena',
+  'mateo',
+  'nora',
+  'oskar',
+  'paula',
+  'quentin',
+  'rosa',
+  'samir',
+  'tilda',
+  'uma',
+  'viktor',
+  'wanda',
+  'yusuf',
+  'zoe',
+] as const;
+
+const familyNames = [
+  'albers',
+  'becker',
+  'costa',
+  'dubois',
+  'eriksen',
+  'fischer',
+  'garcia',
+  'hansen',
+  'ivanova',
+  'jensen',
+  'keller',
+  'larsen',
+  'moreau',
+  'novak',
+  'okafor',
+  'petit',
+  'rossi',
+  'schmidt',
+  'tanaka',
+  'ueda',
+  'vogel',
+  'weber',
+  'yilmaz',
+] as const;
+
+const domains = [
+  'mail.example',
+  'post.example',
+  'atelier-nord.example',
+  'uni-lund.example',
+  'brightpress.example',
+  'weber-und-kollegen.example',
+  'studio-costa.example',
+  'quill.example',
+] as const;
+
+export type Buyer = { buyerEmail: string; name: string };
+
+function capital(word: string): string {
+  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+}
+
+const all: readonly Buyer[] = givenNames.flatMap((given, index) =>
+  familyNames.map((family, offset) => ({
+    buyerEmail: `${given}.${family}@${domains[(index * 7 + offset * 3) % domains.length]}`,
+    name: capital(given),
+  })),
+);
+
+/** The customer whose license has all its seats taken. */
+export const demoBuyer = {
+  licenseKey: 'ATELR-THREE-SEATS-FULLY',
+  buyerEmail: 'ines.moreau@atelier-moreau.example',
+  name: 'Ines',
+  refundedAt: null,
+};
+
+export const buyers = all as readonly [Buyer, ...Buyer[]];

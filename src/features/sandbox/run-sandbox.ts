@@ -1,14 +1,13 @@
 import closeWithGrace from 'close-with-grace';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { maxTimerMs, AdvancingTime } from '../../daemon/system/clock.ts';
 import type { DialectName } from '../../domain/header-names.ts';
 import { ListenError } from '../../http/listen.ts';
 import { StateDirectoryHeld } from '../../store/sqlite/faults.ts';
 import { makeLog } from '../../daemon/log.ts';
-import { maxTimerMs } from '../../daemon/system/machine.ts';
 import { endingSignals, onEndingSignal, skippedSignals } from '../../daemon/system/process.ts';
 import type { Tree } from '../../config/file/tree.ts';
-import { AdvancingTime } from '../../daemon/system/advancing-time.ts';
 import {
   addDemoYear,
   type DemoData,
