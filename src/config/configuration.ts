@@ -6,7 +6,7 @@ import { featureSections } from './feature-sections.ts';
 import type { Tree } from './file/tree.ts';
 import { rule, section, entryOf, itemOf, keysOf } from './section.ts';
 import { type Configuration, coreSections, type Sections } from './core-sections.ts';
-import { Secret } from './value/secret.ts';
+import { Secret } from './setting-types.ts';
 
 export type { Configuration };
 

@@ -1,4 +1,5 @@
-import { statSync } from 'node:fs';
+import { statSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { engineIn } from './core-sections.ts';
@@ -6,7 +7,7 @@ import { collectErrors, describeIssue } from './section.ts';
 import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
 import type { Hint } from '../domain/finding.ts';
 import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
-import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
+import { type ConfigError, formatKey, type KeyPath, formatConfigError } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
 import { type Environment, homeDirectory } from './defaults.ts';
 import {
@@ -282,4 +283,24 @@ export function parseLocation(sources: Sources): LocationResult {
       searchedPaths,
     },
   };
+}
+
+/**
+ * The configuration of a daemon within another program, from `tree` and the files that it names. The sandbox and tests use it.
+ * Throws where it is wrong.
+ */
+export function embeddedConfiguration(tree: Tree, files: readonly string[] = []): Configuration {
+  const result = parseConfiguration({
+    flags: tree,
+    environment: {},
+    home: tmpdir(),
+    platform: process.platform,
+    directory: tmpdir(),
+    readFile: (path) => {
+      if (files.includes(path)) return readFileSync(path, 'utf8');
+      throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
+    },
+  });
+  if (result.ok) return result.configuration;
+  throw new Error(result.errors.map(formatConfigError).join('\n'));
 }

@@ -11,7 +11,6 @@ import {
   parseHost,
   parseRange,
 } from './value/address.ts';
-import { mask, Secret } from './value/secret.ts';
 import { formatDuration, formatSize, parseDuration, parseSize } from './value/unit.ts';
 
 /*
@@ -44,6 +43,29 @@ const longestWaitMs = 24 * 86_400_000;
 
 /** Later than the year 9999 there is no datetime (RFC 3339). */
 const longestDurationMs = 1_000_000 * 86_400_000;
+
+export const mask = '***';
+
+/** A secret that is never printed by accident: as text and as JSON it is `***`, and `inspect` does not show it. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return mask;
+  }
+
+  toJSON(): string {
+    return mask;
+  }
+}
 
 export const durationUnit = 'ms, s, m, h, d';
 

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { makeCertificate } from '../support/network/made-certificate.ts';
 import { statusFields } from '../../src/cli/commands/status.ts';
 import { connect } from '../../src/client/index.ts';
-import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/config/load.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { serializeStatus } from '../../src/wire/status.ts';

@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { explainFailure, isTooManyOpenFiles } from '../../src/daemon/serve.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/config/load.ts';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import type { Log } from '../../src/service/ports.ts';

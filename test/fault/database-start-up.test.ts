@@ -2,7 +2,7 @@ import { chownSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/config/load.ts';
 import type { TimeSource } from '../../src/daemon/system/clock.ts';
 import { Database } from '../../src/features/postgres/store/database.ts';
 import { migrate, newestSchema } from '../../src/features/postgres/store/migrations.ts';

@@ -3,8 +3,7 @@ import { settings } from '../configuration.ts';
 import { type ConfigError, formatKey, formatReason, type KeyPath } from '../errors.ts';
 import { entryOf, itemOf, keysOf, metaOf } from '../section.ts';
 import type { Raw } from '../source.ts';
-import { isHeaderValue } from '../setting-types.ts';
-import { mask } from '../value/secret.ts';
+import { isHeaderValue, mask } from '../setting-types.ts';
 import { isTree, type Tree } from './tree.ts';
 
 export interface SecretFile {

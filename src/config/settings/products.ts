@@ -2,8 +2,17 @@ import { z } from 'zod';
 import { defaultLeaseTerms, leaseTermLimits } from '../../domain/catalogue.ts';
 import { isDistinct } from '../file/tree.ts';
 import { rule, section } from '../section.ts';
-import { count, duration, optional, secret, secretFile, text, productKey } from '../setting-types.ts';
-import { mask, type Secret } from '../value/secret.ts';
+import {
+  count,
+  duration,
+  optional,
+  secret,
+  secretFile,
+  text,
+  productKey,
+  mask,
+  type Secret,
+} from '../setting-types.ts';
 import { formatDuration } from '../value/unit.ts';
 
 const { holdMs, termMs, refreshMs } = defaultLeaseTerms;

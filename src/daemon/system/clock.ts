@@ -176,7 +176,7 @@ export const machineTime: TimeSource = {
   },
 };
 
-/** The clocks of this machine, which can be put forward. Sleeps then end in time. */
+/** The clocks of this machine, which the sandbox and tests can put forward. Sleeps then end in time. */
 export class AdvancingTime implements TimeSource {
   #aheadMs: number;
   readonly #sleepers: Set<() => void> = new Set();

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { embeddedConfiguration } from '../../daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../config/load.ts';
 import type { Tree } from '../../config/file/tree.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import type { LocalResponse } from '../../daemon/local-client.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { startDaemon, type DaemonOptions } from '../../../src/daemon/start.ts';
 import { AdvancingTime } from '../../../src/daemon/system/clock.ts';
-import { embeddedConfiguration } from '../../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../src/config/load.ts';
 import { KeptConnection } from '../network/kept-connection.ts';
 import { httpClient, type HttpClient } from '../network/raw-http.ts';
 import { silent } from '../silent-log.ts';

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { FeatureSection } from '../../../config/core-sections.ts';
 import { signingKeysOf } from '../domain/webhook.ts';
 import { rule, section } from '../../../config/section.ts';
-import { addressRange, secret, secretFile } from '../../../config/setting-types.ts';
-import { mask, type Secret } from '../../../config/value/secret.ts';
+import { addressRange, secret, secretFile, mask, type Secret } from '../../../config/setting-types.ts';
 
 /** The senders of events. Each has its own form and its own proof (features/webhooks/domain/store-event.ts). */
 export const senders = ['payhip', 'gumroad', 'lemonsqueezy', 'standard'] as const;
