@@ -1,4 +1,4 @@
-import type { CommandArea, CommandLine, Entry, Group, ReadLicensePart } from './cli/command.ts';
+import type { Entry, Group, ReadLicensePart, HelpSection, HelpLine } from './cli/command.ts';
 import type { NewEvent } from './domain/event.ts';
 import type { LoadLongReads } from './service/long-read.ts';
 import type { Context } from './service/ports.ts';
@@ -14,20 +14,19 @@ import type { Checks } from './wire/check.ts';
 /**
  * What one folder of `features/` adds to the core. A feature is listed in `features.ts`, and its section of the
  * configuration in `config/feature-sections.ts`. Without its folder and its lines there, the rest of Latchkey works the
- * same. What is here is loaded at every start, and loads the rest when it is used.
+ * same. A declaration is loaded at every start. It loads the rest of the feature at the first use.
  *
  * The other fields are declared beside the code that asks for them, because their types lead back to the list: `routes`
  * (http/routes/all.ts), `useCases` (service/run.ts), `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts),
- * `atLatchkey` (sync/sync.ts),
- * `engine` (daemon/store/engine.ts), `roles` (daemon/role/role.ts), `process` (daemon/compose.ts) and `examine`
- * (daemon/doctor/examination.ts).
+ * `atLatchkey` (sync/sync.ts), `engine` (daemon/store/engine.ts), `roles` (daemon/role/role.ts), `process`
+ * (daemon/compose.ts) and `examine` (daemon/doctor/examination.ts).
  */
 export interface Feature {
   /** The name of the folder. */
   readonly name: string;
   /** Other features that its files import: it cannot be kept without them. */
   readonly needs?: readonly string[];
-  /** Those of its tables whose lists are read in another thread, because they grow. */
+  /** Tables of the feature that grow. Their lists are read in another thread. */
   readonly lists?: readonly (keyof ListsOfFeatures)[];
   /** Called in the transaction in which a license key of an agent gets another spelling. */
   readonly onKeyChange?: (transaction: Transaction, from: string, to: string) => void;
@@ -54,9 +53,9 @@ export interface Feature {
   /** What it adds to `latchkey license show`. */
   readonly licensePart?: () => Promise<ReadLicensePart>;
   /** Its lines in `latchkey --help`. */
-  readonly help?: Partial<Readonly<Record<CommandArea, readonly CommandLine[]>>>;
+  readonly help?: Partial<Readonly<Record<HelpSection, readonly HelpLine[]>>>;
   /** Lines that stand in the place of lines of the core, by the commands of those. */
-  readonly helpInstead?: Readonly<Record<string, CommandLine>>;
+  readonly replacedHelp?: Readonly<Record<string, HelpLine>>;
   /** The command that starts the daemon of a state directory; null if `latchkey serve` does. */
   readonly startCommand?: (stateDir: string) => Promise<string | null>;
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { ProcessControl } from '../src/http/app.ts';
 import { specification } from '../src/http/dialects.ts';
 import { routesOf } from '../src/http/routes/all.ts';
-import type { AuditEntryObject } from '../src/wire/audit.ts';
+import type { AuditEntryObject } from '../src/wire/access.ts';
 import type { SyncControl } from '../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from './support/app/http-app.ts';
 import { buildActivation } from './features/leases/support/activation-builders.ts';
@@ -18,7 +18,7 @@ const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
 const uuid = '[0-9a-f-]{36}';
 
 /**
- * The request and the audit event of each route, without the user. The requests depend on each other in this
+ * The request and the audit entry of each route, without the user. The requests depend on each other in this
  * order.
  */
 const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object; record: string }>> = {
@@ -188,7 +188,7 @@ async function openAgentDesk(): Promise<TestApp> {
   return { ...opened, app: { ...opened.app, sync } };
 }
 
-/** Calls each route; returns the audit events and the ids of the created objects. */
+/** Calls each route; returns the audit entries and the ids of the created objects. */
 async function perform(opened: TestApp, which: (route: string) => boolean): Promise<[string, Made]> {
   const server = serverOf(opened.app);
   let made: Made = {};
@@ -219,7 +219,7 @@ test('the table of this test has every admin route that changes something', () =
   expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(acts).sort());
 });
 
-test('every change of an authority is an audit event with its user, without a secret or a whole license key', async () => {
+test('every change of an authority is an audit entry with its user, without a secret or a whole license key', async () => {
   await using opened = await openDesk();
   const [all, made] = await perform(opened, (route) => !isOfAnAgent(route));
   for (const secret of [
@@ -235,13 +235,13 @@ test('every change of an authority is an audit event with its user, without a se
   }
 });
 
-test('every change of an agent is an audit event with its user, without a whole license key', async () => {
+test('every change of an agent is an audit entry with its user, without a whole license key', async () => {
   await using opened = await openAgentDesk();
   const [all] = await perform(opened, isOfAnAgent);
   expect(all).not.toContain(licenseKey);
 });
 
-test('creating a coupon is an audit event with its user, and repeating the request is not', async () => {
+test('creating a coupon is an audit entry with its user, and repeating the request is not', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const payload = { coupon_type: 'multi', amount_off: 5, code: 'SPRING' };
@@ -252,7 +252,7 @@ test('creating a coupon is an audit event with its user, and repeating the reque
   expect(await opened.record()).toEqual(['token:admin | coupon.create | 1 | SPRING']);
 });
 
-test('a refused request is not an audit event', async () => {
+test('a refused request is not an audit entry', async () => {
   await using opened = await openDesk();
   const server = serverOf(opened.app);
   for (const [url, payload] of [
@@ -267,7 +267,7 @@ test('a refused request is not an audit event', async () => {
   expect(await opened.record()).toEqual([]);
 });
 
-test('a dry run of an import is not an audit event', async () => {
+test('a dry run of an import is not an audit entry', async () => {
   await using opened = await openDesk();
   const server = serverOf(opened.app);
   const tried = [
@@ -283,7 +283,7 @@ test('a dry run of an import is not an audit event', async () => {
   expect(await opened.record()).toEqual([]);
 });
 
-describe('the list of audit events', () => {
+describe('the list of audit entries', () => {
   const list = async (server: FastifyInstance, query = '') => {
     const answer = await server.inject({ url: `/admin/v1/audit?${query}`, headers });
     const listed = answer.json<{ data?: { acts: AuditEntryObject[] } }>().data?.acts ?? [];
@@ -306,7 +306,7 @@ describe('the list of audit events', () => {
     return opened;
   }
 
-  test('audit events are listed in pages, the latest first', async () => {
+  test('audit entries are listed in pages, the latest first', async () => {
     await using opened = await openRecord();
     const server = serverOf(opened.app);
     const { answer, listed, subjects } = await list(server, 'limit=3');
@@ -351,7 +351,7 @@ describe('the list of audit events', () => {
     ['since=2026-01-01T00:00:01Z&until=2026-01-03T00:00:00Z', 'one'],
     ['actor=token:a&since=2026-01-02T00:00:00%2B00:00', 'P two'],
     ['subject=nothing', ''],
-  ])('audit events are filtered by %s', async (query, expected) => {
+  ])('audit entries are filtered by %s', async (query, expected) => {
     await using opened = await openRecord();
     const { answer, listed, subjects } = await list(serverOf(opened.app), query);
     expect([subjects, answer.headers['x-total-count']]).toEqual([expected, String(listed.length)]);
@@ -363,7 +363,7 @@ describe('the list of audit events', () => {
     expect([answer.statusCode, answer.json()]).toMatchObject([422, { errors: [{ parameter: 'since' }] }]);
   });
 
-  test('one audit event is shown by its number', async () => {
+  test('one audit entry is shown by its number', async () => {
     await using opened = await openRecord();
     const server = serverOf(opened.app);
     const show = (id: string) => server.inject({ url: `/admin/v1/audit/${id}`, headers });
@@ -374,7 +374,7 @@ describe('the list of audit events', () => {
     }
   });
 
-  test('reading the audit events writes no audit event', async () => {
+  test('reading the audit entries writes no audit entry', async () => {
     await using opened = await openRecord();
     const before = await opened.record();
     await list(serverOf(opened.app));

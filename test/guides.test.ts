@@ -9,7 +9,7 @@ import { commands } from '../src/cli/commands.ts';
 import { settings } from '../src/config/configuration.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
-import { keysOf, settingsOf } from '../src/config/schema.ts';
+import { keysOf, settingsOf } from '../src/config/section.ts';
 import { eventTypes } from '../src/domain/event.ts';
 import { newTestKey } from './features/leases/support/documents.ts';
 import { certificate, privateKey } from './support/network/certificate.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { parseDatabaseUrl } from '../src/features/postgres/config/database-url.ts';
+import { parseDatabaseUrl } from '../src/features/postgres/config/store.ts';
 import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import type { Configuration } from '../src/config/configuration.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { embeddedConfiguration } from '../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../src/config/load.ts';
 import * as latchkey from '../src/index.ts';
 import { openStore } from '../src/store/sqlite/files/open.ts';
 import { silent } from './support/silent-log.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
 import { settings } from '../src/config/configuration.ts';
-import { metaOf, settingsOf } from '../src/config/schema.ts';
+import { metaOf, settingsOf } from '../src/config/section.ts';
 import { settingsLists, writeKey } from './support/reference/settings-reference.ts';
 
 const book = join(import.meta.dirname, '../src/config/README.md');

@@ -8,8 +8,8 @@ export interface Term {
   readonly meaning: string;
 }
 
-/** Things of the running daemon that have an id. */
-export type ThingName =
+/** What the running daemon has by an id. */
+export type ResourceName =
   | 'account'
   | 'act'
   | 'agent'
@@ -22,7 +22,7 @@ export type ThingName =
   | 'webhook';
 
 /** What a value names. The shell completes files and folders; the program completes the others. */
-export type ValueName = 'file' | 'folder' | 'command' | ThingName;
+export type ValueName = 'file' | 'folder' | 'command' | ResourceName;
 
 /** An option or a positional, as yargs declares it. The other members are for completion and the reference. */
 export interface Value extends Options {
@@ -99,17 +99,17 @@ export type ReadLicensePart = (
   seats: number | null,
 ) => Promise<LicensePart>;
 
-/** The headings of `latchkey --help`. */
-export type CommandArea = 'Run' | 'Use license keys' | 'Sell' | 'Lease' | 'Look after';
+/** The sections of `latchkey --help`. */
+export type HelpSection = 'Run' | 'Use license keys' | 'Sell' | 'Lease' | 'Look after';
 
 /** Commands that belong together, on one line of `latchkey --help`. */
-export interface CommandLine {
+export interface HelpLine {
   readonly names: readonly string[];
   readonly describe: string;
 }
 
 /** `names`: separated by spaces. */
-export function commandLine(names: string, describe: string): CommandLine {
+export function helpLine(names: string, describe: string): HelpLine {
   return { names: names.split(' '), describe };
 }
 

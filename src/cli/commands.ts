@@ -1,11 +1,5 @@
 import { features } from '../features.ts';
-import {
-  type CommandArea,
-  commandGroup as group,
-  type CommandLine,
-  commandLine,
-  type Entry,
-} from './command.ts';
+import { type HelpSection, commandGroup as group, type HelpLine, helpLine, type Entry } from './command.ts';
 
 /** The commands of the core, in the order of the manual. The commands of `latchkey outbox` are in `commands/outbox.ts`. */
 const coreCommands: readonly Entry[] = [
@@ -68,7 +62,7 @@ function withCommandsOfFeatures(entry: Entry): Entry {
 }
 
 /** `latchkey --help`: what people want to do, and the commands for that. Every command is on one line. */
-export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>> = {
+export const helpSections: Readonly<Record<HelpSection, readonly HelpLine[]>> = {
   Run: [
     ...linesOfFeatures('Run'),
     line('config', 'Check and show the configuration'),
@@ -100,13 +94,13 @@ export const commandAreas: Readonly<Record<CommandArea, readonly CommandLine[]>>
 };
 
 /** A line of the core, unless a feature puts another in its place. */
-function line(names: string, describe: string): CommandLine {
-  const [other = commandLine(names, describe)] = features.flatMap(
-    ({ helpInstead }) => helpInstead?.[names] ?? [],
+function line(names: string, describe: string): HelpLine {
+  const [other = helpLine(names, describe)] = features.flatMap(
+    ({ replacedHelp }) => replacedHelp?.[names] ?? [],
   );
   return other;
 }
 
-function linesOfFeatures(area: CommandArea): readonly CommandLine[] {
-  return features.flatMap(({ help }) => help?.[area] ?? []);
+function linesOfFeatures(section: HelpSection): readonly HelpLine[] {
+  return features.flatMap(({ help }) => help?.[section] ?? []);
 }

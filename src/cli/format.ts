@@ -1,4 +1,4 @@
-import type { Finding } from '../config/finding.ts';
+import type { Finding } from '../domain/finding.ts';
 
 /** The colour of a part of a text. The text must make sense without colours. */
 export type Tone = 'good' | 'warning' | 'bad' | 'faint';
@@ -92,4 +92,16 @@ export function formatFindings(findings: readonly Finding[]): string {
   return findings
     .map(({ level, what, advice }) => `${level.padEnd(4)}  ${what}${advice === null ? '' : `  →  ${advice}`}`)
     .join('\n');
+}
+
+/** Breaks text into lines of at most so many columns. */
+export function fillLines(text: string, columns: number): readonly string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.pop() ?? '';
+    if (line === '') lines.push(word);
+    else if (line.length + 1 + word.length <= columns) lines.push(`${line} ${word}`);
+    else lines.push(line, word);
+  }
+  return lines;
 }

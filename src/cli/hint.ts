@@ -1,9 +1,7 @@
 import { pathsOf } from '../config/defaults.ts';
+import type { Hint } from '../domain/finding.ts';
 import { features } from '../features.ts';
 import type { GlobalOptions } from './command.ts';
-
-/** Writes the command line of a command that is suggested to the user. */
-export type Hint = (words: string) => string;
 
 /** Repeats `--config` and `--state-dir`, so that the suggested command reaches the same daemon. */
 export function hintFor({ config, stateDir }: GlobalOptions): Hint {

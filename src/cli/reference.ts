@@ -13,7 +13,7 @@ import {
 import { type Called, programEpilogue, programSummary } from './command-line.ts';
 
 /** The reference of a command, a group or the program: for `help --json` and the manual page. */
-export interface Page {
+export interface ManualPage {
   /** `latchkey outbox retry <id>` */
   readonly usage: string;
   readonly summary: string;
@@ -26,9 +26,9 @@ export interface Page {
 }
 
 /** The pages of the program and of all commands, in the order of the help. */
-export async function readPages(entries: readonly Entry[]): Promise<readonly Page[]> {
+export async function readPages(entries: readonly Entry[]): Promise<readonly ManualPage[]> {
   const loaded = await Promise.all(entries.map(({ load }) => load()));
-  const pagesOf = (found: Command | Group, before: readonly string[]): readonly Page[] => {
+  const pagesOf = (found: Command | Group, before: readonly string[]): readonly ManualPage[] => {
     const words = [...before, nameOf(found)];
     if ('handler' in found) return [commandPage(words, found)];
     return [groupPage(words, found), ...found.commands.flatMap((each) => pagesOf(each, words))];
@@ -36,14 +36,14 @@ export async function readPages(entries: readonly Entry[]): Promise<readonly Pag
   return [await programPage(entries), ...loaded.flatMap((each) => pagesOf(each, []))];
 }
 
-export async function readPage({ words, found }: Called, entries: readonly Entry[]): Promise<Page> {
+export async function readPage({ words, found }: Called, entries: readonly Entry[]): Promise<ManualPage> {
   if (found === null) return await programPage(entries);
   return 'handler' in found ? commandPage(words, found) : groupPage(words, found);
 }
 
 const general = Object.entries(globalOptions).map(formatOption);
 
-async function programPage(entries: readonly Entry[]): Promise<Page> {
+async function programPage(entries: readonly Entry[]): Promise<ManualPage> {
   const terms = entries.map(async ({ name, describe, load }) =>
     describe === undefined ? termOf(await load()) : { term: name, meaning: describe },
   );
@@ -55,7 +55,7 @@ async function programPage(entries: readonly Entry[]): Promise<Page> {
   };
 }
 
-function groupPage(words: readonly string[], { describe, commands }: Group): Page {
+function groupPage(words: readonly string[], { describe, commands }: Group): ManualPage {
   return {
     usage: ['latchkey', ...words, '<command>'].join(' '),
     summary: describe,
@@ -68,7 +68,7 @@ function groupPage(words: readonly string[], { describe, commands }: Group): Pag
   };
 }
 
-function commandPage(words: readonly string[], found: Command): Page {
+function commandPage(words: readonly string[], found: Command): ManualPage {
   const { command, describe, builder, examples } = found;
   const [positionals, options] = split(builder);
   const line = ['latchkey', ...words.slice(0, -1), command].join(' ');

@@ -1,9 +1,12 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
+import { formatKey, type KeyPath } from './errors.ts';
 import { featureSections } from './feature-sections.ts';
-import { rule, section } from './schema.ts';
-import { type Configuration, coreSections, type Sections } from './sections.ts';
+import type { Tree } from './file/tree.ts';
+import { rule, section, entryOf, itemOf, keysOf } from './section.ts';
+import { type Configuration, coreSections, type Sections } from './core-sections.ts';
+import { Secret } from './setting-types.ts';
 
 export type { Configuration };
 
@@ -82,3 +85,38 @@ export function signingDirectoryOf(input: {
 }
 
 export type UpstreamSettings = NonNullable<Configuration['upstream']>;
+
+/**
+ * Writes a configuration in the names and notation of the file: every key, with secrets as `***`.
+ *
+ * Read again, it gives the same configuration except for the secrets.
+ */
+export function effective(configuration: Configuration): Tree {
+  return z.encode(settings, configuration);
+}
+
+/** The keys, as an operator writes them, whose values differ. Secrets are compared as well, and never shown. */
+export function changedKeys(before: Configuration, after: Configuration): string[] {
+  const [old, current] = [valuesOf(before), valuesOf(after)];
+  return [...new Set([...old.keys(), ...current.keys()])].filter((key) => old.get(key) !== current.get(key));
+}
+
+function valuesOf(configuration: Configuration): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+
+  function collect(type: z.ZodType, value: unknown, path: KeyPath): void {
+    const item = itemOf(type);
+    const entry = entryOf(type);
+    const keys = keysOf(type);
+    if (item !== null && Array.isArray(value) && value.length > 0) {
+      value.forEach((each, index) => collect(item, each, [...path, index]));
+    } else if (entry !== null) {
+      for (const [name, each] of Object.entries(value as Tree)) collect(entry, each, [...path, name]);
+    } else if (keys !== null && value !== null) {
+      for (const { key, name, type: each } of keys) collect(each, (value as Tree)[name], [...path, key]);
+    } else values.set(formatKey(path), value instanceof Secret ? value.reveal() : JSON.stringify(value));
+  }
+
+  collect(settings, configuration, []);
+  return values;
+}

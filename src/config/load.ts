@@ -1,14 +1,21 @@
-import { statSync } from 'node:fs';
+import { statSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { collectErrors, describeIssue } from './schema.ts';
+import { engineIn } from './core-sections.ts';
+import { collectErrors, describeIssue } from './section.ts';
 import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
-import { engineIn } from './engine.ts';
+import type { Hint } from '../domain/finding.ts';
 import { type Raw, readSources, type Sources, type NamedBy, type ValueSource } from './source.ts';
-import { type ConfigError, formatKey, type KeyPath } from './errors.ts';
+import { type ConfigError, formatKey, type KeyPath, formatConfigError } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
 import { type Environment, homeDirectory } from './defaults.ts';
-import { checkLocalFile, checkWindowsFile, type LocalFile, localFileName } from './file/file.ts';
+import {
+  checkLocalFile,
+  checkWindowsFile,
+  type LocalFile,
+  localFileName,
+} from './file/configuration-file.ts';
 import { checkRights } from './file/windows-rights.ts';
 import { readNamedFile } from './file/named-file.ts';
 import { readSecretFiles } from './file/secret-file.ts';
@@ -17,7 +24,7 @@ import { containsSecret, warnOfPlainHttp, warnOfReadableFiles, warnOfShortSecret
 import type { Address } from './value/address.ts';
 import { featureSections } from './feature-sections.ts';
 import { checkSockets, endpoints } from './settings/listen.ts';
-import * as types from './types.ts';
+import * as types from './setting-types.ts';
 
 /** The options of the command line; everything else comes from this process. */
 export interface LoadOptions {
@@ -224,7 +231,7 @@ export interface Location {
   /** What has the records instead of the state directory: members of its engine. */
   readonly engine: {
     readonly place: string;
-    readonly restoring: (file: string, hint: (words: string) => string) => string;
+    readonly restoring: (file: string, hint: Hint) => string;
   } | null;
   readonly hasUpstream: boolean;
   readonly hasIssuer: boolean;
@@ -276,4 +283,24 @@ export function parseLocation(sources: Sources): LocationResult {
       searchedPaths,
     },
   };
+}
+
+/**
+ * The configuration of a daemon within another program, from `tree` and the files that it names. The sandbox and tests use it.
+ * Throws where it is wrong.
+ */
+export function embeddedConfiguration(tree: Tree, files: readonly string[] = []): Configuration {
+  const result = parseConfiguration({
+    flags: tree,
+    environment: {},
+    home: tmpdir(),
+    platform: process.platform,
+    directory: tmpdir(),
+    readFile: (path) => {
+      if (files.includes(path)) return readFileSync(path, 'utf8');
+      throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
+    },
+  });
+  if (result.ok) return result.configuration;
+  throw new Error(result.errors.map(formatConfigError).join('\n'));
 }

@@ -1,5 +1,10 @@
 import type { ConfigError, KeyPath } from './errors.ts';
-import { anchorPaths, type FileSources, type FileValues, readConfigurationFile } from './file/file.ts';
+import {
+  anchorPaths,
+  type FileSources,
+  type FileValues,
+  readConfigurationFile,
+} from './file/configuration-file.ts';
 import { isTree, normalized, overlay, type Tree, valueAt } from './file/tree.ts';
 import { defaultsOf, type Environment } from './defaults.ts';
 import { parseYaml } from './file/yaml.ts';

@@ -3,7 +3,7 @@ import { isPlainToOthers } from './value/address.ts';
 import { type Configuration, settings } from './configuration.ts';
 import { type ConfigError, formatKey } from './errors.ts';
 import type { SecretFile } from './file/secret-file.ts';
-import { entryOf, itemOf, keysOf, metaOf } from './schema.ts';
+import { entryOf, itemOf, keysOf, metaOf } from './section.ts';
 import type { Raw, Sources } from './source.ts';
 import { isTree, normalized, valueAt } from './file/tree.ts';
 

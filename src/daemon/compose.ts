@@ -2,29 +2,28 @@ import { promises as files } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { ConfigurationSource } from '../config/load.ts';
 import { version } from '../config/version.ts';
+import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/rate-limits.ts';
 import { TokenUses } from '../service/access/credential.ts';
 import { Daemon } from './daemon.ts';
 import type { FeatureProcess } from './feature-process.ts';
 import { features } from '../features.ts';
 import { openListeners } from './listeners.ts';
-import { epochOf } from './store/epoch.ts';
+import { epochOf, type OpenedStore } from './store/opened-store.ts';
 import { logOf } from './log.ts';
 import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
 import { loadRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
-import type { OpenedStore } from './store/opened-store.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App, CoreApp, ProcessControl } from '../http/app.ts';
 import { dialects } from '../http/dialects.ts';
 import { routesOf } from '../http/routes/all.ts';
-import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
 import { longReadOn } from './long-read.ts';
 import type { Log } from '../service/ports.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
-import { proofOf } from '../wire/server/proof.ts';
+import { proofOf } from '../wire/proof.ts';
 
 export type ComposeOptions = {
   /** Changes a server before it listens, so that a sandbox can misbehave. */

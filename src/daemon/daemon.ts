@@ -1,6 +1,5 @@
-import type { Configuration } from '../config/configuration.ts';
+import { type Configuration, changedKeys } from '../config/configuration.ts';
 import type { ConfigurationSource } from '../config/load.ts';
-import { changedKeys } from '../config/show.ts';
 import {
   maxCountedMissing,
   type Status,
@@ -15,11 +14,11 @@ import type { Addresses, Listeners } from './listeners.ts';
 import { type Reloaded, reloadedConfiguration, type LiveConfiguration } from './live-configuration.ts';
 import type { Role } from './role/role.ts';
 import { countLicenses, type OpenedStore } from './store/opened-store.ts';
-import { pause, type PersistentClock } from './system/machine.ts';
 import type { Readiness } from '../http/app.ts';
 import { version } from '../config/version.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
+import { pause, type PersistentClock } from './system/clock.ts';
 import { proxyTo } from './upstream-settings.ts';
 import { isLatchkey, isUpstreamKnown } from '../service/outbox/upstream-epoch.ts';
 import { lastSuccessAt } from '../service/outbox/upstream-waits.ts';

@@ -4,7 +4,7 @@ import type { Log } from '../service/ports.ts';
 import type { Status } from '../service/status.ts';
 import type { Reloaded } from './live-configuration.ts';
 import { startDaemon as start } from './start.ts';
-import type { TimeSource } from './system/machine.ts';
+import type { TimeSource } from './system/clock.ts';
 
 /** A running daemon: store, listeners and, on an agent, the loops that send changes to the upstream. */
 export interface Daemon {

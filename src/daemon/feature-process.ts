@@ -1,6 +1,6 @@
 import type { Result } from '../domain/problem/problem.ts';
 import type { App } from '../http/app.ts';
-import type { Page } from '../http/page.ts';
+import type { WebPage } from '../http/web-page.ts';
 import type { Status } from '../service/status.ts';
 import type { Awaitable } from '../service/tables.ts';
 
@@ -9,7 +9,7 @@ export type FeatureProcess = {
   /** What its routes depend on. */
   readonly app?: Partial<App>;
   /** The page for people that it has; null: none as it is configured. */
-  readonly page?: Page | null;
+  readonly page?: WebPage | null;
   /** Runs its loops until the signal. Rejects if the process must end. */
   readonly run?: (signal: AbortSignal) => Promise<unknown>;
   /** What it knows of the status. */

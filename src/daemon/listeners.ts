@@ -20,7 +20,7 @@ import { groupNumber } from './system/process.ts';
 import { identityOf, replaceFile } from '../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 import type { Log } from '../service/ports.ts';
-import { socketAddress } from '../wire/server/proof.ts';
+import { socketAddress } from '../wire/proof.ts';
 
 /** How long a closing listener waits for connections in the middle of a request, in ms. */
 const lingerMs = 500;

@@ -7,8 +7,8 @@ import {
 } from '../config/configuration.ts';
 import type { Tree } from '../config/file/tree.ts';
 import type { ConfigurationSource } from '../config/load.ts';
-import { keysOf, metaOf } from '../config/schema.ts';
-import type { SettingMeta } from '../config/types.ts';
+import { keysOf, metaOf } from '../config/section.ts';
+import type { SettingMeta } from '../config/setting-types.ts';
 import { defaultLeaseTerms, type LeaseTerms } from '../domain/catalogue.ts';
 import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import type { UpstreamCredentials } from '../service/access/credential.ts';

@@ -5,7 +5,7 @@ import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 /** The response of a local server, with its body parsed. */
 export type LocalResponse = { status: number; headers: Headers; body: unknown };
 
-/** Calls a local server over TCP, as any software does, with the same headers on every call. */
+/** Calls a local server over TCP, as any software does, with the same headers on every call. The sandbox and tests use it. */
 export class LocalClient {
   readonly #base: string;
   readonly #headers: Record<string, string>;

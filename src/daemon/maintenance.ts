@@ -4,8 +4,8 @@ import type { TokenUses } from '../service/access/credential.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { FeatureProcess } from './feature-process.ts';
-import { pause, type PersistentClock } from './system/machine.ts';
 import { minuteMs } from '../domain/time.ts';
+import { pause, type PersistentClock } from './system/clock.ts';
 
 const tickMs = 10_000;
 const ticksPerMark = 6;
@@ -30,7 +30,7 @@ export type MaintenanceParts = {
   syncKeepMs: () => number;
   /** How long changes of licenses are kept (`history.keep`). */
   historyKeepMs: () => number;
-  /** Those of features. */
+  /** Each removes expired rows of a feature. */
   prunes: readonly NonNullable<FeatureProcess['prune']>[];
   /** When the last request to the upstream succeeded, since the start; null: none has. */
   lastSuccessAt: () => number | null;

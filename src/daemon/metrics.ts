@@ -186,7 +186,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     }
   }
 
-  /** A counter of its own name in `latchkey_…`. */
+  /** Makes the counter `latchkey_NAME`. */
   counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
     return new Counter({ name: `latchkey_${name}`, help, labelNames, registers: [this.#registry] });
   }

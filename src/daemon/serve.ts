@@ -22,8 +22,8 @@ import {
   endingSignals,
   onEndingSignal,
   skippedSignals,
-  collectSooner,
-  limitYoungObjects,
+  collectGarbageSooner,
+  limitYoungGeneration,
   leakyNodeSettings,
 } from './system/process.ts';
 
@@ -46,7 +46,7 @@ export async function serve(
   reload: () => Promise<ConfigurationResult>,
 ): Promise<number> {
   const { configuration, file, warnings } = loaded;
-  limitYoungObjects();
+  limitYoungGeneration();
   const root = await makeLog(configuration.log);
   const log = logOf(root, 'daemon');
   const started = Promise.withResolvers<Daemon>();
@@ -87,7 +87,7 @@ export async function serve(
   void notifyServiceManager('READY', log);
   // Now and not at the end: a killed process would leave no cache for the next start.
   flushCompileCache();
-  collectSooner();
+  collectGarbageSooner();
   return await daemon.failed.catch(async (error: unknown) => {
     handlers.uninstall();
     root.fatal(

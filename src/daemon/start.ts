@@ -1,5 +1,5 @@
-import type { Configuration } from '../config/configuration.ts';
-import { engineIn } from '../config/engine.ts';
+import { type Configuration } from '../config/configuration.ts';
+import { engineIn } from '../config/core-sections.ts';
 import type { Log } from '../service/ports.ts';
 import type { OnMigration } from '../store/sqlite/files/migrations.ts';
 import { openStore } from '../store/sqlite/files/open.ts';
@@ -7,8 +7,8 @@ import type { ComposeOptions } from './compose.ts';
 import type { Daemon } from './daemon.ts';
 import { logOf } from './log.ts';
 import { explainFailedStart, openLocalStore } from './store/local-store.ts';
-import type { TimeSource } from './system/machine.ts';
 import { secureStateDirectory } from './store/windows-directory.ts';
+import type { TimeSource } from './system/clock.ts';
 
 export type DaemonOptions = ComposeOptions & {
   log: Log;

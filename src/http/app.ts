@@ -138,7 +138,7 @@ export interface CoreApp extends Nullable<CoreAgentParts>, Nullable<CoreHolderPa
   historySince(): number;
   /** Writes the new API key of an account to the state directory if the old one is there. */
   saveApiKey(accountId: string, apiKey: string): void;
-  /** Proves that this process knows the token in `admin.token` (wire/server/proof.ts). */
+  /** Proves that this process knows the token in `admin.token` (wire/proof.ts). */
   prove(nonce: string, address: string): string;
   /** Ends and reloads this process; null in a program that embeds it. */
   readonly control: ProcessControl | null;
@@ -211,7 +211,7 @@ export type ServerSettings = {
   readonly tls: { readonly chain: string; readonly key: string } | null;
   /** The principal of a request without a credential (`listen.sockets[].grant`); null: such a request is refused. */
   readonly principal: Principal | null;
-  /** The address of the socket or pipe that it listens on (wire/server/proof.ts); absent: TCP. */
+  /** The address of the socket or pipe that it listens on (wire/proof.ts); absent: TCP. */
   readonly socketAddress?: (() => string) | undefined;
   /** Whether the listener serves the pages for people: it listens on this machine alone. */
   readonly servesPages?: boolean | undefined;

@@ -7,10 +7,9 @@ import type { App } from './app.ts';
 import { type RefusalForm, specification } from './dialects.ts';
 import { challenge } from './entry/admission.ts';
 import { isClosing } from './entry/connections.ts';
+import { logError, logResponse } from './entry/request-log.ts';
 import { onlyDocuments, pathOf } from './entry/request.ts';
 import { ProblemError } from './problem-error.ts';
-import { logResponse } from './entry/request-state.ts';
-import { serializeErrorLine } from '../wire/server/log.ts';
 import { StorageError, type StorageFault } from '../service/ports.ts';
 
 declare module 'fastify' {
@@ -35,7 +34,7 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   }
   // Needed only if the caller closes the connection: on others, Node discards the rest of the body.
   if (!request.raw.complete && !reply.raw.shouldKeepAlive && problem.code !== 'request_timeout') {
-    closeBehindBody(request.raw, reply.server.server.requestTimeout);
+    closeAfterBody(request.raw, reply.server.server.requestTimeout);
   }
   return reply.type(refusal.mediaType).send(Buffer.from(JSON.stringify(body)));
 }
@@ -111,7 +110,7 @@ export function problemOf(
 ): Problem {
   const problem = knownProblem(error) ?? (hasLeft ? callerLeft : null);
   if (problem !== null) return problem;
-  log.error(serializeErrorLine(id, error), 'a request failed unexpectedly');
+  logError(log, id, error);
   return unexpected;
 }
 
@@ -182,7 +181,7 @@ export function accepts(
  * Closes the connection only after the rest of the body was read: a client that is still sending would see a broken
  * connection instead of the response (RFC 9112, 9.6). `timeoutMs`: the longest time without data.
  */
-export function closeBehindBody(request: IncomingMessage, timeoutMs: number): void {
+export function closeAfterBody(request: IncomingMessage, timeoutMs: number): void {
   const { socket } = request;
   const close = socket.destroySoon.bind(socket);
   // Node calls this after the last response of a connection.

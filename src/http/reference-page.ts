@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { accepts } from './problem-response.ts';
-import { closeBehind } from './entry/connections.ts';
-import type { UnknownRoute } from './page.ts';
+import { closeAfter } from './entry/connections.ts';
+import type { UnknownRoute } from './web-page.ts';
 import { openViewerFile, type ViewerFile } from './viewer-file.ts';
 
 const page = `<!doctype html>
@@ -83,5 +83,5 @@ function withHeaders(reply: FastifyReply, type: string): FastifyReply {
     // The gate refuses requests with a Referer, also the requests of this page.
     .header('Referrer-Policy', 'no-referrer');
   // Connections are kept open only for callers with a credential.
-  return closeBehind(reply);
+  return closeAfter(reply);
 }

@@ -34,7 +34,7 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body, Role ex
   /** Aborts if the caller disconnects. */
   signal: AbortSignal;
   routes: readonly Route[];
-  /** The address of the connection (wire/server/proof.ts); null at the public listener, which tells no address of this machine. */
+  /** The address of the connection (wire/proof.ts); null at the public listener, which tells no address of this machine. */
   reachedAt: () => string | null;
   /** The header `User-Agent`; null: it was not sent. */
   userAgent: string | null;
@@ -79,7 +79,7 @@ type RouteFacts = {
   isOpen?(app: App): boolean;
   /** The roles that offer the route; absent: all. */
   roles?: readonly RoleName[];
-  /** What the other roles refuse it with, if not with the usual problem (entry/roles.ts). */
+  /** What the other roles refuse it with, if not with the usual problem (entry/admission.ts). */
   elsewhere?: { code?: ProblemCode; detail: string };
   /** The route is about the whole process: a credential of one account gets 403 `operator_only`. */
   operatorOnly?: boolean;

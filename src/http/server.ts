@@ -6,23 +6,22 @@ import { createRequire } from 'node:module';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { epochHeader, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import { admit } from './entry/admission.ts';
-import { arrival, BrokenRequests, Origins, isShadowed, unknownRouteProblem } from './entry/gate.ts';
+import { requestCheck, BrokenRequests, Origins, isShadowed, unknownRouteProblem } from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
+import { logResponse, quietLog } from './entry/request-log.ts';
 import { turnOf } from './entry/server-response.ts';
-import { quietLog } from './entry/quiet-log.ts';
-import { readDocuments, receiveEvents } from './entry/raw-body.ts';
+import { readDocuments, receiveEvents, readBodies, readRequest } from './entry/request.ts';
 import { handleOnce } from './entry/idempotency.ts';
-import { readBodies, readRequest } from './entry/request.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
-import { credentialNames, requestIdOf, stateOf, logResponse } from './entry/request-state.ts';
+import { credentialNames, requestIdOf, stateOf } from './entry/request-state.ts';
 import { sendError, sendProblem } from './problem-response.ts';
 import { addReferencePage } from './reference-page.ts';
-import type { Page, UnknownRoute } from './page.ts';
+import type { WebPage, UnknownRoute } from './web-page.ts';
 import type { Route } from './route.ts';
 
 /** What a server depends on. */
-export type ServedApp = App & { readonly routes: readonly Route[]; readonly pages: readonly Page[] };
+export type ServedApp = App & { readonly routes: readonly Route[]; readonly pages: readonly WebPage[] };
 
 /** The server of one listener. */
 export type Listener = { readonly server: Server; close(): Promise<void> };
@@ -84,7 +83,7 @@ function addRoutes(
   const origins = new Origins(settings.allowedOrigins);
   const carriers = [...names.apiKey, ...names.productSecret, 'authorization'];
   const common = commonHeaders(app, settings, carriers);
-  const arrive = arrival(app, settings, { names, origins, pages });
+  const checkRequest = requestCheck(app, settings, { names, origins, pages });
   const broken = new BrokenRequests(app, connections);
   const server = fastify({
     ...serverOptions(settings),
@@ -98,7 +97,7 @@ function addRoutes(
       // No hook has run for such a request, and its decorators are not set.
       request.state = null;
       reply.headers(common).header(requestIdHeader, request.id);
-      sendError(app, errorOf(() => arrive(request, reply)) ?? error, reply);
+      sendError(app, errorOf(() => checkRequest(request, reply)) ?? error, reply);
       app.metrics.countUnrouted(reply.statusCode);
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
@@ -117,7 +116,7 @@ function addRoutes(
     reply.headers(common).header(requestIdHeader, request.id);
     done(
       errorOf(() => {
-        arrive(request, reply);
+        checkRequest(request, reply);
         if (request.is404 || isShadowed(routes, request)) throw unknownRoute(request, reply);
       }),
     );
@@ -184,7 +183,7 @@ function errorOf(pass: () => void): Error | undefined {
 
 type Entrance = {
   app: App;
-  pages: readonly Page[];
+  pages: readonly WebPage[];
   settings: ServerSettings;
   routes: readonly Route[];
   connections: Connections;

@@ -21,7 +21,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { includedModules } from './bundle.ts';
-import { buildPage, pages } from './page.ts';
+import { buildPage, pages } from './console-page.ts';
 import { nodeNotice, thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');

@@ -30,7 +30,7 @@ import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
 import { bundle, includedModules, programSource, workers, workerSource } from './bundle.ts';
-import { buildPage, pages, writePage } from './page.ts';
+import { buildPage, pages, writePage } from './console-page.ts';
 import { thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');

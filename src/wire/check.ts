@@ -1,7 +1,6 @@
+import type { Level } from '../domain/finding.ts';
 import { counted } from '../domain/text.ts';
 import type { StatusObject } from './status.ts';
-
-export type Level = 'ok' | 'warn' | 'fail';
 
 /**
  * One thing that can be wrong at a daemon, as its status shows it. The doctor, `latchkey status` and the overview of

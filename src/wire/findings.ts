@@ -1,7 +1,8 @@
 import { clockAdvice, describeClock } from '../domain/clock.ts';
 import { counted } from '../domain/text.ts';
 import { features } from '../features.ts';
-import { askDoctor, type Check, type Checks, endChecks, type Level, type Remedy, some } from './check.ts';
+import { askDoctor, type Check, type Checks, endChecks, type Remedy, some } from './check.ts';
+import type { Hint, Level } from '../domain/finding.ts';
 import type { OutboxObject, StatusObject } from './status.ts';
 import { dayMs } from '../domain/time.ts';
 
@@ -162,9 +163,6 @@ export function findingsOf(status: StatusObject, maxPending: number | null = nul
   });
   return found.toSorted((one, other) => urgency[one.level] - urgency[other.level]);
 }
-
-/** Writes the command line of a command. */
-export type Hint = (words: string) => string;
 
 /** The advice, with the command that helps. */
 export function fullAdvice({ advice, command }: Remedy, hint: Hint): string | null {

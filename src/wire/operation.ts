@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { isHeld, operationKinds, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
-import { boolean, oneOf, instant, parameters } from './parameters.ts';
-import { licenseKeyText } from './license.ts';
+import { boolean, oneOf, instant, parameters, licenseKeyText } from './parameters.ts';
 import { pageShape } from './page.ts';
-import { serializerOf } from './server/shape.ts';
+import { serializerOf } from './shape.ts';
 
 const shape = z.object({
   id: z.string(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isTooLongKey, maxLicenseKeyBytes, maxLicenseKeyLength, parseLicenseKey } from '../domain/license.ts';
 import type { ParameterFault } from '../domain/problem/problem.ts';
 import { isInstant, parseDatetime } from '../domain/time.ts';
 import { camelCase, isLongerThan, type CamelCase } from '../domain/text.ts';
@@ -253,3 +254,24 @@ export function someOf<Word extends string>(words: readonly Word[]) {
     .min(1, 'required: must name at least one')
     .transform((input): readonly Word[] => words.filter((word) => input.includes(word)));
 }
+
+const notBlank = text()
+  .refine((input) => input.trim() !== '', 'required: is required')
+  .meta({ pattern: String.raw`\S` });
+
+/**
+ * A license key in its stored form. White space alone counts as missing. Only the limits of a request limit its length: a
+ * store may have keys of any length.
+ */
+export const licenseKeyText = notBlank
+  .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength })
+  .transform((input) => parseLicenseKey(input) ?? input);
+
+/** A license key that is issued or imported. */
+export const newLicenseKey = notBlank
+  .refine(
+    (input) => !isTooLongKey(input),
+    `too_long: must have at most ${maxLicenseKeyLength} characters and ${maxLicenseKeyBytes} bytes`,
+  )
+  .meta({ maxLength: maxLicenseKeyLength })
+  .transform((input) => parseLicenseKey(input) ?? input);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { readPages } from '../../src/cli/reference.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/config/load.ts';
 import { engineOfProject } from '../support/app/engine.ts';
 import { openCliShop } from '../support/app/cli-shop.ts';
 import { completeLine, everyLine } from '../support/app/every-command.ts';

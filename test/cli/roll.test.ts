@@ -1,4 +1,4 @@
-import type { ProductObject } from '../../src/wire/product.ts';
+import type { ProductObject } from '../../src/wire/catalogue.ts';
 import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { startFakeDaemon } from '../support/process/fake-daemon.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatUnconfirmed } from '../../src/cli/commands/license/license-view.ts';
+import { formatUnconfirmed } from '../../src/cli/commands/license-view.ts';
 import type { OperationObject } from '../../src/wire/operation.ts';
 
 const change = (kind: OperationObject['kind'], more: Partial<OperationObject> = {}): OperationObject => ({

@@ -8,7 +8,7 @@ import {
 } from '../../src/client/wire.ts';
 import type { Cart, License } from '../../src/client/types.ts';
 import { quoteObject, redemptionObject } from '../../src/wire/checkout.ts';
-import { examples } from '../../src/wire/server/examples.ts';
+import { examples } from '../../src/wire/examples.ts';
 import { licenseObject } from '../../src/wire/license.ts';
 
 // The client has no dependencies, so it cannot import the zod objects of src/wire: these tests compare the two.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { featureSections } from '../../src/config/feature-sections.ts';
-import { effective } from '../../src/config/show.ts';
+import { effective } from '../../src/config/configuration.ts';
 import { configurationOf, errorsOf } from '../support/builders/config-builders.ts';
 
 test('without any configuration the process is an authority with the documented defaults', () => {

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkLocalFile, type LocalFile } from '../../src/config/file/file.ts';
+import { checkLocalFile, type LocalFile } from '../../src/config/file/configuration-file.ts';
 
 const me = process.getuid?.() ?? -1;
 const stranger = 54_321;

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { Secret } from '../../src/config/value/secret.ts';
-import { effective } from '../../src/config/show.ts';
+import { Secret } from '../../src/config/setting-types.ts';
+import { effective } from '../../src/config/configuration.ts';
 import { configurationOf, denied, errorsOf, folder } from '../support/builders/config-builders.ts';
 
 const withKeyFile = 'upstream: { base_url: "http://localhost", api_key_file: key }';

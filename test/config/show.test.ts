@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { effective } from '../../src/config/show.ts';
+import { effective } from '../../src/config/configuration.ts';
 import { stringify } from 'yaml';
 import { configurationOf } from '../support/builders/config-builders.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkWindowsFile } from '../../src/config/file/file.ts';
+import { checkWindowsFile } from '../../src/config/file/configuration-file.ts';
 import { findStrangers, parseSddl, type Strangers } from '../../src/config/file/sddl.ts';
 import {
   adviceToRestrict,

@@ -550,7 +550,7 @@ describe('the store of an authority', () => {
     expect(await store.reader.settings.get('instance')).toBe('b');
   });
 
-  test('audit events are listed with the latest first, and by every filter', async () => {
+  test('audit entries are listed with the latest first, and by every filter', async () => {
     await using store = await openAuthorityStore();
     const act = { at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' };
     await store.write(async ({ audit }) => {

@@ -332,7 +332,7 @@ test('an operation that is not in the outbox cannot be updated', async () => {
   expect(() => operations.put({ ...buildOperation({ id: 'gone' }), seq: 1 })).toThrow('no operation gone');
 });
 
-test('an audit event cannot be changed or removed', async () => {
+test('an audit entry cannot be changed or removed', async () => {
   await using store = createTestStore();
   const { database, transaction } = store.writing;
   transaction.audit.add({ at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' });

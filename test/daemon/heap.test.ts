@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
 import { expect, test } from 'vitest';
-import { limitYoungObjects } from '../../src/daemon/system/process.ts';
+import { limitYoungGeneration } from '../../src/daemon/system/process.ts';
 
 const heapModule = pathToFileURL(join(import.meta.dirname, '../../src/daemon/system/process.ts')).href;
 
@@ -28,9 +28,9 @@ function youngMib(before: string): number {
   return Number(text);
 }
 
-test('A thread that starts after limitYoungObjects has a small young generation.', () => {
+test('A thread that starts after limitYoungGeneration has a small young generation.', () => {
   const usual = youngMib('');
-  const limited = youngMib(`import { limitYoungObjects } from '${heapModule}'; limitYoungObjects();`);
+  const limited = youngMib(`import { limitYoungGeneration } from '${heapModule}'; limitYoungGeneration();`);
   expect(limited).toBeGreaterThan(0);
   expect(limited).toBeLessThan(usual / 2);
 });
@@ -67,13 +67,13 @@ function oldMib(before: string): number {
 
 test('Without pretenuring, short-lived objects are collected in the young generation.', () => {
   const usual = oldMib('');
-  const sooner = oldMib(`import { collectSooner } from '${heapModule}'; collectSooner();`);
+  const sooner = oldMib(`import { collectGarbageSooner } from '${heapModule}'; collectGarbageSooner();`);
   expect(usual).toBeGreaterThan(10);
   expect(sooner).toBeLessThan(usual / 5);
 });
 
 test('The limit that is set before the start leaves cached code usable.', () => {
   const before = cachedDataVersionTag();
-  limitYoungObjects();
+  limitYoungGeneration();
   expect(cachedDataVersionTag()).toBe(before);
 });

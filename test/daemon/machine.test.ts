@@ -1,12 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import {
-  machineId,
-  machineTime,
-  parseMachineId,
-  PersistentClock,
-  systemRandom,
-} from '../../src/daemon/system/machine.ts';
+import { machineId, parseMachineId, systemRandom } from '../../src/daemon/system/machine.ts';
 import type { ClockReading, TimeMark } from '../../src/domain/clock.ts';
+import { machineTime, PersistentClock } from '../../src/daemon/system/clock.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { runMaintenance } from '../../src/daemon/maintenance.ts';
-import { PersistentClock, sha256, systemRandom } from '../../src/daemon/system/machine.ts';
+import { PersistentClock } from '../../src/daemon/system/clock.ts';
+import { sha256, systemRandom } from '../../src/daemon/system/machine.ts';
 import { TokenUses } from '../../src/service/access/credential.ts';
 import { isFailure } from '../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../src/service/run.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/harness/agent-harness.ts';
 import type { ClockReading } from '../../src/domain/clock.ts';
-import { AdvancingTime } from '../../src/daemon/system/advancing-time.ts';
+import { AdvancingTime } from '../../src/daemon/system/clock.ts';
 import { Remembering, secret, type Tree, type Verified } from '../support/app/remembering.ts';
 
 const hour = 3_600_000;

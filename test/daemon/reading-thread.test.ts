@@ -4,7 +4,7 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, expect, test, vi } from 'vitest';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { ReadingThread, type ReadMessage } from '../../src/daemon/threads/reading-thread.ts';
-import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/config/load.ts';
 import { LocalClient } from '../../src/daemon/local-client.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedKeys } from '../../src/config/show.ts';
+import { changedKeys } from '../../src/config/configuration.ts';
 import { LiveConfiguration, reloadedConfiguration } from '../../src/daemon/live-configuration.ts';
 import { configurationOf } from '../support/builders/config-builders.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/config/load.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

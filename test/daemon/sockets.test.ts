@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/config/load.ts';
 import { groupNumber } from '../../src/daemon/system/process.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { httpClient } from '../support/network/raw-http.ts';

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { WindowsTools } from '../../src/config/file/windows-rights.ts';
-import { examineWindowsDirectory, examineWindowsSecret } from '../../src/daemon/doctor/windows.ts';
+import { examineWindowsDirectory, examineWindowsSecret } from '../../src/daemon/doctor/files.ts';
 import { secureStateDirectory } from '../../src/daemon/store/windows-directory.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

@@ -3,7 +3,7 @@ import { copyFileSync, cpSync, globSync, mkdirSync, readdirSync, readFileSync, w
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
-import { buildPage } from '../../src/packaging/page.ts';
+import { buildPage } from '../../src/packaging/console-page.ts';
 import { startSandbox } from '../../src/testing.ts';
 import { runProcess, type Outcome } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';

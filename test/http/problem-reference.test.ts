@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { settings } from '../../src/config/configuration.ts';
-import { settingsOf } from '../../src/config/schema.ts';
+import { settingsOf } from '../../src/config/section.ts';
 import { exitCode } from '../../src/cli/exit-code.ts';
 import { problemCauses } from '../../src/domain/problem/problem-causes.ts';
 import { type ProblemCode, problems } from '../../src/domain/problem/problem-table.ts';

@@ -1,9 +1,9 @@
 import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option, record } from 'fast-check';
 import { expect, it } from 'vitest';
 import { recordTime } from '../../src/daemon/maintenance.ts';
-import { PersistentClock } from '../../src/daemon/system/machine.ts';
 import type { ClockReading } from '../../src/domain/clock.ts';
 import { isFailure } from '../../src/domain/problem/problem.ts';
+import { PersistentClock } from '../../src/daemon/system/clock.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/commit.ts';

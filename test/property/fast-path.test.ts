@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AdvancingTime } from '../../src/daemon/system/advancing-time.ts';
+import { AdvancingTime } from '../../src/daemon/system/clock.ts';
 import { dialectNames } from '../../src/domain/header-names.ts';
 import { Remembering, secret, type Tree } from '../support/app/remembering.ts';
 import { type KeptConnection, withoutInstant } from '../support/network/kept-connection.ts';

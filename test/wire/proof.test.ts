@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isProofOf, proofOf, socketAddress, tcpAddress } from '../../src/wire/server/proof.ts';
+import { isProofOf, proofOf, socketAddress, tcpAddress } from '../../src/wire/proof.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const claim = { nonce: 'n'.repeat(32), instance: 'i', address: 'tcp 127.0.0.1:8787' };

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { instant } from '../../src/wire/parameters.ts';
-import { serializerOf } from '../../src/wire/server/shape.ts';
+import { serializerOf } from '../../src/wire/shape.ts';
 
 const line = z.object({ unit_price: z.int(), sold_at: instant.nullable() }).meta({ id: 'Line' });
 const order = z.object({

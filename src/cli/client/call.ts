@@ -10,7 +10,7 @@ import type {
 import { connect, type Socket } from 'node:net';
 import { hostOf } from '../../config/value/address.ts';
 import { formatReason } from '../../config/errors.ts';
-import { socketAddress, tcpAddress } from '../../wire/server/proof.ts';
+import { socketAddress, tcpAddress } from '../../wire/proof.ts';
 import type { Endpoint } from './endpoint.ts';
 
 // An import would read every export, and `WebSocket` loads code for 26 ms.
@@ -97,7 +97,7 @@ export class Connection implements Disposable {
     return sendRequest({ ...options, agent: this.#agent });
   }
 
-  /** The address of the connection, as the daemon must prove it (wire/server/proof.ts). */
+  /** The address of the connection, as the daemon must prove it (wire/proof.ts). */
   get address(): string {
     if (this.#endpoint.kind === 'socket') return socketAddress(this.#endpoint.path);
     const { localAddress, localPort, remoteAddress, remotePort } = this.#socket ?? {};

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { locateDaemon, type Location } from '../../config/load.ts';
 import type { NamedBy } from '../../config/source.ts';
 import { instanceHeader } from '../../domain/header-names.ts';
-import { type Claim, isProofOf, proofObject } from '../../wire/server/proof.ts';
+import { type Claim, isProofOf, proofObject } from '../../wire/proof.ts';
 import type { GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatConfigErrors, toLoadOptions } from '../configuration.ts';

@@ -9,7 +9,8 @@ import {
 } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Shown, type Cell, formatTable } from '../format.ts';
-import { type Hint, hintFor } from '../hint.ts';
+import { hintFor } from '../hint.ts';
+import type { Hint } from '../../domain/finding.ts';
 import type { Output } from '../output.ts';
 import type { DaemonResponse, Call, Values } from './call.ts';
 import { callDaemon } from './daemon.ts';

@@ -1,4 +1,4 @@
-import { accountObject, type AccountObject } from '../../wire/account.ts';
+import { accountObject, type AccountObject } from '../../wire/access.ts';
 import { defineList, defineRequest, pathOf, type View } from '../client/request.ts';
 import { positional, textOption } from '../command.ts';
 import { formatFields, instant, whole } from '../format.ts';

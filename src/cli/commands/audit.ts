@@ -1,4 +1,4 @@
-import { actObject, type AuditEntryObject } from '../../wire/audit.ts';
+import { auditEntryObject, type AuditEntryObject } from '../../wire/access.ts';
 import { defineList, defineRequest, pathOf } from '../client/request.ts';
 import { positional, textOption } from '../command.ts';
 import { type Cell, formatFields, instant, whole } from '../format.ts';
@@ -18,7 +18,7 @@ export const commands = [
       subject: textOption('Only on this account, product, purchase, token …'),
     },
     examples: [['latchkey audit list --act purchase.refund --since 7d', 'refunds of the last seven days']],
-    list: { path: auditPath, member: 'acts', item: actObject, row: auditFields },
+    list: { path: auditPath, member: 'acts', item: auditEntryObject, row: auditFields },
     query: ({ since, until, actor, act: what, subject }) => ({
       since: readInstant('since', since, 'before'),
       until: readInstant('until', until, 'before'),
@@ -33,7 +33,7 @@ export const commands = [
     builder: { id: positional('Number of the act, as in audit list', 'act') },
     examples: [['latchkey audit show 17', 'who did it, when, and to what']],
     request: ({ id }) => ({ path: pathOf(auditPath, id) }),
-    view: { schema: actObject, show: (act) => formatFields(auditFields(act)) },
+    view: { schema: auditEntryObject, show: (act) => formatFields(auditFields(act)) },
   }),
 ];
 

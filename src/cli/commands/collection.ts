@@ -1,4 +1,4 @@
-import { collectionObject, type CollectionObject } from '../../wire/collection.ts';
+import { collectionObject, type CollectionObject } from '../../wire/catalogue.ts';
 import { defineList, defineRequest, pathOf, request, requestAndShow, type View } from '../client/request.ts';
 import { defineCommand, positional, positionalGroup, textOption, UsageError } from '../command.ts';
 import { type Cell, formatFields, whole } from '../format.ts';

@@ -1,10 +1,9 @@
-import type { Configuration } from '../../config/configuration.ts';
-import { engineIn } from '../../config/engine.ts';
+import { type Configuration, effective } from '../../config/configuration.ts';
+import { engineIn } from '../../config/core-sections.ts';
 import { formatConfigError, formatKey } from '../../config/errors.ts';
 import { leavesOf } from '../../config/file/tree.ts';
-import { type Finding, warn } from '../../config/finding.ts';
+import { type Finding, warn } from '../../domain/finding.ts';
 import { loadConfiguration } from '../../config/load.ts';
-import { effective } from '../../config/show.ts';
 import { instanceOf } from '../client/endpoint.ts';
 import { defineCommand } from '../command.ts';
 import { configurationError, formatSource, toLoadOptions } from '../configuration.ts';

@@ -19,10 +19,9 @@ import {
 import { defineCommand, positional, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Block, type Cell, formatCents, formatFields, instant } from '../format.ts';
-import { readCents } from '../money.ts';
+import { readCents, printDates, readDates } from '../values.ts';
 import type { Output } from '../output.ts';
-import { printDates, readDates } from '../values.ts';
-import { redemptionCommands } from './coupon/redemption.ts';
+import { redemptionCommands } from './coupon-redemption.ts';
 
 /** Where coupons are read and created (specification 4). */
 const couponsPath = '/api/v2/coupons';

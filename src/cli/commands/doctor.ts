@@ -1,5 +1,5 @@
 import { formatConfigError } from '../../config/errors.ts';
-import { fail, type Finding, ok, warn } from '../../config/finding.ts';
+import { fail, type Finding, ok, warn } from '../../domain/finding.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';

@@ -1,8 +1,9 @@
 import { defineCommand, positionalGroup } from '../command.ts';
 import { type Called, findCommand, formatHelp } from '../command-line.ts';
-import { commandAreas, commands } from '../commands.ts';
+import { helpSections, commands } from '../commands.ts';
+import { fillLines } from '../format.ts';
 import type { Output } from '../output.ts';
-import { type Page, readPage } from '../reference.ts';
+import { type ManualPage, readPage } from '../reference.ts';
 
 /** Longer lines are hard to read. */
 const maxColumns = 100;
@@ -36,8 +37,8 @@ export async function printHelp(called: Called, output: Output): Promise<number>
 }
 
 /** The help of the program, which fits on a screen. */
-function formatProgram({ usage, summary, options, general, epilogue }: Page, columns: number): string {
-  const filled = Object.entries(commandAreas).filter(([, lines]) => lines.length > 0);
+function formatProgram({ usage, summary, options, general, epilogue }: ManualPage, columns: number): string {
+  const filled = Object.entries(helpSections).filter(([, lines]) => lines.length > 0);
   const areas = filled.flatMap(([title, lines]) => [
     `${title}:`,
     ...lines.flatMap(({ names, describe }) => twoColumns(names.join(', '), describe, columns)),
@@ -55,25 +56,13 @@ function formatProgram({ usage, summary, options, general, epilogue }: Page, col
     'Options:',
     ...switches,
     '',
-    ...fill(epilogue ?? '', columns),
+    ...fillLines(epilogue ?? '', columns),
   ].join('\n');
 }
 
 const firstColumn = 27;
 
 function twoColumns(left: string, right: string, columns: number): readonly string[] {
-  const [first = '', ...others] = fill(right, columns - firstColumn);
+  const [first = '', ...others] = fillLines(right, columns - firstColumn);
   return [`  ${left}`.padEnd(firstColumn) + first, ...others.map((line) => ' '.repeat(firstColumn) + line)];
-}
-
-/** Breaks text into lines of at most so many columns. */
-function fill(text: string, columns: number): readonly string[] {
-  const lines = [''];
-  for (const word of text.split(' ')) {
-    const line = lines.pop() ?? '';
-    if (line === '') lines.push(word);
-    else if (line.length + 1 + word.length <= columns) lines.push(`${line} ${word}`);
-    else lines.push(line, word);
-  }
-  return lines;
 }

@@ -10,7 +10,7 @@ import {
   listedLicenseObject,
   type SoldLicenseObject,
 } from '../../wire/license.ts';
-import { productObject } from '../../wire/product.ts';
+import { productObject } from '../../wire/catalogue.ts';
 import type { Call } from '../client/call.ts';
 import {
   answeredAt,
@@ -33,7 +33,7 @@ import {
 import { type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 import { licenseKeyPositional, readInstant, readLicenseKey } from '../values.ts';
-import { licenseFields, licensesPath, licenseView } from './license/license-view.ts';
+import { licenseFields, licensesPath, licenseView } from './license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 
 const soldProduct = productObject.pick({ name: true, seats: true });

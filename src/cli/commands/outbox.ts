@@ -30,7 +30,7 @@ import {
   toned,
   whole,
 } from '../format.ts';
-import type { Hint } from '../hint.ts';
+import type { Hint } from '../../domain/finding.ts';
 
 export const outboxPath = '/admin/v1/outbox';
 

@@ -2,7 +2,7 @@ import { counted } from '../../domain/text.ts';
 import { CsvUnreadable, readCsv, separatorFault } from '../../wire/csv.ts';
 import { request } from '../client/request.ts';
 import { defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
-import { withSource } from '../source.ts';
+import { withCsvFile } from '../csv-file.ts';
 import { hintFor } from '../hint.ts';
 import { queuedObject } from '../../wire/license.ts';
 
@@ -21,7 +21,7 @@ export const command = defineCommand({
   },
   examples: [['latchkey preload keys.txt', 'so that these keys are answered offline']],
   handler: async (args, output) =>
-    await withSource(args.file, async (source) => {
+    await withCsvFile(args.file, async (source) => {
       let count = 0;
       for await (const keys of batches(licenseKeys(source.bytes))) {
         count += await send(keys, args);

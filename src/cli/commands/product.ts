@@ -1,5 +1,5 @@
 import { formatDuration, parseDuration } from '../../config/value/unit.ts';
-import { type ProductObject, productObject } from '../../wire/product.ts';
+import { type ProductObject, productObject } from '../../wire/catalogue.ts';
 import { defineList, defineRequest, pathOf, request, requestAndShow, type View } from '../client/request.ts';
 import {
   type Args,

@@ -1,4 +1,4 @@
-import { purchaseList, type PurchaseObject, purchaseObject } from '../../wire/purchase.ts';
+import { purchaseList, type PurchaseObject, purchaseObject } from '../../wire/catalogue.ts';
 import {
   answeredAt,
   defineList,
@@ -12,7 +12,7 @@ import { CommandError, defineCommand, type GlobalOptions, positional, textOption
 import { formatFields, instant, whole } from '../format.ts';
 import { hintFor } from '../hint.ts';
 import { readDates } from '../values.ts';
-import { licenseFields } from './license/license-view.ts';
+import { licenseFields } from './license-view.ts';
 
 export const purchasesPath = '/admin/v1/purchases';
 

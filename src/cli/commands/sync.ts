@@ -3,7 +3,7 @@ import { syncObject } from '../../wire/status.ts';
 import { defineRequest, type View } from '../client/request.ts';
 import type { Command } from '../command.ts';
 import { formatFields } from '../format.ts';
-import { formatOutbox, formatUpstream } from './status/status-view.ts';
+import { formatOutbox, formatUpstream } from './status.ts';
 
 const syncView: View<z.infer<typeof syncObject>> = {
   schema: syncObject,

@@ -1,4 +1,4 @@
-import { type TokenObject, tokenObject } from '../../wire/token.ts';
+import { type TokenObject, tokenObject } from '../../wire/access.ts';
 import { defineList, defineRequest, pathOf } from '../client/request.ts';
 import { positional, textOption } from '../command.ts';
 import { type Cell, formatFields, instant, whole } from '../format.ts';

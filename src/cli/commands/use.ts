@@ -4,7 +4,7 @@ import { CommandError, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
 import { licenseKeyPositional, readLicenseKey } from '../values.ts';
-import { changeLicense, licensesPath, requestAndShowLicense } from './license/license-view.ts';
+import { changeLicense, licensesPath, requestAndShowLicense } from './license-view.ts';
 
 export const verify = defineCommand({
   command: 'verify <key..>',

@@ -2,7 +2,7 @@ import type tls from 'node:tls';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { formatReason } from '../errors.ts';
-import type { Configuration } from '../sections.ts';
+import type { Configuration } from '../core-sections.ts';
 
 /** The certificates of a PEM file, without the rest of the file; or why the file cannot be used. */
 type CertificatesResult =

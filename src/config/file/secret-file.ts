@@ -1,10 +1,9 @@
 import type { z } from 'zod';
 import { settings } from '../configuration.ts';
 import { type ConfigError, formatKey, formatReason, type KeyPath } from '../errors.ts';
-import { entryOf, itemOf, keysOf, metaOf } from '../schema.ts';
+import { entryOf, itemOf, keysOf, metaOf } from '../section.ts';
 import type { Raw } from '../source.ts';
-import { isHeaderValue } from '../types.ts';
-import { mask } from '../value/secret.ts';
+import { isHeaderValue, mask } from '../setting-types.ts';
 import { isTree, type Tree } from './tree.ts';
 
 export interface SecretFile {

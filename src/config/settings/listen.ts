@@ -10,7 +10,7 @@ import {
 import { isPipe, maxSocketLength } from '../../domain/socket-path.ts';
 import type { KeyPath } from '../errors.ts';
 import { isDistinct } from '../file/tree.ts';
-import { rule, section } from '../schema.ts';
+import { rule, section } from '../section.ts';
 import {
   address,
   addressRange,
@@ -26,7 +26,7 @@ import {
   path,
   socketPath,
   text,
-} from '../types.ts';
+} from '../setting-types.ts';
 import { formatAddress, isLoopback } from '../value/address.ts';
 
 const trustsEverybody =

@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { leaseTermLimits } from '../../domain/catalogue.ts';
 import { dialectNames, apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
-import { isDistinct } from '../file/tree.ts';
-import { rule, section } from '../schema.ts';
+import { rule, section } from '../section.ts';
 import {
   baseUrl,
   destination,
@@ -13,13 +11,8 @@ import {
   proxyUrl,
   secret,
   secretFile,
-  text,
   wait,
-  productKey,
-} from '../types.ts';
-import { mask, type Secret } from '../value/secret.ts';
-import { formatDuration } from '../value/unit.ts';
-import { leaseTerms } from './lease-terms.ts';
+} from '../setting-types.ts';
 
 const headers = section(
   z
@@ -94,54 +87,3 @@ export const upstream = optional(agent).meta({
     'The server from which an agent reads licenses and to which it sends changes. Without this section, the process is an authority with its own store, or a holder if `leases.issuer` is given.',
   reload: 'restart',
 });
-
-const { maxSeats, maxHoldMs, minTermMs, maxTermMs, minRefreshMs } = leaseTermLimits;
-
-const product = section(
-  z
-    .strictObject({
-      key: productKey.meta({ description: 'The key of the product.' }),
-      name: optional(text).meta({
-        description:
-          'The display name in the console, and the `product_name` in the dialect `payhip`, until the upstream provides one.',
-      }),
-      secret: optional(secret).meta({
-        description:
-          'The secret of the product at the upstream. An agent needs the secret or its file; a holder must not have one.',
-      }),
-      secret_file: secretFile('secret'),
-      ...leaseTerms,
-    })
-    .refine(
-      ({ seats }) => seats === null || seats <= maxSeats,
-      rule(['seats'], `must be at most ${maxSeats}`),
-    )
-    .refine(({ hold }) => hold <= maxHoldMs, rule(['hold'], `must be at most ${formatDuration(maxHoldMs)}`))
-    .refine(
-      ({ term }) => term >= minTermMs && term <= maxTermMs,
-      rule(['term'], `must be ${formatDuration(minTermMs)} to ${formatDuration(maxTermMs)}`),
-    )
-    .refine(
-      ({ refresh, term }) => refresh >= minRefreshMs && refresh < term,
-      rule(['refresh', 'term'], `must be at least ${formatDuration(minRefreshMs)} and less than term`),
-    ),
-);
-
-export const products = z
-  .array(product)
-  .refine((value) => isDistinct(value.map(({ key }) => key)), 'the same key is given twice')
-  // A request that carries a secret means one product, and a renamed product is recognized by its secret.
-  .refine(
-    (value) => isDistinct(value.flatMap((each) => (each.secret === null ? [] : [comparable(each.secret)]))),
-    'the same secret is given twice',
-  )
-  .prefault([])
-  .meta({
-    description:
-      'The products of the upstream or the issuer whose license keys an agent or a holder serves. An authority keeps its products in its own store.',
-  });
-
-/** The mask stands for a secret whose file could not be read: it equals no other secret. */
-function comparable(value: Secret): unknown {
-  return value.reveal() === mask ? value : value.reveal();
-}

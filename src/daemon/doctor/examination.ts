@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
-import type { Configuration } from '../../config/configuration.ts';
-import { engineIn } from '../../config/engine.ts';
-import { type Finding, fail, ok, warn } from '../../config/finding.ts';
+import { type Configuration } from '../../config/configuration.ts';
+import { engineIn } from '../../config/core-sections.ts';
+import { type Finding, type Hint, fail, ok, warn } from '../../domain/finding.ts';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import { certificateEndsSoonMs } from '../../wire/findings.ts';
@@ -34,8 +34,7 @@ type DoctorInput = {
   instance: string | null;
   /** When the certificate of the running daemon expires; null: it has none. */
   shownUntil: string | null;
-  /** Returns the command line of a command. */
-  hint: (words: string) => string;
+  hint: Hint;
   /** The command that starts the daemon. */
   start: string;
 };
@@ -64,11 +63,8 @@ export async function examine({
 
 declare module '../../feature.ts' {
   interface Feature {
-    /** What it finds for `latchkey doctor`. `hint` returns the command line of a command. */
-    readonly examine?: (
-      configuration: Configuration,
-      hint: (words: string) => string,
-    ) => Promise<readonly Finding[]>;
+    /** What it finds for `latchkey doctor`. */
+    readonly examine?: (configuration: Configuration, hint: Hint) => Promise<readonly Finding[]>;
   }
 }
 
@@ -192,10 +188,7 @@ function makeFor(hosts: readonly string[]): string {
 }
 
 /** Examines a store that no daemon uses. Changes nothing. */
-function examineStore(
-  stateDir: string,
-  { hint, start }: { hint: (words: string) => string; start: string },
-): Finding[] {
+function examineStore(stateDir: string, { hint, start }: { hint: Hint; start: string }): Finding[] {
   const advice = `restore a backup: ${hint('restore FILE')}`;
   const path = databaseIn(stateDir);
   try {

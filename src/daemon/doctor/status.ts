@@ -1,5 +1,5 @@
-import { type Finding, ok } from '../../config/finding.ts';
-import { adviceOn, findingsOf, fullAdvice, type Hint } from '../../wire/findings.ts';
+import { type Finding, ok, type Hint } from '../../domain/finding.ts';
+import { adviceOn, findingsOf, fullAdvice } from '../../wire/findings.ts';
 import type { StatusObject } from '../../wire/status.ts';
 
 /** `reasons`: those of `/readyz`. */

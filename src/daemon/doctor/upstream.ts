@@ -1,7 +1,10 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { formatReason } from '../../config/errors.ts';
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
-import { formatDestination, isPlainToOthers } from '../../config/value/address.ts';
+import { formatDestination, isPlainToOthers, hostOf } from '../../config/value/address.ts';
 import { formatDatetime, minuteMs } from '../../domain/time.ts';
 import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import { certificateFaultOf, type CertificateFault } from '../../domain/connection-failure.ts';
@@ -9,15 +12,15 @@ import { classify, isOwnResponse, sentAtOf } from '../../upstream/classification
 import type { ConnectionSettings } from '../../upstream/connections.ts';
 import { dialects, type Dialect } from '../../upstream/dialects.ts';
 import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
-import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { clockAdvice, describeClock } from '../../domain/clock.ts';
 import { counted } from '../../domain/text.ts';
+import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream/proxy.ts';
+import { fail, ok, warn, type Finding } from '../../domain/finding.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
 import { type DialectName, dialectNames } from '../../domain/header-names.ts';
 import { upstreamClient } from '../../upstream/client.ts';
 import { systemRandom } from '../system/machine.ts';
-import { examineHostName } from './host-name.ts';
 
 /** From this difference on, one of the clocks is wrong, in ms. From `noticeableMs` on, the doctor mentions it. */
 const suspectMs = 10 * minuteMs;
@@ -286,4 +289,33 @@ function explain({ name, outcome }: CredentialCheck): Finding {
 /** A license key that does not exist. */
 function madeUpKey(): string {
   return `LATCHKEY-DOCTOR-${Buffer.from(systemRandom.bytes(8)).toString('hex')}`;
+}
+
+/** Examines whether the name of a server resolves. A proxy resolves the name itself: then the name of the proxy is examined. */
+export async function examineHostName(
+  server: 'the upstream' | 'the issuer',
+  url: string,
+  choice: ProxyChoice | null,
+): Promise<readonly Finding[]> {
+  // If the URL of the proxy is invalid, the request says so.
+  const via = choice === null ? null : formatProxy(choice);
+  const notice =
+    choice === null || via === null
+      ? []
+      : [ok(`connections to ${server} go through the proxy ${via} (${choice.source})`)];
+  const ignored = choice === null ? null : ignoredExceptions(process.env);
+  if (ignored !== null) {
+    const what = `${ignored.source} has entries that match no host: ${ignored.entries.join(', ')}`;
+    notice.push(warn(what, 'write names, *.name, IP addresses or ranges such as 10.0.0.0/8'));
+  }
+  const host = hostOf(new URL(via ?? url));
+  if (isIP(host) !== 0) return notice;
+  const name = `${host}, the name of ${via === null ? server : 'the proxy'},`;
+  try {
+    const { address } = await lookup(host);
+    return [...notice, ok(`${name} resolves to ${address}`)];
+  } catch (error) {
+    const advice = 'check the name, and the name servers of this machine (/etc/resolv.conf)';
+    return [...notice, fail(`${name} does not resolve: ${formatReason(error)}`, advice)];
+  }
 }

@@ -17,7 +17,7 @@ import type { FeatureProcess } from '../feature-process.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LicenseFetcher } from '../../sync/license-fetcher.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
-import type { PersistentClock } from '../system/machine.ts';
+import type { PersistentClock } from '../system/clock.ts';
 
 /** The parts of an agent or authority that the daemon needs. */
 export type Role = {

@@ -6,7 +6,7 @@ import type { App, Backup } from '../../http/app.ts';
 import { type Clock, StorageError } from '../../service/ports.ts';
 import { openOwnFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
-import { pause } from '../system/machine.ts';
+import { pause } from '../system/clock.ts';
 import { startWorker, errorOf, type OutcomeMessage } from '../threads/worker.ts';
 import type { FileTask } from '../threads/file-worker.ts';
 import { minuteMs } from '../../domain/time.ts';

@@ -1,7 +1,7 @@
 import type { Configuration } from '../../config/configuration.ts';
-import type { Finding } from '../../config/finding.ts';
+import type { Finding, Hint } from '../../domain/finding.ts';
 import type { Log } from '../../service/ports.ts';
-import type { TimeSource } from '../system/machine.ts';
+import type { TimeSource } from '../system/clock.ts';
 import type { OpenedStore } from './opened-store.ts';
 
 /** Keeps the records of an authority elsewhere than in its state directory. */
@@ -10,8 +10,8 @@ export type Engine = {
   readonly section: readonly string[];
   /** Where the records are, for people. */
   readonly place: string;
-  /** How a backup of a state directory is restored there. `hint`: writes the command line of a command. */
-  readonly restoring: (file: string, hint: (words: string) => string) => string;
+  /** How a backup of a state directory is restored there. */
+  readonly restoring: (file: string, hint: Hint) => string;
   /** Opens the store for a daemon. Rejects with `EngineError` if that is not possible. */
   readonly open: (
     configuration: Configuration,

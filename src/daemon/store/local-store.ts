@@ -16,7 +16,8 @@ import {
   storageFault,
 } from '../../store/sqlite/faults.ts';
 import { findDamage } from '../../store/sqlite/files/backup.ts';
-import { machineId, PersistentClock, sha256, type TimeSource } from '../system/machine.ts';
+import { PersistentClock, type TimeSource } from '../system/clock.ts';
+import { machineId, sha256 } from '../system/machine.ts';
 import { storedProducts } from '../../service/agent/products.ts';
 import { storedTime } from '../../service/lifecycle/time-mark.ts';
 import { openReading } from '../../store/sqlite/connection.ts';

@@ -1,13 +1,14 @@
 import type { App } from '../../http/app.ts';
+import { isUpstreamKnown } from '../../service/outbox/upstream-epoch.ts';
 import type { ChangeFeed, Writer } from '../../service/writer.ts';
-import type { LocalLists, AuthorityReader, Reader } from '../../service/tables.ts';
+import type { LocalLists, AuthorityReader, Reader, Awaitable } from '../../service/tables.ts';
 import type { CredentialCache } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
 import type { FreshnessCounts, StorageState } from '../../service/status.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Role, RoleParts } from '../role/role.ts';
-import type { PersistentClock } from '../system/machine.ts';
+import type { PersistentClock } from '../system/clock.ts';
 
 /** A store on this machine, which this process alone uses. */
 export type LocalStore = {
@@ -60,4 +61,21 @@ export type OpenedStore = {
 export async function countLicenses({ licenses }: AuthorityReader): Promise<FreshnessCounts> {
   const fresh = await licenses.count({ enabled: true });
   return { fresh, stale: 0, grace: 0, expired: 0, disabled: await licenses.count({ enabled: false }) };
+}
+
+/** How long the epoch of a database is kept, in ms. It changes when another server takes over. */
+const epochKeptMs = 1_000;
+
+/** The epoch of the store, for the responses to agents. Null on an agent until it knows its upstream, and on a holder. */
+export function epochOf({ reader, local, current, clock }: OpenedStore): App['epoch'] {
+  const { role } = current.configuration;
+  if (role === 'holder') return () => null;
+  if (local !== null)
+    return () => (role === 'agent' && !isUpstreamKnown(local.reader) ? null : local.reader.settings.epoch());
+  let read: { epoch: Awaitable<string | null>; at: number } | null = null;
+  return () => {
+    const now = clock.monotonic();
+    if (read === null || now - read.at > epochKeptMs) read = { epoch: reader.settings.epoch(), at: now };
+    return read.epoch;
+  };
 }

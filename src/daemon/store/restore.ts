@@ -13,12 +13,13 @@ import {
 } from '../../store/sqlite/faults.ts';
 import { localWriter } from '../../store/sqlite/commit.ts';
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
+import { PersistentClock } from '../system/clock.ts';
 import { secureStateDirectory } from './windows-directory.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { countMissing, type UnsentCounts } from '../../store/sqlite/files/contents.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/backup.ts';
-import { PersistentClock, sha256, systemRandom } from '../system/machine.ts';
+import { sha256, systemRandom } from '../system/machine.ts';
 
 /** What a restored store has replaced. */
 type Replaced = {

@@ -60,7 +60,7 @@ const young = 4;
  * Limits the young generation of threads that start later. The limit of the first thread is an option of Node
  * (`NODE_OPTIONS` of the service, `packaging/executable.ts`).
  */
-export function limitYoungObjects(): void {
+export function limitYoungGeneration(): void {
   setFlagsFromString(`--max-semi-space-size=${young}`);
 }
 
@@ -69,7 +69,7 @@ export function limitYoungObjects(): void {
  * that embed a daemon do not call this. Called after the daemon is ready: V8 rejects cached code that was compiled without
  * these flags (`v8.cachedDataVersionTag`), for instance all code of Node.
  */
-export function collectSooner(): void {
+export function collectGarbageSooner(): void {
   setFlagsFromString(`--heap-growing-percent=${growth}`);
   // Connections that open together survive the young generation together. V8 would then allocate the objects of the same
   // code in the old generation (pretenuring), including parts of each request, which keep the rest of the request alive

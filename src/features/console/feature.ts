@@ -1,4 +1,4 @@
-import { commandLine } from '../../cli/command.ts';
+import { helpLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 import { noLocks } from '../../service/locks.ts';
 import { tables } from './store/series.ts';
@@ -22,7 +22,7 @@ export const console: Feature = {
   tables,
   process: async (parts) => (await import('./daemon/process.ts')).consoleProcess(parts),
   commands: [{ name: 'console', load: async () => (await import('./cli/console.ts')).command }],
-  helpInstead: {
-    'status doctor': commandLine('status console doctor', 'Show the state, also in a browser; find problems'),
+  replacedHelp: {
+    'status doctor': helpLine('status console doctor', 'Show the state, also in a browser; find problems'),
   },
 };

@@ -1,4 +1,4 @@
-import { commandGroup, commandLine } from '../../cli/command.ts';
+import { commandGroup, helpLine } from '../../cli/command.ts';
 import { reachOf } from '../../domain/latchkey.ts';
 import { licenseKeysIn } from '../../domain/license.ts';
 import type { Feature } from '../../feature.ts';
@@ -45,8 +45,8 @@ export const following: Feature = {
       () => import('./cli/agent.ts'),
     ),
   ],
-  helpInstead: {
-    audit: commandLine('agent audit', 'List the agents of an authority; see who did what'),
+  replacedHelp: {
+    audit: helpLine('agent audit', 'List the agents of an authority; see who did what'),
   },
 };
 

@@ -6,7 +6,7 @@ import { parseHost } from '../../config/value/address.ts';
 import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
 import { CommandError, defineCommand, textOption, UsageError } from '../../cli/command.ts';
 import { formatFields, instant, type Shown } from '../../cli/format.ts';
-import type { MadeCertificate } from './certificate/certificate-maker.ts';
+import type { MadeCertificate } from './certificate-maker.ts';
 
 /** Apple's clients reject certificates that last longer. */
 const maxDays = 825;
@@ -40,7 +40,7 @@ export const commands = [
       if (taken !== undefined) {
         throw new CommandError([`latchkey: ${taken} already exists: nothing was written`]);
       }
-      const { makeCertificate } = await import('./certificate/certificate-maker.ts');
+      const { makeCertificate } = await import('./certificate-maker.ts');
       const made = await makeCertificate(hosts, { days: args.days, now: Date.now() });
       try {
         write(files, made);

@@ -12,12 +12,12 @@ import {
   positionalGroup,
   programOptions,
   type Term,
-  type ThingName,
+  type ResourceName,
   UsageError,
   type Value,
 } from '../../cli/command.ts';
 import { commands as entries } from '../../cli/commands.ts';
-import { defineShell } from './completion/scripts.ts';
+import { defineShell } from './completion-scripts.ts';
 
 /** What may come next: words, or a path that the shell completes. */
 interface Completions {
@@ -36,7 +36,7 @@ interface Typed {
 /** Where things are listed: the path, the member of the response, the id of a thing, and what describes it. */
 type Source = readonly [path: string, member: string, id: string, describedBy: readonly string[]];
 
-const sources: Readonly<Record<ThingName, Source>> = {
+const sources: Readonly<Record<ResourceName, Source>> = {
   account: ['/admin/v1/accounts', 'accounts', 'account_id', ['name']],
   act: ['/admin/v1/audit', 'acts', 'id', ['act', 'subject']],
   agent: ['/admin/v1/agents', 'agents', 'number', ['product_key', 'seen_at']],
@@ -177,11 +177,11 @@ async function completeValue(
   if (names === undefined || names === 'command') return nothing;
   if (names === 'file' || names === 'folder') return { kind: names, terms: [] };
   const { config, stateDir } = splitLine(before, options).options as GlobalOptions;
-  return { kind: 'words', terms: await listThings({ config, stateDir }, names) };
+  return { kind: 'words', terms: await listResources({ config, stateDir }, names) };
 }
 
 /** The ids that the running daemon has; none if it does not respond. */
-async function listThings(options: GlobalOptions, name: ThingName): Promise<readonly Term[]> {
+async function listResources(options: GlobalOptions, name: ResourceName): Promise<readonly Term[]> {
   const [path, member, id, describedBy] = sources[name];
   const schema = z.object({ [member]: z.array(z.record(z.string(), z.unknown())) });
   const data = await dataOrNull(options, { path, query: { limit: maxThings }, timeoutMs }, schema);

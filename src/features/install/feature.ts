@@ -1,4 +1,4 @@
-import { commandGroup, commandLine } from '../../cli/command.ts';
+import { commandGroup, helpLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 
 /** Sets Latchkey up on a machine: a configuration, a service, a certificate, the shell and the manual. */
@@ -13,11 +13,11 @@ export const install: Feature = {
   ],
   help: {
     Run: [
-      commandLine('init', 'Create a configuration step by step'),
-      commandLine('service certificate', 'Run it as a system service; make a certificate'),
+      helpLine('init', 'Create a configuration step by step'),
+      helpLine('service certificate', 'Run it as a system service; make a certificate'),
     ],
-    'Look after': [commandLine('man completion', 'The manual page; complete commands in the shell')],
+    'Look after': [helpLine('man completion', 'The manual page; complete commands in the shell')],
   },
   startCommand: async (stateDir) =>
-    (await import('./system-service/start-command.ts')).startCommandOf(stateDir),
+    (await import('./system-service/service-file.ts')).startCommandOf(stateDir),
 };

@@ -14,7 +14,7 @@ import { formatReason } from '../../config/errors.ts';
 import { restrictToOwner } from '../../config/file/windows-rights.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import type { Environment } from '../../config/defaults.ts';
-import type { Finding } from '../../config/finding.ts';
+import type { Finding } from '../../domain/finding.ts';
 import { valueAt } from '../../config/file/tree.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import type { DialectName } from '../../domain/header-names.ts';

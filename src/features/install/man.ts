@@ -2,7 +2,8 @@ import { version } from '../../config/version.ts';
 import { defineCommand, type Term } from '../../cli/command.ts';
 import { commands } from '../../cli/commands.ts';
 import { explanations } from '../../cli/explanation.ts';
-import { type Page, readPages } from '../../cli/reference.ts';
+import { fillLines } from '../../cli/format.ts';
+import { type ManualPage, readPages } from '../../cli/reference.ts';
 
 const environment: readonly Term[] = [
   {
@@ -55,7 +56,7 @@ export const command = defineCommand({
 });
 
 /** Writes latchkey(1) as roff (man(7)), with a subsection for each command. */
-function formatManual(program: Page, pages: readonly Page[]): string {
+function formatManual(program: ManualPage, pages: readonly ManualPage[]): string {
   return [
     `.TH LATCHKEY 1 ${dateOfPage()} "Latchkey ${escape(version)}" "User Commands"`,
     '.SH NAME',
@@ -81,7 +82,7 @@ function dateOfPage(): string {
   return new Date(Number.isNaN(seconds) ? Date.now() : seconds * 1000).toISOString().slice(0, 10);
 }
 
-function formatCommand({ usage, summary, positionals, options, examples, epilogue }: Page): string[] {
+function formatCommand({ usage, summary, positionals, options, examples, epilogue }: ManualPage): string[] {
   return [
     `.SS ${escape(usage)}`,
     ...fill(summary.endsWith('.') ? summary : `${summary}.`),
@@ -108,16 +109,11 @@ function tags(terms: readonly Term[]): string[] {
   return terms.flatMap(({ term, meaning }) => ['.TP', `.B ${escape(term)}`, ...fill(meaning)]);
 }
 
-/** Breaks text into lines of about 60 characters. roff joins them again. */
+/** Breaks text into short lines. roff joins them again. */
 function fill(text: string): readonly string[] {
-  const lines = [''];
-  for (const word of text.split(' ')) {
-    const line = lines.pop() ?? '';
-    if (line === '') lines.push(word);
-    else if (line.length + word.length < 60) lines.push(`${line} ${word}`);
-    else lines.push(line, word);
-  }
-  return lines.filter((line) => line !== '').map(escape);
+  return fillLines(text, 60)
+    .filter((line) => line !== '')
+    .map(escape);
 }
 
 /** Escapes text for roff. The hyphens stay ASCII, so that people can copy options. */

@@ -1,4 +1,4 @@
-import { commandGroup, commandLine } from '../../cli/command.ts';
+import { commandGroup, helpLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 import { noLocks } from '../../service/locks.ts';
 import { tables } from './store/tables.ts';
@@ -68,10 +68,10 @@ export const leases: Feature = {
   licensePart: async () => (await import('./cli/activation.ts')).licensePart,
   examine: async (...asked) => (await import('./daemon/examine.ts')).examine(...asked),
   help: {
-    'Use license keys': [commandLine('activate deactivate', 'Take a seat for this device, or give it back')],
+    'Use license keys': [helpLine('activate deactivate', 'Take a seat for this device, or give it back')],
     Lease: [
-      commandLine('lease', 'Set up and sign leases; rotate the signing keys'),
-      commandLine('activation', 'List, end and block the devices that have seats'),
+      helpLine('lease', 'Set up and sign leases; rotate the signing keys'),
+      helpLine('activation', 'List, end and block the devices that have seats'),
     ],
   },
 };

@@ -1,4 +1,4 @@
-import { commandGroup, commandLine } from '../../cli/command.ts';
+import { commandGroup, helpLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 
 /** An authority on PostgreSQL, which several processes can share; and the move of an authority to it. */
@@ -14,5 +14,5 @@ export const postgres: Feature = {
       (await import('./daemon/examine-database.ts')).examineDatabase(configuration),
   },
   commands: [commandGroup('store', 'Move an authority to a database', () => import('./cli/store.ts'))],
-  helpInstead: { state: commandLine('state store', 'Show what the state has; move it to a database') },
+  replacedHelp: { state: helpLine('state store', 'Show what the state has; move it to a database') },
 };

@@ -2,7 +2,7 @@ import { findSocket } from '../../config/defaults.ts';
 import type { Tree } from '../../config/file/tree.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import { adminClient, type LocalClient } from '../../daemon/local-client.ts';
-import { dataOf, RestartableDaemon, startServer } from './server.ts';
+import { dataOf, RestartableDaemon, startServer } from './daemon.ts';
 import type { SandboxParts, SandboxStore } from './store.ts';
 
 /** The configuration of an agent in front of a store, which answers in the same dialect. */

@@ -84,7 +84,7 @@ export const sandbox = defineCommand({
       json: args.json === true,
       program: programName(),
     };
-    const { runSandbox } = await import('./command.ts');
+    const { runSandbox } = await import('./run-sandbox.ts');
     const { SandboxError } = await import('./files.ts');
     try {
       return await runSandbox(options);

@@ -4,7 +4,7 @@ import { credentialHeaders, provenanceHeaderNames } from '../../domain/header-na
 import { makeLog } from '../../daemon/log.ts';
 import { onEndingSignal } from '../../daemon/system/process.ts';
 import { makeTemporaryDirectory } from '../../daemon/system/temporary-directory.ts';
-import { AdvancingTime } from '../../daemon/system/advancing-time.ts';
+import { AdvancingTime } from '../../daemon/system/clock.ts';
 import { LocalClient, type LocalResponse } from '../../daemon/local-client.ts';
 import { SandboxAgent } from './agent.ts';
 import { noFaults, sampleLicenseKey, SandboxStore } from './store.ts';
@@ -161,6 +161,7 @@ function softwareClient(url: string, { credentials }: SandboxStore): LocalClient
   return new LocalClient(url, { [credentialHeaders.productSecret]: credentials.productSecret });
 }
 
+/** The data of a response; empty if it failed. */
 function dataOf({ body }: LocalResponse): Record<string, unknown> {
   return (body as { data?: Record<string, unknown> }).data ?? {};
 }

@@ -1,4 +1,4 @@
-import { commandLine } from '../../cli/command.ts';
+import { helpLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 
 /** A temporary store with an agent, to try things out and to test other programs with (`latchkey/testing`). */
@@ -9,5 +9,5 @@ export const sandbox: Feature = {
     { name: 'demo', load: async () => (await import('./commands.ts')).demo },
     { name: 'sandbox', load: async () => (await import('./commands.ts')).sandbox },
   ],
-  help: { Run: [commandLine('demo sandbox', 'See what it does; run a temporary store to try it')] },
+  help: { Run: [helpLine('demo sandbox', 'See what it does; run a temporary store to try it')] },
 };

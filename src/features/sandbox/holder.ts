@@ -2,7 +2,7 @@ import { findSocket } from '../../config/defaults.ts';
 import type { Tree } from '../../config/file/tree.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import type { SandboxIssuer } from './issuer.ts';
-import { RestartableDaemon, startServer } from './server.ts';
+import { RestartableDaemon, startServer } from './daemon.ts';
 import type { SandboxParts, SandboxStore } from './store.ts';
 
 type HolderParts = SandboxParts & {

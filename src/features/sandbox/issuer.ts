@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { signingDirectoryOf } from '../../config/configuration.ts';
 import { adminClient, type LocalClient } from '../../daemon/local-client.ts';
-import { dataOf } from './server.ts';
+import { dataOf } from './daemon.ts';
 import type { SandboxParts, SandboxStore } from './store.ts';
 
 /** The public part of a root key (JWK), as a program has it compiled in. */

@@ -3,17 +3,21 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { epochHeader, instanceHeader } from '../../domain/header-names.ts';
+import {
+  epochHeader,
+  instanceHeader,
+  type DialectName,
+  credentialHeaders,
+} from '../../domain/header-names.ts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type DialectName, credentialHeaders } from '../../domain/header-names.ts';
 import type { Tree } from '../../config/file/tree.ts';
 import type { Log } from '../../service/ports.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
-import type { AdvancingTime } from '../../daemon/system/advancing-time.ts';
+import type { AdvancingTime } from '../../daemon/system/clock.ts';
 import { adminClient, LocalClient, readAdminToken } from '../../daemon/local-client.ts';
-import { dataOf, RestartableDaemon, startServer } from './server.ts';
+import { dataOf, RestartableDaemon, startServer } from './daemon.ts';
 import { sendRefunds } from './store-events.ts';
 import { systemRandom } from '../../daemon/system/machine.ts';
 

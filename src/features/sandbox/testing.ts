@@ -4,7 +4,7 @@ import type { DialectName } from '../../domain/header-names.ts';
 import type { Log } from '../../service/ports.ts';
 import { makeLog } from '../../daemon/log.ts';
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../daemon/system/temporary-directory.ts';
-import { AdvancingTime } from '../../daemon/system/advancing-time.ts';
+import { AdvancingTime } from '../../daemon/system/clock.ts';
 import { SandboxAgent } from './agent.ts';
 import { SandboxHolder } from './holder.ts';
 import { SandboxIssuer } from './issuer.ts';

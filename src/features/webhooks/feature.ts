@@ -1,4 +1,4 @@
-import { commandGroup, commandLine } from '../../cli/command.ts';
+import { commandGroup, helpLine } from '../../cli/command.ts';
 import type { Feature } from '../../feature.ts';
 import { noLocks } from '../../service/locks.ts';
 import { tables } from './store/webhook.ts';
@@ -41,7 +41,7 @@ export const webhooks: Feature = {
   process: async (parts) => (await import('./daemon/process.ts')).startWebhooks(parts),
   findings: webhookChecks,
   commands: [commandGroup('webhook', 'Send events to other systems', () => import('./cli/webhook.ts'))],
-  helpInstead: {
-    'account token': commandLine('account token webhook', 'Let programs in; send events to other systems'),
+  replacedHelp: {
+    'account token': helpLine('account token webhook', 'Let programs in; send events to other systems'),
   },
 };

@@ -1,45 +1,25 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
-import {
-  allows,
-  type Principal,
-  reaches,
-  type Tenant,
-  type TenantFilter,
-} from '../../domain/access/principal.ts';
+import { allows, type Principal } from '../../domain/access/principal.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
-import type { App, RateLimiter, RateLimiters, ServerSettings } from '../app.ts';
-import { closeBehind } from './connections.ts';
-import { unnamed } from './license-credential.ts';
+import type { ProblemCode } from '../../domain/problem/problem-table.ts';
+import type { RoleName } from '../../domain/role.ts';
+import type { App, RateLimiters, ServerSettings } from '../app.ts';
+import { closeAfter } from './connections.ts';
 import { type Head, stateOf } from './request-state.ts';
-import { isOffered, refusalIn } from './roles.ts';
-import type { Page } from '../page.ts';
+import type { WebPage } from '../web-page.ts';
 import { ProblemError } from '../problem-error.ts';
-import type { Access, Owned, Route } from '../route.ts';
+import type { Access, Route } from '../route.ts';
 import {
   type CredentialKind,
   type KnownCredential,
   lasting,
-  type CredentialCache,
-  type Credentials,
-  type SentCredential,
-  cacheKeyOf,
+  licensePrincipal,
 } from '../../service/access/credential.ts';
-import type { ChangeFeed } from '../../service/writer.ts';
-import {
-  foreignProduct,
-  notFound,
-  unknownAccount,
-  type ParameterFault,
-} from '../../domain/problem/problem.ts';
-import { storedLicenseKey } from '../../service/pasted-keys.ts';
-import { TokenBucket, type Rate } from '../../domain/token-bucket.ts';
-import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 
 type AdmissionParts = {
   app: App;
-  pages: readonly Page[];
+  pages: readonly WebPage[];
   settings: Pick<ServerSettings, 'principal' | 'public' | 'servesPages'>;
   broken: { refusalOf(request: IncomingMessage): ProblemError | undefined };
 };
@@ -63,7 +43,7 @@ function checkReadiness(app: App, route: Route, reply: FastifyReply): void {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
   // The caller's next request must open a new connection, which reaches another process.
-  if (state === 'leaving' && !staysOpen(route, reply)) closeBehind(reply);
+  if (state === 'leaving' && !staysOpen(route, reply)) closeAfter(reply);
 }
 
 function staysOpen(route: Route, { request }: FastifyReply): boolean {
@@ -78,7 +58,7 @@ async function checkAccess(
   const requestState = stateOf(reply.request);
   if (route.access === 'anyone' || route.isOpen?.(app) === true) {
     // Connections are kept open only for callers with a credential, and for the devices of customers.
-    if (settings.public === undefined && !staysOpen(route, reply)) closeBehind(reply);
+    if (settings.public === undefined && !staysOpen(route, reply)) closeAfter(reply);
   } else {
     if (app.role === 'holder' && route.access.credential === 'api_key') throw refusalIn('holder', route);
     if (!pages.some((page) => page.admit(app, route, reply.request))) {
@@ -194,73 +174,6 @@ export function challenge(code: string): string | null {
     : null;
 }
 
-/** How many credentials are cached, and how many names have a token bucket. */
-const maxNames = 10_000;
-
-/** Caches accepted credentials until a commit changes any credential. Wrong ones are not cached: attackers send many. */
-export class AnnouncedCredentialCache implements CredentialCache {
-  readonly #changes: ChangeFeed;
-
-  constructor(changes: ChangeFeed) {
-    this.#changes = changes;
-  }
-
-  cached(credentials: Credentials): Credentials {
-    const resolvedCredentials = new LRUCache<string, KnownCredential>({ max: maxNames });
-    let generation = 0;
-    this.#changes.subscribe((changes) => {
-      if (changes.every((change) => typeof change === 'object')) return;
-      generation += 1;
-      resolvedCredentials.clear();
-    });
-    const read = async (sent: SentCredential): Promise<KnownCredential | null> => {
-      const readIn = generation;
-      const knownCredential = await credentials.find(sent);
-      if (knownCredential !== null && readIn === generation)
-        resolvedCredentials.set(cacheKeyOf(sent), knownCredential);
-      return knownCredential;
-    };
-    return {
-      find: (sent) => resolvedCredentials.get(cacheKeyOf(sent)) ?? read(sent),
-      use: (knownCredential) => credentials.use(knownCredential),
-    };
-  }
-}
-
-/** A token bucket for each name, in bounded memory: the least recently used bucket is evicted. */
-export class NamedRateLimiter implements RateLimiter {
-  readonly #buckets = new LRUCache<string, TokenBucket>({ max: maxNames });
-  readonly #perSecond: () => number;
-  readonly #monotonic: () => number;
-  readonly #burst: number;
-
-  /** `perSecond` is called each time; 0: no limit. `monotonic`: monotonic ms. `burst`: at least the tokens of a second. */
-  constructor(perSecond: () => number, monotonic: () => number, burst = 1) {
-    this.#perSecond = perSecond;
-    this.#monotonic = monotonic;
-    this.#burst = burst;
-  }
-
-  take(name: string): number {
-    const perSecond = this.#perSecond();
-    if (perSecond === 0) return 0;
-    const rate: Rate = { perSecond, burst: Math.max(this.#burst, perSecond) };
-    const bucket = this.#buckets.get(name) ?? new TokenBucket();
-    this.#buckets.set(name, bucket);
-    return bucket.take(rate, this.#monotonic());
-  }
-}
-
-/** The configured requests per second; 0: no limit. */
-type RateSettings = { readonly rate: number; readonly failedRate: number };
-
-export function rateLimiters(settings: () => RateSettings, monotonic: () => number): RateLimiters {
-  return {
-    requests: new NamedRateLimiter(() => settings().rate, monotonic),
-    failures: new NamedRateLimiter(() => settings().failedRate, monotonic),
-  };
-}
-
 const wrong = {
   credentials_invalid: 'This credential is not known here.',
   token_expired: 'This token has expired.',
@@ -280,111 +193,69 @@ function rateLimited(detail: string, waitMs: number): ProblemError {
   return new ProblemError('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) });
 }
 
-/** The owner of a resource; null if the resource does not exist. */
-type Owner = { accountId: string | null; productKey: string | null } | null;
+/* On a holder, the license key of a request is its credential (src/http/README.md, Leases). */
 
-const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<Owner>> = {
-  account: async ({ accounts }, id) => {
-    const account = await accounts.get(id);
-    return account === null ? null : { ...account, productKey: null };
-  },
-  collection: async ({ collections }, id) => {
-    const collection = await collections.get(id);
-    return collection === null ? null : { ...collection, productKey: null };
-  },
-  product: ({ products }, id) => products.get(id),
-  // An unknown purchase costs the same reads as another account's purchase, so that timing reveals nothing.
-  purchase: async ({ purchases, licenses, products }, id) => {
-    const purchase = await purchases.get(id);
-    const license = await licenses.get(purchase?.licenseKey ?? '');
-    return await products.get(license?.productKey ?? '');
-  },
+/** The principal of a request to a holder before its license key is read, which may be in the body. */
+export const unnamed: Principal = licensePrincipal('license');
+
+/**
+ * Names the principal of a request after the license key in one of these sets of parameters, and counts the request against
+ * the rate of the key.
+ */
+export function nameByLicense(
+  { licenseCredential, rates }: Pick<App, 'licenseCredential' | 'rates'>,
+  state: Pick<ReturnType<typeof stateOf>, 'principal' | 'knownCredential'>,
+  sets: readonly unknown[],
+): void {
+  if (licenseCredential === null || state.principal !== unnamed) return;
+  const licenseKey = sets.map(licenseKeyIn).find((each) => each !== null) ?? null;
+  const { credential } = unnamed;
+  const principal = licensePrincipal(licenseKey === null ? credential : licenseCredential(licenseKey));
+  const waitMs = rates.requests.take(principal.credential);
+  if (waitMs > 0) {
+    const more = { retryAfterS: Math.ceil(waitMs / 1000) };
+    throw new ProblemError('rate_limited', 'This license key is used in too many requests.', more);
+  }
+  state.principal = principal;
+  state.knownCredential = lasting(principal);
+}
+
+function licenseKeyIn(values: unknown): string | null {
+  const { licenseKey } = (values ?? {}) as { licenseKey?: unknown };
+  return typeof licenseKey === 'string' ? licenseKey : null;
+}
+
+type Offer = Pick<Route, 'roles' | 'elsewhere'>;
+
+const everyRole: readonly RoleName[] = ['authority', 'agent', 'holder'];
+
+/** What the usual refusals say. */
+const details: Partial<Record<ProblemCode, string>> = {
+  not_the_authority: 'Ask the upstream for this.',
+  not_an_agent: 'Only an agent has an upstream to sync with.',
+  not_a_holder: 'Only a holder has leases of its own: leases.issuer is not configured here.',
+  not_offered_by_holder: 'A holder has leases of license keys, and nothing else of the store.',
 };
 
-/**
- * Refuses a path to a resource that does not exist or that the credential cannot access: with the same response, after
- * the same reads. Returns null if the credential can access the resource. The owner of a resource never changes, so the
- * check runs before the transaction. An operator's path is not checked: the use case refuses a missing resource.
- */
-export async function checkOwner(
-  { reader }: Pick<App, 'reader'>,
-  principal: Principal,
-  owned: Owned,
-  id: string,
-): Promise<ReturnType<typeof notFound> | null> {
-  if (principal.isOperator) return null;
-  const owner = await owners[owned](reader, id);
-  return owner !== null && reaches(principal, owner) ? null : notFound(owned);
+/** Whether a role offers a route. */
+export function isOffered({ roles = everyRole }: Offer, role: RoleName): boolean {
+  return roles.includes(role);
 }
 
-/**
- * The tenant in which a license key is looked up. For an operator it is the account that has the key; for any other
- * credential it is the credential's own tenant.
- */
-export async function tenantForLicense(
-  { reader, role }: Pick<App, 'reader' | 'role'>,
-  { isOperator, tenant }: Principal,
-  licenseKey: string | null,
-): Promise<Tenant> {
-  if (!isOperator || role !== 'authority' || licenseKey === null) return tenant;
-  const license = await reader.licenses.get(await storedLicenseKey(reader, licenseKey));
-  const product = license === null ? null : await reader.products.get(license.productKey);
-  return product === null ? tenant : { accountId: product.accountId, productKey: null };
+/** The refusal of a route that a role does not offer. */
+export function refusalIn(role: RoleName, route: Offer): ProblemError {
+  const code = codeIn(role, route);
+  return new ProblemError(code, route.elsewhere?.detail ?? details[code] ?? '');
 }
 
-/** The fault of a parameter that names an account that the credential cannot access. */
-export function foreignAccountFaults(
-  { isOperator, tenant }: Principal,
-  accountId: string | undefined,
-): ParameterFault[] {
-  if (isOperator || accountId === undefined || accountId === tenant.accountId) return [];
-  return [unknownAccount];
+/** The codes with which roles refuse a route that they do not offer. */
+export function refusalsElsewhere(route: Offer): readonly ProblemCode[] {
+  return everyRole.filter((role) => !isOffered(route, role)).map((role) => codeIn(role, route));
 }
 
-/** The fault of a parameter that names an account that does not exist or that the credential cannot access. */
-export async function accountFaults(
-  { reader }: Pick<App, 'reader'>,
-  principal: Principal,
-  accountId: string | undefined,
-): Promise<ParameterFault[]> {
-  const unreached = foreignAccountFaults(principal, accountId);
-  if (unreached.length > 0 || accountId === undefined) return unreached;
-  return (await reader.accounts.get(accountId)) === null ? [unknownAccount] : [];
-}
-
-/** The fault of a parameter that names a product that does not exist or that the credential cannot access. */
-export async function productFaults(
-  { reader, role }: Pick<App, 'reader' | 'role'>,
-  principal: Principal,
-  productKey: string | undefined,
-): Promise<ParameterFault[]> {
-  // All products of an agent belong to one account. An operator can access every product.
-  if (principal.isOperator || productKey === undefined || role !== 'authority') return [];
-  const product = await reader.products.get(productKey);
-  return product !== null && reaches(principal, product) ? [] : [foreignProduct()];
-}
-
-/** The only account that a credential can access; null: every account. */
-export function accessibleAccount({ isOperator, tenant }: Principal): string | null {
-  return isOperator ? null : tenant.accountId;
-}
-
-/**
- * Whether the product filter names a product that does not exist or that the tenant cannot access. Checked before the
- * list is read, so that timing does not reveal the product.
- */
-export async function isUnknownProduct(
-  { reader }: Pick<App, 'reader'>,
-  { tenant, productKey }: TenantFilter & { productKey?: string | undefined },
-): Promise<boolean> {
-  if (tenant === undefined || productKey === undefined) return false;
-  const product = await reader.products.get(productKey);
-  const isReached = tenant.productKey === null || tenant.productKey === productKey;
-  return product?.accountId !== tenant.accountId || !isReached;
-}
-
-/** Restricts a list to the records that the credential can access. `accountId`: the account that the caller names. */
-export function tenantFilter({ isOperator, tenant }: Principal, accountId?: string): TenantFilter {
-  if (!isOperator) return { tenant };
-  return accountId === undefined ? {} : { tenant: { accountId, productKey: null } };
+function codeIn(role: RoleName, { roles = [], elsewhere }: Offer): ProblemCode {
+  if (elsewhere?.code !== undefined) return elsewhere.code;
+  if (roles.join() === 'agent') return 'not_an_agent';
+  if (roles.join() === 'holder') return 'not_a_holder';
+  return role === 'holder' ? 'not_offered_by_holder' : 'not_the_authority';
 }

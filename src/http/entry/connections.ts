@@ -43,7 +43,7 @@ const restMs = 5_000;
 const closing = new WeakSet<ServerResponse>();
 
 /** Closes the connection after this response, so that no later request on it is handled (RFC 9112, 9.6). */
-export function closeBehind(reply: FastifyReply): FastifyReply {
+export function closeAfter(reply: FastifyReply): FastifyReply {
   closing.add(reply.raw);
   return reply.header('Connection', 'close');
 }
@@ -53,18 +53,7 @@ export function isClosing(response: ServerResponse): boolean {
   return closing.has(response);
 }
 
-/**
- * The connections of one listener (src/http/README.md, Limits). A connection is idle if all its requests are answered.
- * If there are `maximum` connections, a new connection replaces the first of these that exists:
- *
- * 1. over TLS, the oldest connection that is still in its handshake;
- * 2. the connection that has been idle for longest, if that is at least 5 seconds;
- * 3. the oldest connection whose client does not read its responses;
- * 4. a connection with a request that waits for the upstream or for a change;
- * 5. the connection that has been idle for longest: the request of a connection that was just opened is on its way.
- *
- * If there is none of these, the new connection is closed.
- */
+/** The connections of one listener (src/http/entry/README.md, Connections). */
 export class Connections {
   readonly #maximum: number;
   /** Connections over TLS whose handshake is not complete, the oldest first. */
@@ -326,7 +315,7 @@ export function requesterOf(
 
 /**
  * The requests of one listener that may wait for the upstream, by their credential. If the place of such a request is
- * needed, it is answered at once, as if its wait had ended (src/http/README.md, Limits).
+ * needed, it is answered at once, as if its wait had ended (src/http/entry/README.md, Connections).
  */
 class WaitingRequests {
   /** How many requests of one credential may wait because their callers prefer that. */

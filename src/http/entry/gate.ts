@@ -4,9 +4,10 @@ import { createRequire } from 'node:module';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import type { App, HttpLimits, ServerSettings } from '../app.ts';
+import { logRequest } from './request-log.ts';
 import { pathOf, readPairs } from './request.ts';
-import { type Head, headReader, newRequestId, logRequest } from './request-state.ts';
-import type { Page, UnknownRoute } from '../page.ts';
+import { type Head, headReader, newRequestId } from './request-state.ts';
+import type { WebPage, UnknownRoute } from '../web-page.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import {
@@ -17,14 +18,14 @@ import {
   leftOutHeader,
 } from '../../domain/header-names.ts';
 import type { Route } from '../route.ts';
-import { closeBehind, type Connections } from './connections.ts';
+import { closeAfter, type Connections } from './connections.ts';
 import { failWith } from '../../domain/problem/problem.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 
-type Arriving = { names: ServerSettings['headerAliases']; origins: Origins; pages: readonly Page[] };
+type Arriving = { names: ServerSettings['headerAliases']; origins: Origins; pages: readonly WebPage[] };
 
 /** Makes the function that checks each request of a listener before its route (src/http/entry/README.md, The order of checks). */
-export function arrival(
+export function requestCheck(
   app: App,
   settings: ServerSettings,
   { names, origins, pages }: Arriving,
@@ -112,7 +113,7 @@ function malformed(detail: string): ProblemError {
 
 /** Whether a page of this listener has sent a request. */
 function isFromPage(
-  pages: readonly Page[],
+  pages: readonly WebPage[],
   head: Head,
   request: FastifyRequest,
   listener: ServerSettings,
@@ -191,7 +192,7 @@ export class Origins {
           .header('Access-Control-Allow-Methods', methods.join(', '))
           .header('Access-Control-Allow-Headers', headers)
           .header('Access-Control-Max-Age', preflightAgeS);
-        return closeBehind(reply).send();
+        return closeAfter(reply).send();
       });
     }
   }

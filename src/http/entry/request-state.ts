@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from '../../domain/access/principal.ts';
 import {
@@ -15,8 +16,6 @@ import type { Route } from '../route.ts';
 import type { App, ServerSettings } from '../app.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import type { KnownCredential } from '../../service/access/credential.ts';
-import type { Log } from '../../service/ports.ts';
-import { serializeRequestLine, type RequestLine } from '../../wire/server/log.ts';
 
 /** Hides license keys from a caller, who sends the masked keys in place of them. */
 export interface KeyMask {
@@ -172,32 +171,6 @@ export function newRequestId(): string {
   return randomUUID();
 }
 
-/** Logs a request with its response. */
-export function logResponse(
-  { log, now }: Pick<App, 'log' | 'now'>,
-  request: FastifyRequest,
-  { status, code }: Pick<RequestLine, 'status' | 'code'>,
-): void {
-  logRequest(log, {
-    method: request.method,
-    route: request.is404 ? null : (request.routeOptions.url ?? null),
-    status,
-    code,
-    requestId: request.id,
-    durationMs: request.state === null ? 0 : now() - request.state.startedAt,
-  });
-}
-
-/** Logs a change or a refusal; a successful read leaves no line. */
-export function logRequest(log: Log, request: RequestLine): void {
-  const { method, status, code } = request;
-  if (code === null && (method === 'GET' || method === 'HEAD')) return;
-  const line = serializeRequestLine(request);
-  if (code === null) log.info(line, 'changed');
-  else if (status < 500) log.info(line, 'refused');
-  else log.warn(line, 'refused');
-}
-
 const longestWaitS = 30;
 
 /** Reads `Prefer: wait=N` (RFC 7240) as ms, at most 30 s; 0 if it is missing or malformed. */
@@ -207,4 +180,14 @@ export function readWait(prefer: readonly string[]): number {
     if (seconds !== undefined) return Math.min(Number(seconds), longestWaitS) * 1000;
   }
   return 0;
+}
+
+const names = new WeakMap<Socket, string>();
+let named = 0;
+
+/** A name that no other connection of this process has had. */
+export function connectionName(socket: Socket): string {
+  const name = names.get(socket) ?? `connection ${(named += 1)}`;
+  names.set(socket, name);
+  return name;
 }

@@ -4,12 +4,11 @@ import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import type { Principal } from '../../domain/access/principal.ts';
 import { done, type ParameterFault, failWithFaults, type Result } from '../../domain/problem/problem.ts';
 import type { App, HttpLimits, ServerSettings } from '../app.ts';
-import { connectionName } from './connection-name.ts';
+import { checkOwner } from '../tenant.ts';
+import { connectionName, readWait, stateOf } from './request-state.ts';
 import { type Connections, requesterOf } from './connections.ts';
-import { checkOwner } from './admission.ts';
 import { idempotencyOf } from './idempotency.ts';
-import { nameByLicense } from './license-credential.ts';
-import { readWait, stateOf } from './request-state.ts';
+import { nameByLicense } from './admission.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route, RouteRequest } from '../route.ts';
 import {
@@ -18,7 +17,7 @@ import {
   type ParsedParameters,
   type RawParameters,
 } from '../../wire/parameters.ts';
-import { tcpAddress } from '../../wire/server/proof.ts';
+import { tcpAddress } from '../../wire/proof.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 
 type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
@@ -308,4 +307,35 @@ function duplicate(name: string): ProblemError {
 /** The problem of a request with more parameters than `limits.parameters`. */
 function tooMany(maximum: number): ProblemError {
   return new ProblemError('malformed_request', `There are more than ${maximum} parameters.`);
+}
+
+/** Makes a server read signed documents, at the routes that take one: as the parameter `document`. */
+export function readDocuments(server: FastifyInstance): void {
+  server.addContentTypeParser('application/jwt', { parseAs: 'buffer' }, (request, body: Buffer, callback) => {
+    try {
+      if (request.routeOptions.config.route?.takesDocument !== true) {
+        throw new ProblemError('unsupported_media_type', 'Signed documents are not read here.');
+      }
+      callback(null, new Map([['document', decodeText(body)]]));
+    } catch (error) {
+      callback(null, error);
+    }
+  });
+}
+
+/** Adds a route that gets each body as it was sent, of whatever type, with its headers: as the parameter `event`. */
+export function receiveEvents(server: FastifyInstance, addRoute: (scope: FastifyInstance) => void): void {
+  server.register((scope, _, ready) => {
+    scope.removeAllContentTypeParsers();
+    // Fastify refuses a Content-Type that is no media type before it looks for a parser.
+    scope.addHook('onRequest', ({ headers }, _reply, next) => {
+      delete headers['content-type'];
+      next();
+    });
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers }, body: Buffer, callback) => {
+      callback(null, new Map([['event', { body, headers }]]));
+    });
+    addRoute(scope);
+    ready();
+  });
 }

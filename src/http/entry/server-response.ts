@@ -11,7 +11,7 @@ const maxBytes = 64 * 1024 ** 2;
 
 /**
  * The responses of one listener that wait because their clients do not read. Beyond a limit, the connection that has
- * waited longest is closed (src/http/README.md, Limits).
+ * waited longest is closed (src/http/entry/README.md, Connections).
  */
 export class UnsentResponses {
   /** The response to which nothing was added for longest comes first. */

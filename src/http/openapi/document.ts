@@ -4,7 +4,7 @@ import { type Dialect, specification } from '../dialects.ts';
 import { type Access, type Route, tags } from '../route.ts';
 import { responseHeaders, responsesOf } from './responses.ts';
 import { formType, requestOf } from './requests.ts';
-import { examples } from '../../wire/server/examples.ts';
+import { examples } from '../../wire/examples.ts';
 import { describeOperation, type Operation, describeSchemas, namesWithin } from './schemas.ts';
 
 const description = `Checks license keys and counts their uses on the machine of your software.

@@ -116,7 +116,7 @@ const described: Readonly<Record<string, z.ZodType>> = {
   'tokens/:id': z.string().meta({ description: 'The id of a token.' }),
   'v1/:name': z.string().meta({ description: 'The name of the sender in `webhooks.in`.' }),
   'agents/:number': z.int().min(1).meta({ description: 'The number of an agent.' }),
-  'audit/:id': z.int().min(0).meta({ description: 'The id of an event in the audit log.' }),
+  'audit/:id': z.int().min(0).meta({ description: 'The id of an entry in the audit log.' }),
 };
 
 /** The parameters of a route's path; null where it has none. */

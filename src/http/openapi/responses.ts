@@ -3,7 +3,7 @@ import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-op
 import { failWith } from '../../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import { type RefusalForm, specification } from '../dialects.ts';
-import { refusalsElsewhere } from '../entry/roles.ts';
+import { refusalsElsewhere } from '../entry/admission.ts';
 import { sessionsOf, type Route } from '../route.ts';
 import {
   provenanceHeaderNames as provenance,

@@ -1,4 +1,4 @@
-import type { Example } from '../../wire/server/examples.ts';
+import type { Example } from '../../wire/examples.ts';
 
 /** JSON Schema: the part that is changed here. */
 type Schema = {

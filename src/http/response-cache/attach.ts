@@ -6,8 +6,13 @@ import { presentAge, type RouteResponse, type CacheableLicense } from '../respon
 import type { App, Pipeline, Readiness } from '../app.ts';
 import { requestIdFrom } from '../entry/request-state.ts';
 import type { Route } from '../route.ts';
-import { CachedResponses, type CachedResponse } from './cached-responses.ts';
-import { requestIdName, RequestFingerprints, type Fingerprint } from './request-fingerprint.ts';
+import {
+  CachedResponses,
+  type CachedResponse,
+  requestIdName,
+  RequestFingerprints,
+  type Fingerprint,
+} from './cached-responses.ts';
 
 /** The pipeline refuses requests in these states, or closes their connections. */
 const bypassed: ReadonlySet<Readiness['state']> = new Set(['starting', 'leaving', 'draining']);

@@ -1,10 +1,9 @@
 import { features } from '../../features.ts';
 import type { Dialect } from '../dialects.ts';
 import type { Route } from '../route.ts';
-import { accountRoutes } from './admin/account.ts';
-import { auditRoutes, historyRoutes } from './admin/audit.ts';
+import { accountRoutes, tokenRoutes, auditRoutes } from './admin/access.ts';
 import { processRoutes } from './process.ts';
-import { collectionRoutes } from './admin/collection.ts';
+import { collectionRoutes, productRoutes, purchaseRoutes } from './admin/catalogue.ts';
 import { couponChangeRoutes } from './admin/coupon-change.ts';
 import { couponRoutes } from './api/coupon.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
@@ -12,10 +11,7 @@ import { licenseAdminRoutes } from './admin/license.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
 import { syncRoutes } from './admin/sync.ts';
-import { productRoutes } from './admin/product.ts';
-import { purchaseRoutes } from './admin/purchase.ts';
 import { checkoutRoutes } from './api/checkout.ts';
-import { tokenRoutes } from './admin/token.ts';
 
 declare module '../../feature.ts' {
   interface Feature {
@@ -33,7 +29,6 @@ export async function routesOf({ license, hasFirstVersion }: Dialect): Promise<r
 
 const sameEverywhere: readonly Route[] = [
   ...licenseAdminRoutes,
-  ...historyRoutes,
   ...couponRoutes,
   ...couponChangeRoutes,
   ...checkoutRoutes,

@@ -14,7 +14,7 @@ import {
   serializeStatus,
   statusObject,
 } from '../../wire/status.ts';
-import { livenessQuery, nonceText } from '../../wire/server/proof.ts';
+import { livenessQuery, nonceText } from '../../wire/proof.ts';
 import { done, failWith, maxFaults, type Result } from '../../domain/problem/problem.ts';
 import type { WriteOptions } from '../../service/ports.ts';
 import { enveloped } from '../../wire/response.ts';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { formatUnit, type UnitOptions } from '../../../src/features/install/system-service/systemd-unit.ts';
-import { startCommandOf } from '../../../src/features/install/system-service/start-command.ts';
+import { startCommandOf } from '../../../src/features/install/system-service/service-file.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { latchkey, type Outcome } from '../../support/process/command-line.ts';
 

@@ -9,8 +9,7 @@ import {
   formatWinswService,
   type XmlServiceOptions,
 } from '../../../src/features/install/system-service/xml-service.ts';
-import { checkSystem } from '../../../src/features/install/system-service/service-file.ts';
-import { startCommandOf } from '../../../src/features/install/system-service/start-command.ts';
+import { checkSystem, startCommandOf } from '../../../src/features/install/system-service/service-file.ts';
 import { latchkey } from '../../support/process/command-line.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 

@@ -235,7 +235,7 @@ describe.each(roles)('the activations of an issuer that is an %s', (role) => {
   });
   afterAll(() => issuer[Symbol.asyncDispose]());
 
-  test('are listed, shown, ended and blocked by people, with audit events', async () => {
+  test('are listed, shown, ended and blocked by people, with audit entries', async () => {
     const [first, second] = [await issuer.device('first'), await issuer.device('second')];
     const { lease } = await first.ask('take');
     const refused = await second.ask('take');

@@ -3,7 +3,7 @@ import {
   AnnouncedCredentialCache,
   NamedRateLimiter,
   rateLimiters,
-} from '../../../src/http/entry/admission.ts';
+} from '../../../src/http/entry/rate-limits.ts';
 import { adminToken, apiKey, openApp, serverOf } from '../../support/app/http-app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RoleName } from '../../../src/domain/role.ts';
-import { isOffered, refusalIn, refusalsElsewhere } from '../../../src/http/entry/roles.ts';
+import { isOffered, refusalIn, refusalsElsewhere } from '../../../src/http/entry/admission.ts';
 import { specification } from '../../../src/http/dialects.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf } from '../../support/app/http-app.ts';

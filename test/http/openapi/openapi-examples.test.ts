@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { examples, type Example } from '../../../src/wire/server/examples.ts';
+import { examples, type Example } from '../../../src/wire/examples.ts';
 import { describeRoutes } from '../../../src/http/openapi/document.ts';
 import { dialects, specification } from '../../../src/http/dialects.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';

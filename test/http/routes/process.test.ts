@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { App, ProcessControl } from '../../../src/http/app.ts';
 import { StorageError } from '../../../src/service/ports.ts';
-import { isProofOf } from '../../../src/wire/server/proof.ts';
+import { isProofOf } from '../../../src/wire/proof.ts';
 import { adminToken, openApp, serverOf } from '../../support/app/http-app.ts';
 import { serveApp } from '../../support/app/http-served.ts';
 import { CallerConnection } from '../../support/network/caller-connection.ts';
@@ -105,7 +105,7 @@ describe.each(['stop', 'reload'] as const)('POST /admin/v1/%s', (act) => {
   });
 });
 
-test('a reload with an invalid configuration lists its errors, and is no audit event', async () => {
+test('a reload with an invalid configuration lists its errors, and is no audit entry', async () => {
   await using opened = await openApp();
   const errors = [{ parameter: 'log.level', code: 'invalid', detail: 'log.level: must be a level' }];
   const control: ProcessControl = { stop: () => 0, reload: async () => ({ ok: false, errors }) };

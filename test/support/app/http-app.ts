@@ -6,8 +6,8 @@ import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, CoreApp, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects.ts';
-import type { Page } from '../../../src/http/page.ts';
-import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
+import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/rate-limits.ts';
+import type { WebPage } from '../../../src/http/web-page.ts';
 import { buildServer } from '../../../src/http/server.ts';
 import { longReadOn } from '../../../src/daemon/long-read.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';
@@ -23,7 +23,7 @@ import type { Log } from '../../../src/service/ports.ts';
 import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';
 import type { AuthorityTransaction, Transaction } from '../../../src/service/tables.ts';
-import { proofOf } from '../../../src/wire/server/proof.ts';
+import { proofOf } from '../../../src/wire/proof.ts';
 import { digest, openAppStore, type AppStore } from './app-store.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -43,7 +43,7 @@ export interface TestApp extends AsyncDisposable {
   readonly write: AppStore['write'];
   /** All tables of an agent, for writes that the API does not offer. */
   agentTables(): Transaction;
-  /** The audit events, in order: user, action, object, and the rest. */
+  /** The audit entries, in order: user, action, object, and the rest. */
   record(): Promise<readonly string[]>;
 }
 
@@ -269,7 +269,7 @@ const routesByDialect = new Map(
 export function serverOf(
   app: App,
   settings: Partial<ServerSettings> = {},
-  pages: readonly Page[] = [],
+  pages: readonly WebPage[] = [],
 ): FastifyInstance {
   const routes = routesByDialect.get(app.dialect) ?? [];
   return buildServer({ ...app, routes, pages }, { ...tcpSettings, ...settings });

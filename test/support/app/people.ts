@@ -7,7 +7,7 @@ export function operate(directory: string, ...argv: string[]): Promise<Outcome> 
   return runProcess([...argv, '--state-dir', join(directory, 'state')]);
 }
 
-/** The audit events in this directory, in order: action and object. */
+/** The audit entries in this directory, in order: action and object. */
 export function recordIn(directory: string): string[] {
   using database = new DatabaseSync(join(directory, 'state', 'latchkey.db'), { readOnly: true });
   const rows = database.prepare('SELECT action AS act, subject FROM audit_event ORDER BY id').all();

@@ -1,7 +1,7 @@
 import type { Configuration } from '../../../src/config/configuration.ts';
 import { formatConfigError } from '../../../src/config/errors.ts';
 import { parseConfiguration } from '../../../src/config/load.ts';
-import type { LocalFile } from '../../../src/config/file/file.ts';
+import type { LocalFile } from '../../../src/config/file/configuration-file.ts';
 import type { Sources } from '../../../src/config/source.ts';
 import { certificate } from '../network/certificate.ts';
 

@@ -5,7 +5,7 @@ import { Agent, request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { startDaemon } from '../../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../src/config/load.ts';
 import { storeOfProject } from '../app/engine.ts';
 import { httpClient } from '../network/raw-http.ts';
 import { silent } from '../silent-log.ts';

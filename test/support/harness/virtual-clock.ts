@@ -1,5 +1,5 @@
-import { PersistentClock, type TimeSource } from '../../../src/daemon/system/machine.ts';
 import type { ClockReading, TimeMark } from '../../../src/domain/clock.ts';
+import { PersistentClock, type TimeSource } from '../../../src/daemon/system/clock.ts';
 
 type Sleeper = {
   owner: VirtualClock;

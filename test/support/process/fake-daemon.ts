@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { proofOf, socketAddress, tcpAddress } from '../../../src/wire/server/proof.ts';
+import { proofOf, socketAddress, tcpAddress } from '../../../src/wire/proof.ts';
 import { identityOf } from '../../../src/store/sqlite/files/private-file.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { socketPath } from '../network/socket-path.ts';

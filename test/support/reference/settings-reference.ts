@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { settings } from '../../../src/config/configuration.ts';
-import { anyName } from '../../../src/config/schema.ts';
-import type { SettingMeta } from '../../../src/config/types.ts';
+import { anyName } from '../../../src/config/section.ts';
+import type { SettingMeta } from '../../../src/config/setting-types.ts';
 
 /** The JSON Schema of a group of settings, with its `meta()` and its rules. */
 type Part = SettingMeta & {

@@ -2,11 +2,11 @@ import { type Place, placesOf, type Rule } from './source-tree.ts';
 
 const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
 /**
- * Where names of the wire and of files may appear. The command line and pages read JSON and configuration, and the
- * PostgreSQL driver has its own names.
+ * Where names of the wire and of files may appear. The command line and pages read JSON and configuration, the
+ * log has names like the wire, and the PostgreSQL driver has its own.
  */
 const speaksWire =
-  /^(?:client|features\/(?:install|sandbox))\/|^(?:features\/\w+\/)?(?:config|cli|daemon|page|wire)\/|\/(?:\w+-)?wire\.ts$|^features\/postgres\/store\/client\.ts$/;
+  /^(?:client|features\/(?:install|sandbox))\/|^(?:features\/\w+\/)?(?:config|cli|daemon|page|wire)\/|\/(?:\w+-)?wire\.ts$|^features\/postgres\/store\/client\.ts$|^http\/entry\/request-log\.ts$/;
 
 const problemTable = 'domain/problem/problem-table.ts';
 

@@ -1,6 +1,6 @@
 import { endCell, isEmptyCell } from '../wire/import.ts';
 import { UsageError } from '../../../cli/command.ts';
-import { moneyOf } from '../../../cli/money.ts';
+import { moneyOf } from '../../../cli/values.ts';
 
 /** Reads a cell of a file as the text of an import; an empty text is no value. */
 export interface CellReader {

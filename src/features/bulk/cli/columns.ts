@@ -1,6 +1,5 @@
-import { columnWords, looksLikeState } from '../wire/columns.ts';
+import { columnWords, looksLikeState, isEmptyCell } from '../wire/import.ts';
 import { type CsvRow, CsvUnreadable, findMiswritten, separatorFault } from '../../../wire/csv.ts';
-import { isEmptyCell } from '../wire/import.ts';
 import { UsageError } from '../../../cli/command.ts';
 import { type CellReader, isReadBy, missingValues, readerBy, sameReader } from './cell-readers.ts';
 import { normalizedName, type ProfileName, profiles } from './profiles.ts';
@@ -224,7 +223,7 @@ function rejectWithoutState(columns: readonly string[]): never {
   );
 }
 
-/** Of several sources, one that says no decides. */
+/** If several columns give a state, one that says no decides. */
 function stricter(ours: string, one: string | undefined, other: string): string {
   if (one === undefined) return other;
   const strict = ours === 'enabled' ? 'false' : 'true';

@@ -13,7 +13,7 @@ import { exitCode } from '../../../cli/exit-code.ts';
 import type { Output } from '../../../cli/output.ts';
 import { ColumnMapping, type ColumnOptions, type Columns } from './columns.ts';
 import { profiles } from './profiles.ts';
-import { withSource } from '../../../cli/source.ts';
+import { withCsvFile } from '../../../cli/csv-file.ts';
 import { importReport } from '../wire/import.ts';
 
 /** What can be imported: the columns that a file may and must have, and what rows belong to by default. */
@@ -114,7 +114,7 @@ const profileOption = {
 
 /** Sends the rows of a file. After an error, imported rows stay, and the import can be repeated. */
 async function importFile(importable: Importable, report: Report, args: ImportOptions): Promise<void> {
-  await withSource(args.file, async (source) => {
+  await withCsvFile(args.file, async (source) => {
     for (const part of inParts(source.bytes, report.columns)) {
       const sent = overlapped(batches(part), async (rows) => ({
         rows: rows.length,

@@ -1,4 +1,4 @@
-import { columnWords } from '../wire/columns.ts';
+import { columnWords } from '../wire/import.ts';
 
 export type ProfileName = 'gumroad' | 'lemonsqueezy' | 'woocommerce';
 

@@ -4,8 +4,8 @@ import type { Principal } from '../../../domain/access/principal.ts';
 import { unknownProduct, done, type ParameterFault } from '../../../domain/problem/problem.ts';
 import type { RouteResponse } from '../../../http/response.ts';
 import type { App } from '../../../http/app.ts';
-import { accountFaults, accessibleAccount, tenantFilter } from '../../../http/entry/admission.ts';
 import { route, type Route } from '../../../http/route.ts';
+import { accountFaults, accessibleAccount, tenantFilter } from '../../../http/tenant.ts';
 import type { ExportOrder } from '../wire/export.ts';
 import { identifier, parameters } from '../../../wire/parameters.ts';
 

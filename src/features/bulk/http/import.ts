@@ -1,13 +1,23 @@
+import { Readable } from 'node:stream';
 import type { Principal } from '../../../domain/access/principal.ts';
 import type { ParameterFault, Result } from '../../../domain/problem/problem.ts';
+import { ProblemError } from '../../../http/problem-error.ts';
+import { foreignAccountFaults, accountFaults, accessibleAccount } from '../../../http/tenant.ts';
+import { CsvUnreadable, readCsv, separatorFault, type CsvRow } from '../../../wire/csv.ts';
+import type { RawParameters } from '../../../wire/parameters.ts';
 import type { ImportReport } from '../service/import.ts';
 import type { App } from '../../../http/app.ts';
 import { ok, type RouteResponse } from '../../../http/response.ts';
-import { foreignAccountFaults, accountFaults, accessibleAccount } from '../../../http/entry/admission.ts';
 import { route, type Route } from '../../../http/route.ts';
 import { enveloped } from '../../../wire/response.ts';
-import { readCsvBody } from './csv-body.ts';
-import { importReport, importRows, type ReadRows, stateColumnFaults } from '../wire/import.ts';
+import {
+  importReport,
+  importRows,
+  type ReadRows,
+  stateColumnFaults,
+  CsvRows,
+  maximumRows,
+} from '../wire/import.ts';
 import {
   couponImport,
   couponImportQuery,
@@ -18,6 +28,28 @@ import {
   purchaseImport,
   purchaseRow,
 } from '../wire/import-rows.ts';
+
+/** Reads a CSV file in a body: its rows become one member. Throws a problem if the body is no CSV. */
+export async function readCsvBody(body: Buffer, member: string): Promise<RawParameters> {
+  const rows: CsvRow[] = [];
+  let header: readonly string[] = [];
+  const toColumns = (names: readonly string[]): readonly string[] => {
+    const fault = separatorFault(names);
+    if (fault !== null) throw new CsvUnreadable(fault);
+    header = names;
+    return names;
+  };
+  try {
+    for await (const more of readCsv(Readable.from([body]), toColumns)) {
+      for (const row of more) rows.push(row);
+      // The route refuses more rows, so the rest need not be read.
+      if (rows.length > maximumRows) break;
+    }
+  } catch (error) {
+    throw error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
+  }
+  return new Map([[member, new CsvRows(header, rows)]]);
+}
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const roles = ['authority'] as const;

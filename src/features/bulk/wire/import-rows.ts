@@ -13,8 +13,8 @@ import {
   type ParameterSet,
   type ValuesOf,
   without,
+  newLicenseKey,
 } from '../../../wire/parameters.ts';
-import { newLicenseKey } from '../../../wire/license.ts';
 
 /** `account_id`: the account that gets the coupons. */
 export const couponImportQuery = parameters({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { FeatureSection } from '../../../config/sections.ts';
-import { section } from '../../../config/schema.ts';
+import type { FeatureSection } from '../../../config/core-sections.ts';
+import { section } from '../../../config/section.ts';
 
 const consoleSettings = section(
   z.strictObject({
@@ -15,7 +15,7 @@ const consoleSettings = section(
 
 export type ConsoleSettings = z.output<typeof consoleSettings>;
 
-declare module '../../../config/sections.ts' {
+declare module '../../../config/core-sections.ts' {
   interface SectionsOfFeatures {
     readonly console: ConsoleSettings;
   }

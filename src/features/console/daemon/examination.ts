@@ -1,4 +1,4 @@
-import { ok } from '../../../config/finding.ts';
+import { ok } from '../../../domain/finding.ts';
 import type { DoctorObject } from '../wire/console.ts';
 import { serializeStatus } from '../../../wire/status.ts';
 import type { Daemon } from '../../../daemon/daemon.ts';

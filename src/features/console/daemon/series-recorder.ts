@@ -1,8 +1,8 @@
+import { pause, type PersistentClock } from '../../../daemon/system/clock.ts';
 import { stepStart, worstState, type SeriesValues, type UpstreamState } from '../domain/series.ts';
 import type { Totals } from '../../../service/status.ts';
 import type { Writer } from '../../../service/writer.ts';
 import { ignoreUnavailable } from '../../../daemon/maintenance.ts';
-import { pause, type PersistentClock } from '../../../daemon/system/machine.ts';
 import { minuteMs } from '../../../domain/time.ts';
 
 /** How often the state of the upstream is looked at, in ms. */

@@ -1,6 +1,6 @@
 import { formatKey } from '../../../config/errors.ts';
 import { leavesOf } from '../../../config/file/tree.ts';
-import { effective } from '../../../config/show.ts';
+import { effective } from '../../../config/configuration.ts';
 import type { ConfigObject } from '../wire/console.ts';
 import type { LiveConfiguration } from '../../../daemon/live-configuration.ts';
 

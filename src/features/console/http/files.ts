@@ -30,7 +30,7 @@ async function readBuild(): Promise<ConsoleFiles> {
   return new Map(await Promise.all(read));
 }
 
-/** Part of packaging/page.ts, which is not in the build. */
+/** Part of packaging/console-page.ts, which is not in the build. */
 type Packaging = { buildPage: (feature: string) => Promise<{ files: ConsoleFiles }> };
 
 /** Builds the page at the first request, and again after its source has changed. */
@@ -42,7 +42,7 @@ function filesFromSource(): () => Promise<ConsoleFiles> {
   return async () => {
     const stamp = newestChange(source);
     if (current?.stamp !== stamp) {
-      const { buildPage } = load('../../../packaging/page.ts') as Packaging;
+      const { buildPage } = load('../../../packaging/console-page.ts') as Packaging;
       current = { stamp, built: buildPage('console').then((built) => built.files) };
     }
     return await current.built;

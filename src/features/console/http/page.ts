@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { closeBehind } from '../../../http/entry/connections.ts';
+import { closeAfter } from '../../../http/entry/connections.ts';
 import { ProblemError } from '../../../http/problem-error.ts';
 import type { ConsoleFiles } from './files.ts';
-import type { Page, UnknownRoute } from '../../../http/page.ts';
+import type { WebPage, UnknownRoute } from '../../../http/web-page.ts';
 import { admitSession, checkFetchSite, consoleFileRoute, isFromConsole } from './access.ts';
 
 /** Allows scripts and styles of this server, and no markup that a script makes from text. */
@@ -26,7 +26,7 @@ const types: Readonly<Record<string, string>> = {
 
 const pageName = 'index.html';
 
-export const consolePage: Page = { addTo: addConsole, hasSent: isFromConsole, admit: admitSession };
+export const consolePage: WebPage = { addTo: addConsole, hasSent: isFromConsole, admit: admitSession };
 
 /** Adds the page of the console, and masks license keys for its read-only sessions (../page/README.md). */
 function addConsole(server: FastifyInstance, unknownRoute: UnknownRoute): void {
@@ -77,5 +77,5 @@ function send(reply: FastifyReply, name: string, content: string): FastifyReply 
     .header('Cross-Origin-Opener-Policy', 'same-origin')
     .header('Cross-Origin-Resource-Policy', 'same-origin');
   // Connections are kept open only for callers with a credential.
-  return closeBehind(reply).send(content);
+  return closeAfter(reply).send(content);
 }

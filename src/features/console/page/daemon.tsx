@@ -1,7 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext, useEffect } from 'preact/hooks';
-import type { ProductObject } from '../../../wire/product.ts';
-import type { TokenObject } from '../../../wire/token.ts';
+import type { ProductObject } from '../../../wire/catalogue.ts';
+import type { TokenObject } from '../../../wire/access.ts';
 import type { OverviewObject } from '../wire/console.ts';
 import { useData } from './use-data.ts';
 

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../../domain/time.ts';
 import { boolean, instant, oneOf, parameters, text } from '../../../wire/parameters.ts';
-import { serializerOf, type Inside } from '../../../wire/server/shape.ts';
-import { insideUpstream, upstreamObject } from '../../../wire/server/upstream.ts';
+import { serializerOf, type ProgramValue } from '../../../wire/shape.ts';
 import {
+  insideUpstream,
+  upstreamObject,
   insideOutbox,
   issuerObject,
   leasesObject,
@@ -225,7 +226,7 @@ const writeWaiting = serializerOf(waitingSignInList);
 
 export function serializeWaiting(
   url: string,
-  signIns: Inside<typeof waitingSignInList>['signIns'],
+  signIns: ProgramValue<typeof waitingSignInList>['signIns'],
 ): WaitingSignInList {
   return writeWaiting({ url, signIns });
 }

@@ -1,5 +1,5 @@
+import { NamedRateLimiter } from '../../../http/entry/rate-limits.ts';
 import { newFollowerRate } from '../domain/follow.ts';
-import { NamedRateLimiter } from '../../../http/entry/admission.ts';
 import type { SyncServer, SyncStore } from '../service/ports.ts';
 import type { Clock, Log, Random } from '../../../service/ports.ts';
 import type { ChainParts } from '../service/chain-store.ts';

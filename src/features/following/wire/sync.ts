@@ -4,9 +4,9 @@ import { maxFollowed, maxWaitS, maxWatched, syncProtocol } from '../domain/follo
 import { dayMs, formatDatetime } from '../../../domain/time.ts';
 import type { FollowedChanges } from '../service/ports.ts';
 import type { SyncAgent } from '../service/tables.ts';
-import { licenseKeyText, licenseObject, serializeLicense } from '../../../wire/license.ts';
-import { instant, integer, parameters, textMatching } from '../../../wire/parameters.ts';
-import { serializerOf } from '../../../wire/server/shape.ts';
+import { licenseObject, serializeLicense } from '../../../wire/license.ts';
+import { instant, integer, parameters, textMatching, licenseKeyText } from '../../../wire/parameters.ts';
+import { serializerOf } from '../../../wire/shape.ts';
 
 /* The bodies of /sync/v1 (src/sync/README.md, Between Latchkeys). */
 

@@ -7,7 +7,7 @@ import {
   stateDirOf,
   systemStateDir,
 } from '../../../config/defaults.ts';
-import { localFileName } from '../../../config/file/file.ts';
+import { localFileName } from '../../../config/file/configuration-file.ts';
 import { maxSocketLength } from '../../../domain/socket-path.ts';
 import type { GlobalOptions } from '../../../cli/command.ts';
 

@@ -1,6 +1,6 @@
 import { confirm, isCancel, password, select, text } from '@clack/prompts';
 import type { z } from 'zod';
-import * as types from '../../../config/types.ts';
+import * as types from '../../../config/setting-types.ts';
 import { dialectNames } from '../../../domain/header-names.ts';
 import {
   isIssuer,

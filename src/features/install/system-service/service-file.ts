@@ -12,7 +12,11 @@ import {
   type ServiceOptions,
   unitFolder,
   type UnitOptions,
+  isUnitFor,
+  packagedUnitFolders,
 } from './systemd-unit.ts';
+import { readText } from './unit-reach.ts';
+import { isXmlServiceFor } from './xml-service.ts';
 
 const platforms = ['linux', 'darwin', 'win32'] as const;
 
@@ -140,4 +144,25 @@ function userConfiguration(): string {
 export function isEnabled({ user }: UnitArgs, path: string): boolean {
   const target = user ? 'default.target.wants' : 'multi-user.target.wants';
   return lstatSync(join(dirname(path), target, 'latchkey.service'), { throwIfNoEntry: false }) !== undefined;
+}
+
+/** The command that starts the service of a state directory; null if no service on this machine is for that directory. */
+export function startCommandOf(
+  stateDir: string,
+  platform: NodeJS.Platform = process.platform,
+  folders: readonly string[] = serviceFolders(platform),
+): string | null {
+  const [name, command, isFor] =
+    platform === 'win32'
+      ? (['latchkey-service.xml', 'sc.exe start latchkey', isXmlServiceFor] as const)
+      : platform === 'darwin'
+        ? (['latchkey.plist', 'sudo launchctl kickstart system/latchkey', isXmlServiceFor] as const)
+        : (['latchkey.service', 'systemctl start latchkey', isUnitFor] as const);
+  return folders.some((folder) => isFor(readText(join(folder, name)), stateDir)) ? command : null;
+}
+
+function serviceFolders(platform: NodeJS.Platform): readonly string[] {
+  if (platform === 'win32')
+    return [join(process.env['ProgramFiles'] ?? String.raw`C:\Program Files`, 'Latchkey')];
+  return platform === 'darwin' ? ['/Library/LaunchDaemons'] : [unitFolder, ...packagedUnitFolders];
 }

@@ -49,7 +49,8 @@ function readStatus(path: string): FileStatus | null {
   }
 }
 
-function readText(path: string): string {
+/** The text of a file; empty if it cannot be read. */
+export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {

@@ -17,7 +17,7 @@ import {
   toned,
   whole,
 } from '../../../cli/format.ts';
-import type { Hint } from '../../../cli/hint.ts';
+import type { Hint } from '../../../domain/finding.ts';
 import { licenseKeyPositional, readLicenseKey, readTextFile } from '../../../cli/values.ts';
 import { setup } from './setup.ts';
 import { signingKeyCommands } from './signing-key.ts';

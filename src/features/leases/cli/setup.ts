@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { isInFolder } from '../../../config/defaults.ts';
-import { issuerUrl } from '../../../config/types.ts';
+import { issuerUrl } from '../../../config/setting-types.ts';
 import { formatAddress, hostOf } from '../../../config/value/address.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import type { SetUp } from '../issuer/signing-files.ts';

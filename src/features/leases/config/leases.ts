@@ -1,10 +1,17 @@
 import { z } from 'zod';
+import { engineIn, type FeatureSection } from '../../../config/core-sections.ts';
 import { maxDeviceNameLength } from '../domain/lease.ts';
-import type { FeatureSection } from '../../../config/sections.ts';
-import { engineIn } from '../../../config/engine.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
-import { rule, section } from '../../../config/schema.ts';
-import { issuerUrl, optional, orText, path, proxyUrl, shortText, wait } from '../../../config/types.ts';
+import { rule, section } from '../../../config/section.ts';
+import {
+  issuerUrl,
+  optional,
+  textOrFalse,
+  path,
+  proxyUrl,
+  shortText,
+  wait,
+} from '../../../config/setting-types.ts';
 import { readRootKey } from './root-key.ts';
 
 const ofHolder = ['roots', 'device_key_file', 'ca_file', 'proxy'] as const;
@@ -29,7 +36,7 @@ const leases = section(
         description:
           'The private key of this device (JWK), for containers that keep no state directory. The key is the identity of the device: each device needs its own. If omitted, the first start makes `device.jwk` in `state_dir`.',
       }),
-      device_name: orText(shortText(maxDeviceNameLength)).nullable().prefault(null).meta({
+      device_name: textOrFalse(shortText(maxDeviceNameLength)).nullable().prefault(null).meta({
         description:
           'The name of this device that the vendor and the other users of the license see. `false` sends no name.',
         defaultText: 'the host name',
@@ -79,7 +86,7 @@ const leases = section(
 
 export type LeaseSettings = z.output<typeof leases>;
 
-declare module '../../../config/sections.ts' {
+declare module '../../../config/core-sections.ts' {
   interface SectionsOfFeatures {
     readonly leases: LeaseSettings;
   }

@@ -4,7 +4,7 @@ import { readCertificates } from '../../../config/file/certificates.ts';
 import { readNamedFile } from '../../../config/file/named-file.ts';
 import type { LeaseSettings } from '../config/leases.ts';
 import { readRootKey } from '../config/root-key.ts';
-import { type Finding, fail, ok, warn } from '../../../config/finding.ts';
+import { type Finding, fail, ok, warn } from '../../../domain/finding.ts';
 import { heldVerdict, warningOf } from '../domain/held-lease.ts';
 import type { HeldLease } from '../domain/lease.ts';
 import { counted } from '../../../domain/text.ts';
@@ -18,7 +18,7 @@ import { databaseIn } from '../../../store/sqlite/files/state-directory.ts';
 import { type CertificateFault, certificateFaultOf } from '../../../domain/connection-failure.ts';
 import { keysObject, type PublicJwk } from '../wire/lease.ts';
 import { connectToIssuer, proxyToIssuer } from './holder.ts';
-import { examineHostName } from '../../../daemon/doctor/host-name.ts';
+import { examineHostName } from '../../../daemon/doctor/upstream.ts';
 
 /** Examines the issuer of a holder: its name, its certificate and its keys; and the leases that are held. Changes nothing. */
 export async function examineIssuer(configuration: Configuration): Promise<Finding[]> {

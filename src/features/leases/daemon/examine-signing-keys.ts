@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Configuration, signingDirectoryOf } from '../../../config/configuration.ts';
-import { type Finding, fail, ok, warn } from '../../../config/finding.ts';
+import { type Finding, type Hint, fail, ok, warn } from '../../../domain/finding.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import { readPrivateKey, thumbprintOf } from '../documents.ts';
 import { keyEndsSoonMs } from '../domain/lease.ts';
@@ -12,9 +12,7 @@ import {
   type SigningKey,
 } from '../issuer/signing-keys.ts';
 import type { PublicJwk } from '../wire/lease.ts';
-import { examineWindowsDirectory } from '../../../daemon/doctor/windows.ts';
-
-type Hint = (words: string) => string;
+import { examineWindowsDirectory } from '../../../daemon/doctor/files.ts';
 
 const otherUsers = 0o077;
 /** A file with a key is smaller. */

@@ -4,17 +4,17 @@ import { signingDirectoryOf } from '../../../config/configuration.ts';
 import { hostOf } from '../../../config/value/address.ts';
 import { logOf } from '../../../daemon/log.ts';
 import type { ProcessParts } from '../../../daemon/compose.ts';
+import type { PersistentClock } from '../../../daemon/system/clock.ts';
 import { queueOf } from '../../../domain/outbox/operation.ts';
-import { NamedRateLimiter } from '../../../http/entry/admission.ts';
 import { networkOf } from '../../../http/entry/client-address.ts';
 import type { Issuer } from '../issuer/issuer.ts';
 import { stampOf, statementFile } from '../issuer/statement-file.ts';
+import { NamedRateLimiter } from '../../../http/entry/rate-limits.ts';
 import { failWith, type Result } from '../../../domain/problem/problem.ts';
 import type { LeaseIssuer } from '../service/ports.ts';
 import type { LeaseService } from '../service/services.ts';
 import type { Log } from '../../../service/ports.ts';
 import type { ChangeFeed } from '../../../service/writer.ts';
-import type { PersistentClock } from '../../../daemon/system/machine.ts';
 
 /** The issuer of an authority or an agent. `count`: counts a request. */
 export function leaseIssuerOf(parts: ProcessParts, count: (result: string) => void): LeaseIssuer {

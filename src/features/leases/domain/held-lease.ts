@@ -1,6 +1,14 @@
 import { dayMs, hourMs } from '../../../domain/time.ts';
-import type { HeldDocument, HeldLease, KnownSequence, LeaseAct, NoticeState, UseTotals } from './lease.ts';
-import { maxGrowth, usesAfter } from './lease.ts';
+import {
+  type HeldDocument,
+  type HeldLease,
+  type KnownSequence,
+  type LeaseAct,
+  type NoticeState,
+  type UseTotals,
+  maxGrowth,
+  usesAfter,
+} from './lease.ts';
 import type { License } from '../../../domain/license.ts';
 
 /* The rules of a holder: what it answers from a lease, which request follows, and what an answer changes. */

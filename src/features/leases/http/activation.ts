@@ -1,4 +1,5 @@
 import { defaultAccountId, type Principal } from '../../../domain/access/principal.ts';
+import { accessibleAccount, isUnknownProduct, tenantFilter } from '../../../http/tenant.ts';
 import type { Activation } from '../domain/lease.ts';
 import { licenseKeysIn } from '../../../domain/license.ts';
 import { withNext } from '../../../domain/page.ts';
@@ -14,7 +15,6 @@ import {
 import { fileAnswerObject } from '../wire/lease.ts';
 import { enveloped } from '../../../wire/response.ts';
 import type { App } from '../../../http/app.ts';
-import { accessibleAccount, isUnknownProduct, tenantFilter } from '../../../http/entry/admission.ts';
 import { emptyList, ok, pageOf } from '../../../http/response.ts';
 import { route, type Route } from '../../../http/route.ts';
 import { leaseRefusals, ofIssuer } from './lease.ts';

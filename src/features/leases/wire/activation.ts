@@ -2,10 +2,17 @@ import { z } from 'zod';
 import type { Activation } from '../domain/lease.ts';
 import { hasSeat } from '../domain/lease-rules.ts';
 import { parseDatetime } from '../../../domain/time.ts';
-import { licenseKeyText } from '../../../wire/license.ts';
 import { pageShape } from '../../../wire/page.ts';
-import { boolean, identifier, instant, instantText, oneOf, parameters } from '../../../wire/parameters.ts';
-import { serializerOf } from '../../../wire/server/shape.ts';
+import {
+  boolean,
+  identifier,
+  instant,
+  instantText,
+  oneOf,
+  parameters,
+  licenseKeyText,
+} from '../../../wire/parameters.ts';
+import { serializerOf } from '../../../wire/shape.ts';
 import { maxDocumentBytes } from './lease.ts';
 
 const states = ['active', 'ended', 'replaced', 'blocked'] as const;

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { heldState, pendingUses } from '../domain/held-lease.ts';
 import type { HeldLeaseStatus } from '../service/ports.ts';
 import { maxDocumentBytes, nonceText } from './lease.ts';
-import { licenseKeyText } from '../../../wire/license.ts';
-import { boolean, identifier, instant, parameters, text } from '../../../wire/parameters.ts';
-import { serializerOf } from '../../../wire/server/shape.ts';
+import { boolean, identifier, instant, parameters, text, licenseKeyText } from '../../../wire/parameters.ts';
+import { serializerOf } from '../../../wire/shape.ts';
 
 const productKey = identifier.optional().describe('Needed if the holder has several products.');
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { FeatureSection } from '../../../config/sections.ts';
+import type { FeatureSection } from '../../../config/core-sections.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
-import { rule, section } from '../../../config/schema.ts';
-import { count, optional, path, secret, secretFile, text, wait } from '../../../config/types.ts';
-import { parseDatabaseUrl } from './database-url.ts';
+import { rule, section } from '../../../config/section.ts';
+import { count, optional, path, secret, secretFile, text, wait } from '../../../config/setting-types.ts';
+import { hostOf, isLoopback } from '../../../config/value/address.ts';
 
 const urlForm =
   'must be postgres://user@host:port/database with one parameter at most: sslmode=verify-full, sslmode=disable (on this machine only), or host=/directory for a Unix socket';
@@ -64,7 +64,7 @@ const store = section(
 
 export type StoreSettings = z.output<typeof store>;
 
-declare module '../../../config/sections.ts' {
+declare module '../../../config/core-sections.ts' {
   interface SectionsOfFeatures {
     readonly store: StoreSettings;
   }
@@ -89,3 +89,47 @@ export const storeSection: FeatureSection = {
     return read === null || read.ok ? [] : [{ at: ['store', 'postgres', 'ca_file'], text: read.text }];
   },
 };
+
+type DatabaseLocation = {
+  /** A name or an address, or the directory of a Unix socket. */
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+  /** Whether the connection uses TLS and verifies the certificate and the name of the server. */
+  isSecure: boolean;
+};
+
+const usualPort = 5432;
+
+/**
+ * Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full`, or `postgres://user@localhost/database?host=/run/postgresql`
+ * for a Unix socket; null if the URL is not valid. The connection uses TLS with the certificate verified, unless the URL says
+ * `sslmode=disable` and the host is this machine, or the host is a socket. The environment is ignored.
+ */
+export function parseDatabaseUrl(written: string): DatabaseLocation | null {
+  const url = URL.parse(written);
+  if (url === null || !['postgres:', 'postgresql:'].includes(url.protocol)) return null;
+  const { host: socket = null, sslmode = 'verify-full', ...others } = Object.fromEntries(url.searchParams);
+  if (Object.keys(others).length > 0) return null;
+  const parts = partsOf(url);
+  const host = socket ?? hostOf(url);
+  const isSocket = host.startsWith('/');
+  if (host === '' || parts === null || parts.user === '' || parts.database === '') return null;
+  if (!isSocket && sslmode !== 'verify-full' && (sslmode !== 'disable' || !isLoopback(host))) return null;
+  const port = url.port === '' ? usualPort : Number(url.port);
+  return { ...parts, host, port, isSecure: !isSocket && sslmode === 'verify-full' };
+}
+
+function partsOf(url: URL): Pick<DatabaseLocation, 'user' | 'password' | 'database'> | null {
+  try {
+    return {
+      user: decodeURIComponent(url.username),
+      password: decodeURIComponent(url.password),
+      database: decodeURIComponent(url.pathname.slice(1)),
+    };
+  } catch {
+    return null;
+  }
+}

@@ -1,7 +1,7 @@
 import type { Configuration } from '../../../config/configuration.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
 import { readNamedFile } from '../../../config/file/named-file.ts';
-import { parseDatabaseUrl } from '../config/database-url.ts';
+import { parseDatabaseUrl } from '../config/store.ts';
 import type { DatabaseAddress } from '../store/client.ts';
 import type { DatabaseSettings } from '../store/database.ts';
 import { type LazyTrust, trustOnly, trustSystemAnd } from '../../../daemon/system/trust.ts';

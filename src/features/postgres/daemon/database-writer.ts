@@ -1,4 +1,5 @@
 import type { ClockReading } from '../../../domain/clock.ts';
+import { pause, type TimeSource } from '../../../daemon/system/clock.ts';
 import { StorageError, type Clock, type Log, type WriteOptions } from '../../../service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../../service/writer.ts';
 import { checkDatabase, type DatabaseCondition, type CheckedCondition } from '../store/condition.ts';
@@ -6,7 +7,6 @@ import type { Database } from '../store/database.ts';
 import { reasonOf } from '../store/faults.ts';
 import { epochMs } from '../store/statements.ts';
 import type { PostgresWriter } from '../store/writer.ts';
-import { pause, type TimeSource } from '../../../daemon/system/machine.ts';
 import type { StoreWriter } from '../../../daemon/store/opened-store.ts';
 
 /** The accepted difference between the clocks of the machine and the database, in ms, including the round trip. */

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../../../config/configuration.ts';
 import { formatReason } from '../../../config/errors.ts';
-import { fail, ok, warn, type Finding } from '../../../config/finding.ts';
+import { fail, ok, warn, type Finding } from '../../../domain/finding.ts';
 import { placeOf, type DatabaseAddress } from '../store/client.ts';
 import { Database } from '../store/database.ts';
 import { sqlState, sqlStates, reasonOf, refusalOf } from '../store/faults.ts';
 import { namesIn } from '../store/names.ts';
 import {
-  isHeard,
+  isNotificationReceived,
   surveyDatabase,
   type ConnectionCounts,
   type Durability,
@@ -24,7 +24,7 @@ const noticeableMs = 5_000;
 /** From this duration on, a transaction is long, in ms. */
 const longTransactionMs = 5 * minuteMs;
 /** How long the doctor waits for a notification, in ms. */
-const noticeMs = 2_000;
+const notificationMs = 2_000;
 /** A node listens on one connection besides its pool. */
 const listeningConnections = 1;
 const moreConnections =
@@ -73,9 +73,12 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
   const listening = directAddressOf(postgres);
   const where = `at ${placeOf(listening)} (store.postgres.listen_url)`;
   const advice = 'point it to the same database as store.postgres.url, past any pooler';
-  const timeout = (): Promise<unknown> => sleep(noticeMs, undefined, { ref: false });
+  const timeout = (): Promise<unknown> => sleep(notificationMs, undefined, { ref: false });
   try {
-    return (await isHeard(address, listening, { payload: systemRandom.uuid(Date.now()), patience: timeout }))
+    return (await isNotificationReceived(address, listening, {
+      payload: systemRandom.uuid(Date.now()),
+      timeout,
+    }))
       ? [ok(`notifications from other nodes arrive ${where}`)]
       : [fail(`notifications from other nodes do not arrive ${where}`, advice)];
   } catch (error) {

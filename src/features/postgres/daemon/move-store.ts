@@ -1,7 +1,6 @@
 import type { Configuration } from '../../../config/configuration.ts';
 import { roleOf } from '../../../service/lifecycle/start.ts';
-import { type Contents, move, MoveUnequal, type Progress } from '../store/move/move.ts';
-import { openSource } from '../store/move/source.ts';
+import { type Contents, move, MoveUnequal, type Progress, openSource } from '../store/move/move.ts';
 import { MoveInDoubt } from '../store/move/target.ts';
 import { PostgresAway, PostgresRefused } from '../store/faults.ts';
 import { openReading } from '../../../store/sqlite/connection.ts';

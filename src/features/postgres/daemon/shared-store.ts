@@ -2,7 +2,11 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../../config/configuration.ts';
 import { failWith, isFailure } from '../../../domain/problem/problem.ts';
+import { authorityRole, type Role, type RoleParts } from '../../../daemon/role/role.ts';
+import { PersistentClock, machineTime, pause, type TimeSource } from '../../../daemon/system/clock.ts';
+import { type Credentials, type KnownCredential } from '../../../service/access/credential.ts';
 import type { RevokeToken } from '../../../service/access/token.ts';
+import { authorityLicenseService } from '../../../service/authority/services.ts';
 import { ChangeFeed, type Writer } from '../../../service/writer.ts';
 import { storedTime } from '../../../service/lifecycle/time-mark.ts';
 import { logKey, apiKeyKeptAt, type StartAuthority } from '../../../service/lifecycle/start.ts';
@@ -12,28 +16,20 @@ import type { AuthorityReader } from '../../../service/tables.ts';
 import { Database } from '../store/database.ts';
 import { storageErrorOf, PostgresRefused, refusalOf, PostgresAway, reasonOf } from '../store/faults.ts';
 import { migrate } from '../store/migrations.ts';
-import { Notices } from '../store/notices.ts';
-import { PostgresWriter, type PostgresRun } from '../store/writer.ts';
+import { NotificationListener } from '../store/notifications.ts';
+import { PostgresWriter, type PostgresWriterOptions } from '../store/writer.ts';
 import { claimDirectory } from '../../../store/sqlite/files/open.ts';
 import { stateFiles } from '../../../store/sqlite/files/state-directory.ts';
 import { LiveConfiguration } from '../../../daemon/live-configuration.ts';
 import { hashLicenseKeys, logOf } from '../../../daemon/log.ts';
 import { metricsOf } from '../../../daemon/metrics.ts';
-import {
-  PersistentClock,
-  machineTime,
-  pause,
-  type TimeSource,
-  sha256,
-  systemRandom,
-} from '../../../daemon/system/machine.ts';
+import { sha256, systemRandom, isSameDigest } from '../../../daemon/system/machine.ts';
 import { ensureSecretFile } from '../../../daemon/system/secret-files.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
 import { databaseMetrics, type DatabaseMetrics } from './database-metrics.ts';
 import { DatabaseTime, DatabaseWriter } from './database-writer.ts';
 import { findLeftBehind } from './left-behind.ts';
-import { NodeCache, nodeRole } from './node-role.ts';
-import { cachedCounts } from './record-counts.ts';
+import { NodeCache, cachedCounts } from './node-cache.ts';
 import type { Engine } from '../../../daemon/store/engine.ts';
 import type { OpenedStore } from '../../../daemon/store/opened-store.ts';
 import { firstApiKey, isApiKeyKnown, placeOfDirectory } from '../../../daemon/store/local-store.ts';
@@ -138,17 +134,17 @@ function listenForNotifications(
     changes: ChangeFeed;
     log: Log;
   },
-): Notices {
-  return new Notices({
+): NotificationListener {
+  return new NotificationListener({
     address: directAddressOf(postgres),
     names,
     clock,
     random: systemRandom,
-    onNotice(licenseKey) {
+    onNotification(licenseKey) {
       if (licenseKey === null) cache.clear();
       changes.announce([licenseKey === null ? 'anything' : { licenseKey }]);
     },
-    onHearing: logListening(log),
+    onListening: logListening(log),
   });
 }
 
@@ -202,7 +198,7 @@ const nodeNameLength = 12;
  * Runs the use cases of a node, whose admin token is in a file here. If several nodes start on an empty database, the
  * node that holds the start lock creates the first account and writes `api.key`.
  */
-export function nodeRun(stateDir: string): PostgresRun['run'] {
+export function nodeRun(stateDir: string): PostgresWriterOptions['run'] {
   const node = nodeNameOf(stateDir);
   return (transaction, request, context) => {
     if (request.name === 'revokeToken') {
@@ -298,4 +294,42 @@ export class DatabaseWait {
     const fields = { database: this.#database.place, error: reasonOf(error) };
     this.#parts.log.warn(fields, 'the database is not available yet: waiting for it');
   }
+}
+
+/** Builds one of the nodes of an authority on one database. A verify reads the database once. */
+function nodeRole(
+  parts: RoleParts,
+  { reader, cache, adminToken }: { reader: AuthorityReader; cache: NodeCache; adminToken: string },
+): Role {
+  // The database runs long reads, so lists need no thread.
+  const role = authorityRole({ ...parts, reader, lists: reader });
+  const cachingReader = cache.products(reader);
+  const digest = sha256(adminToken);
+  const credentials = withOwnToken(role.credentials, digest);
+  return {
+    ...role,
+    licenseService: authorityLicenseService(cachingReader, parts.writer),
+    productName: async (productKey) => (await cachingReader.products.get(productKey))?.name ?? null,
+    credentials,
+    async bind() {
+      await credentials.find({ kind: 'bearer', digest });
+    },
+  };
+}
+
+/** Keeps the admin token of this node valid while the database is unavailable, so that the status can be read. */
+function withOwnToken(credentials: Credentials, digest: string): Credentials {
+  let last: KnownCredential | null = null;
+  return {
+    async find(sent) {
+      if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
+      try {
+        last = await credentials.find(sent);
+      } catch (error) {
+        if (!(error instanceof StorageError)) throw error;
+      }
+      return last;
+    },
+    use: (knownCredential) => credentials.use(knownCredential),
+  };
 }

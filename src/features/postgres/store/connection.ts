@@ -50,7 +50,7 @@ export class Connection implements WritingSource {
   readonly #begin: string;
   readonly #lockWaitMs: number;
   readonly #claims: { lock: Statement; insert: Statement; select: Statement };
-  readonly #notice: Statement;
+  readonly #notification: Statement;
   #changesCredentials = false;
   /** The idempotency key of the current transaction, and the stored response for this key. */
   #claimed: (Claim & { stored: StoredResponse | null }) | null = null;
@@ -83,7 +83,7 @@ export class Connection implements WritingSource {
       },
     });
     const idempotency = names.of('idempotency');
-    this.#notice = statementOf(`SELECT pg_notify('${names.channel}', '')`);
+    this.#notification = statementOf(`SELECT pg_notify('${names.channel}', '')`);
     this.#claims = {
       lock: statementOf(`SELECT pg_advisory_xact_lock(${keyLock(names, '$1::text', '$2::text')})`),
       insert:
@@ -160,12 +160,12 @@ export class Connection implements WritingSource {
 
   /**
    * Commits, and notifies the other nodes if a cached record changed. Changes of licenses, purchases and coupons send no
-   * notice, because transactions with a notice commit one after the other. Throws `CommitInDoubt` if the outcome is
+   * notification, because transactions with a notification commit one after the other. Throws `CommitInDoubt` if the outcome is
    * unknown. Any other error means that nothing was committed.
    */
   async commit(): Promise<void> {
     let command: string;
-    if (this.#changesCredentials) this.send(this.#notice, []);
+    if (this.#changesCredentials) this.send(this.#notification, []);
     try {
       command = await this.#control('COMMIT');
     } catch (error) {

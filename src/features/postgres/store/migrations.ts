@@ -55,22 +55,24 @@ export async function migrate(
 }
 
 /** Examines a database that was migrated before. Rejects as `migrate` does if it can no longer be used. */
-export async function examineExisting(asking: Asking): Promise<void> {
-  if ((await examine(asking)) === null) {
-    throw new PostgresRefused(`the tables in ${asking.names.schema} are gone: restore them, or start anew.`);
+export async function examineExisting(database: Queryable): Promise<void> {
+  if ((await examine(database)) === null) {
+    throw new PostgresRefused(
+      `the tables in ${database.names.schema} are gone: restore them, or start anew.`,
+    );
   }
 }
 
 /** Gives the version of the tables; null if there are none yet. Rejects as `migrate` does if they cannot be used. */
-export async function examine(asking: Asking, newest = newestSchema): Promise<SchemaVersion | null> {
-  await examineServer(asking);
-  const present = await versionIn(asking);
+export async function examine(database: Queryable, newest = newestSchema): Promise<SchemaVersion | null> {
+  await examineServer(database);
+  const present = await versionIn(database);
   refuseNewer(present, newest);
-  if (present !== null) await refuseWithoutRights(asking);
+  if (present !== null) await refuseWithoutRights(database);
   return present;
 }
 
-async function examineServer({ query }: Asking): Promise<void> {
+async function examineServer({ query }: Queryable): Promise<void> {
   const [row] = await query(`SELECT current_setting('server_version_num')::integer / 10000 AS version,
     current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::boolean AS "isReadOnly",
     pg_is_in_recovery() AS "isStandby"`);
@@ -93,7 +95,7 @@ const appendOnly = ['audit_event', versionTable];
 /** The functions that statements call. */
 const called = ['change_licenses', 'server_history'];
 
-async function refuseWithoutRights({ names, query }: Asking): Promise<void> {
+async function refuseWithoutRights({ names, query }: Queryable): Promise<void> {
   const lacking = (right: string): string => `NOT has_table_privilege(oid, '${right}')`;
   const tables = await query(
     `SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY ($3::text[]) AND
@@ -126,10 +128,10 @@ function listed(rows: readonly Row[]): string {
 export type SchemaVersion = { version: number; minimum: number };
 
 /** Queries a database on any of its connections, or on one of them. */
-export type Asking = Pick<Database, 'names' | 'query'>;
+export type Queryable = Pick<Database, 'names' | 'query'>;
 
 /** Null: the schema does not exist, or is empty. */
-async function versionIn({ names, query }: Asking): Promise<SchemaVersion | null> {
+async function versionIn({ names, query }: Queryable): Promise<SchemaVersion | null> {
   const [schemaState] = await query(
     `SELECT to_regclass($1::text) IS NOT NULL AS "isOurs",
        EXISTS (SELECT FROM unnest($2::text[]) AS name WHERE to_regclass(name) IS NOT NULL) AS "isPreview", EXISTS
@@ -165,7 +167,7 @@ function refuseNewer(present: SchemaVersion | null, newest: number): void {
 }
 
 /** An open transaction. */
-type Session = Asking & { execute: (text: string) => Promise<void> };
+type Session = Queryable & { execute: (text: string) => Promise<void> };
 
 async function migrateInTransaction(connection: Connection, schemas: readonly Migration[]): Promise<void> {
   await connection.begin(null, []);

@@ -31,7 +31,7 @@ export const tableNames: readonly string[] = [
 /** The names of the configured schema. Statements always name it, because a pooler may lose `search_path`. */
 export type Names = {
   readonly schema: string;
-  /** The channel of notices between the nodes of this authority. All schemas of a database share the channel names. */
+  /** The channel of notifications between the nodes of this authority. All schemas of a database share the channel names. */
   readonly channel: string;
   /** The name of a table or another object in the schema. */
   of(name: string): string;

@@ -76,28 +76,28 @@ async function connect(address: DatabaseAddress): Promise<Connected> {
   };
 }
 
-/** A test of notices: a unique payload, and the wait for it. */
-export type NoticeTest = { payload: string; patience: () => Promise<unknown> };
+/** A test of notifications: a unique payload, and the wait for it. */
+export type NotificationTest = { payload: string; timeout: () => Promise<unknown> };
 
 /**
- * Whether a notice that is sent to one address arrives at another, as between nodes. Rejects if an address cannot be
+ * Whether a notification that is sent to one address arrives at another, as between nodes. Rejects if an address cannot be
  * reached.
  */
-export async function isHeard(
+export async function isNotificationReceived(
   sending: DatabaseAddress,
   listening: DatabaseAddress,
-  { payload, patience }: NoticeTest,
+  { payload, timeout }: NotificationTest,
 ): Promise<boolean> {
   const channel = 'latchkey_doctor';
   await using listener = await connect(listening);
-  const heard = Promise.withResolvers<boolean>();
-  listener.client.on('notification', (notice) => {
-    if (notice.payload === payload) heard.resolve(true);
+  const received = Promise.withResolvers<boolean>();
+  listener.client.on('notification', (notification) => {
+    if (notification.payload === payload) received.resolve(true);
   });
   await listener.ask(`LISTEN ${channel}`);
   await using sender = await connect(sending);
   await sender.ask('SELECT pg_notify($1, $2)', [channel, payload]);
-  return await Promise.race([heard.promise, patience().then(() => false)]);
+  return await Promise.race([received.promise, timeout().then(() => false)]);
 }
 
 async function clockDifference(ask: Ask, now: () => number): Promise<number> {

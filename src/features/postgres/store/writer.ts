@@ -23,7 +23,7 @@ import {
 } from './locks.ts';
 import type { BoundStatement, Statement } from './statements.ts';
 
-export type PostgresRun = {
+export type PostgresWriterOptions = {
   run: (
     transaction: AuthorityTransaction,
     request: WriteRequest<AuthorityUseCase>,
@@ -72,7 +72,7 @@ function isCount(trigger: unknown): boolean {
 /** The writer of an authority on PostgreSQL: each write is a transaction, on any free connection. */
 export class PostgresWriter implements Writer {
   readonly #database: Database;
-  readonly #how: PostgresRun;
+  readonly #options: PostgresWriterOptions;
   readonly #locksOf: LockPlan;
   readonly #group: GroupedChanges;
   /** The tables for grouped use cases without an idempotency key. They use no other table. */
@@ -81,10 +81,11 @@ export class PostgresWriter implements Writer {
   /** The number of requests that may wait for their idempotency keys. */
   #waiting = 0;
 
-  constructor(database: Database, how: PostgresRun) {
+  constructor(database: Database, options: PostgresWriterOptions) {
     this.#database = database;
-    this.#how = how;
+    this.#options = options;
     this.#locksOf = prepareLocks(database.names);
+    // Nodes of older versions name the lock so.
     this.#maintenance = tryAdvisory(database.names, 'housework');
     this.#group = new GroupedChanges(database.names, (transact) => this.#lend(transact));
     const licenses: Pick<AuthorityTransaction['licenses'], 'change'> = {
@@ -109,7 +110,7 @@ export class PostgresWriter implements Writer {
   }
 
   async #repeat(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
-    const { clock, random } = this.#how;
+    const { clock, random } = this.#options;
     const endsAt = clock.monotonic() + maxRepeatMs;
     let isInDoubt = false;
     let isAlwaysTaken = true;
@@ -126,7 +127,7 @@ export class PostgresWriter implements Writer {
           throw isInDoubt
             ? new StorageError('unknown', error)
             : lastError(error, isAlwaysTaken && count === maxAttempts);
-        this.#how.onRepeat(reason);
+        this.#options.onRepeat(reason);
       }
       const waitMs = firstWaitMs * 2 ** (count - 1);
       await clock.sleep(waitMs * (0.5 + random.fraction()), new AbortController().signal);
@@ -136,7 +137,7 @@ export class PostgresWriter implements Writer {
   async #try(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
     if (!isGrouped(request)) return await this.#alone(request);
     const { idempotency = null } = request.writeOptions;
-    const { run, context } = this.#how;
+    const { run, context } = this.#options;
     if (idempotency === null) return await run(this.#unkeyed, request, context(null));
     const done = await runInGroup(this.#group, idempotency, (tables) => run(tables, request, context(null)));
     return done === null ? await this.#alone(request) : done.result;
@@ -156,7 +157,7 @@ export class PostgresWriter implements Writer {
   }
 
   async #lend<Value>(transact: (connection: Connection) => Promise<Value>): Promise<Value> {
-    const { timer, onTried } = this.#how;
+    const { timer, onTried } = this.#options;
     const requestedAt = timer();
     return await this.#database.lend(async (connection) => {
       const startedAt = timer();
@@ -202,7 +203,7 @@ export class PostgresWriter implements Writer {
     request: WriteRequest<AuthorityUseCase>,
     databaseNow: number,
   ): Promise<unknown> {
-    const { run, isFailure, context, onCredentialsChanged } = this.#how;
+    const { run, isFailure, context, onCredentialsChanged } = this.#options;
     const leftToOthers = maintenance[request.name];
     if (leftToOthers !== undefined && !(await this.#isFirst(connection))) {
       await connection.rollback();

@@ -7,7 +7,7 @@ import { storedProducts } from '../../../service/agent/products.ts';
 import type { SyncPolicy } from '../../../service/outbox/queue.ts';
 import { LiveConfiguration } from '../../../daemon/live-configuration.ts';
 import { writeMinutes, type Outage } from './minutes.ts';
-import { Draws, fillStore, type DemoEvent, type MovedWriter } from './moved-writer.ts';
+import { SeededRandom, fillStore, type DemoEvent, type PastWriter } from './past-writer.ts';
 
 /** The outage of the demo data, some hours before `end`. */
 function demoOutage(end: number): Outage {
@@ -15,8 +15,8 @@ function demoOutage(end: number): Outage {
 }
 
 type Week = {
-  writer: MovedWriter;
-  draws: Draws;
+  writer: PastWriter;
+  random: SeededRandom;
   current: LiveConfiguration;
   policy: SyncPolicy;
   end: number;
@@ -40,9 +40,9 @@ export async function writeDemoWeek(
 ): Promise<void> {
   await fillStore({ directory, role: 'agent' }, async (writer) => {
     const current = new LiveConfiguration(configuration, storedProducts(writer.reader.settings));
-    const draws = new Draws(20_260_307);
+    const random = new SeededRandom(20_260_307);
     const { policy } = current.sync();
-    const week: Week = { writer, draws, current, policy, end, outage: demoOutage(end) };
+    const week: Week = { writer, random, current, policy, end, outage: demoOutage(end) };
     const known = licenses.flatMap((license) => {
       const productId = current.products.idOf(license.productKey);
       return productId === null ? [] : [{ license, productId }];
@@ -115,19 +115,19 @@ async function attempt(
 }
 
 /** How long ago the license was last confirmed: most of them today. */
-function confirmedAgo(draws: Draws): number {
-  const share = draws.fraction();
-  if (share < 0.72) return draws.fraction() * 20 * hourMs;
-  if (share < 0.88) return (1.1 + draws.fraction() * 5) * dayMs;
-  if (share < 0.96) return (7.5 + draws.fraction() * 6) * dayMs;
-  return (15 + draws.fraction() * 20) * dayMs;
+function confirmedAgo(random: SeededRandom): number {
+  const share = random.fraction();
+  if (share < 0.72) return random.fraction() * 20 * hourMs;
+  if (share < 0.88) return (1.1 + random.fraction() * 5) * dayMs;
+  if (share < 0.96) return (7.5 + random.fraction() * 6) * dayMs;
+  return (15 + random.fraction() * 20) * dayMs;
 }
 
 /** A license is read, and the uses of today are sent; during the outage they wait. */
 function lifeOf(week: Week, known: Known, index: number): DemoEvent[] {
-  const { draws, end, outage } = week;
+  const { random, end, outage } = week;
   const { license } = known;
-  const seenAt = Math.round(end - confirmedAgo(draws));
+  const seenAt = Math.round(end - confirmedAgo(random));
   const isUsed =
     license.uses > 0 && license.enabled && end - seenAt > 8 * hourMs && end - seenAt < 20 * hourMs;
   const before = { ...license, uses: license.uses - (isUsed ? 1 : 0) };
@@ -135,8 +135,8 @@ function lifeOf(week: Week, known: Known, index: number): DemoEvent[] {
   if (!isUsed) return events;
   const isInOutage = index % 2 === 0;
   const usedAt = isInOutage
-    ? Math.round(outage.from + draws.fraction() * (outage.to - outage.from - 10 * minuteMs))
-    : Math.round(seenAt + draws.fraction() * 30 * minuteMs);
+    ? Math.round(outage.from + random.fraction() * (outage.to - outage.from - 10 * minuteMs))
+    : Math.round(seenAt + random.fraction() * 30 * minuteMs);
   events.push({ at: usedAt, run: (at) => change(week, known, 'usage', at) });
   if (isInOutage) events.push({ at: usedAt + 500, run: (at) => attempt(week, known, unreachable(), { at }) });
   const sentAt = isInOutage ? outage.to + 20 * minuteMs + index * 300 : usedAt + 400;

@@ -1,8 +1,8 @@
 import type { License } from '../../../domain/license.ts';
 import type { Tree } from '../../../config/file/tree.ts';
-import type { AdvancingTime } from '../../../daemon/system/advancing-time.ts';
+import type { AdvancingTime } from '../../../daemon/system/clock.ts';
 import { agentTree, type SandboxAgent } from '../agent.ts';
-import { embeddedConfiguration } from '../../../daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../config/load.ts';
 import type { SandboxStore } from '../store.ts';
 import { writeDemoWeek } from './agent-week.ts';
 import { writeDemoYear, yearMs } from './year.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { noUses, type LeaseRequest } from '../../leases/domain/lease.ts';
 import { dayMs, hourMs } from '../../../domain/time.ts';
-import type { DemoEvent, Draws, MovedWriter } from './moved-writer.ts';
-import { demoBuyer, type Buyer } from './people.ts';
+import type { DemoEvent, SeededRandom, PastWriter } from './past-writer.ts';
+import { demoBuyer, type Buyer } from './shop.ts';
 
 /** A license of the demo shop. Times are epoch ms; `refundedAt`: null if it was not refunded. */
 export type Sale = Buyer & {
@@ -12,20 +12,20 @@ export type Sale = Buyer & {
   refundedAt: number | null;
 };
 
-type Devices = { writer: MovedWriter; draws: Draws; end: number };
+type Devices = { writer: PastWriter; random: SeededRandom; end: number };
 
 /** The devices on which a customer activates a license. */
 export function deviceEvents(devices: Devices, sale: Sale): DemoEvent[] {
   if (sale.licenseKey === demoBuyer.licenseKey) return fullLicense(devices, sale);
-  const { draws, end } = devices;
-  if (sale.refundedAt !== null || !draws.chance(0.4)) return [];
-  return Array.from({ length: draws.whole(1, 3) }, (_, index) => {
+  const { random, end } = devices;
+  if (sale.refundedAt !== null || !random.chance(0.4)) return [];
+  return Array.from({ length: random.whole(1, 3) }, (_, index) => {
     const takenAt =
-      sale.soldAt + Math.round((0.01 + index * draws.fraction()) * Math.min(40 * dayMs, end - sale.soldAt));
+      sale.soldAt + Math.round((0.01 + index * random.fraction()) * Math.min(40 * dayMs, end - sale.soldAt));
     return deviceUse(devices, sale, {
-      name: deviceName(draws, sale.name, index),
+      name: deviceName(random, sale.name, index),
       takenAt,
-      isKept: draws.chance(0.8),
+      isKept: random.chance(0.8),
     });
   }).flat();
 }
@@ -48,16 +48,16 @@ function fullLicense(devices: Devices, sale: Sale): DemoEvent[] {
 
 const kinds = ['MacBook', 'desktop', 'laptop', 'Surface', 'iMac', 'workstation'] as const;
 
-function deviceName(draws: Draws, name: string, index: number): string {
-  const kind = draws.pick(kinds);
-  return index === 0 ? `${name}’s ${kind}` : `${kind} ${draws.whole(1, 40)}`;
+function deviceName(random: SeededRandom, name: string, index: number): string {
+  const kind = random.pick(kinds);
+  return index === 0 ? `${name}’s ${kind}` : `${kind} ${random.whole(1, 40)}`;
 }
 
 type DeviceUse = { name: string; takenAt: number; isKept: boolean; endedAt?: number };
 
 /** A device takes a seat, and renews its lease until today or for some weeks. */
 function deviceUse(
-  { writer, draws, end }: Devices,
+  { writer, random, end }: Devices,
   sale: Sale,
   { name, takenAt, isKept, endedAt }: DeviceUse,
 ): DemoEvent[] {
@@ -92,7 +92,7 @@ function deviceUse(
   const renewals = isKept ? (end - takenAt) / (20 * dayMs) : 1;
   for (let renewal = 1; renewal < renewals; renewal += 1)
     events.push({ at: takenAt + renewal * 20 * dayMs, run: ask('renew') });
-  const last = end - Math.round((0.1 + draws.fraction() * 20) * hourMs);
+  const last = end - Math.round((0.1 + random.fraction() * 20) * hourMs);
   if (isKept && last > takenAt) events.push({ at: last, run: ask('renew') });
   return events;
 }

@@ -1,6 +1,6 @@
 import { stepStart, type SeriesValues } from '../../console/domain/series.ts';
 import { dayMs, minuteMs } from '../../../domain/time.ts';
-import type { Draws, MovedWriter } from './moved-writer.ts';
+import type { SeededRandom, PastWriter } from './past-writer.ts';
 
 const tenMinutesMs = 10 * minuteMs;
 
@@ -8,8 +8,8 @@ const tenMinutesMs = 10 * minuteMs;
 export type Outage = { from: number; to: number };
 
 type Minutes = {
-  writer: MovedWriter;
-  draws: Draws;
+  writer: PastWriter;
+  random: SeededRandom;
   end: number;
   /** Null on an authority, which has no upstream. */
   outage: Outage | null;
@@ -28,9 +28,9 @@ export async function writeMinutes(minutes: Minutes): Promise<void> {
 }
 
 /** `length`: minutes. */
-function valuesAt({ draws, outage, busiest }: Minutes, at: number, length: number): SeriesValues {
-  const verifies = Math.round(length * busiest * liveliness(at) * (0.75 + draws.fraction() / 2));
-  const uses = Math.round(verifies * 0.07 * draws.fraction() * 2);
+function valuesAt({ random, outage, busiest }: Minutes, at: number, length: number): SeriesValues {
+  const verifies = Math.round(length * busiest * liveliness(at) * (0.75 + random.fraction() / 2));
+  const uses = Math.round(verifies * 0.07 * random.fraction() * 2);
   if (outage === null) return { verifies, uses, pending: null, oldestAgeS: null, upstream: null };
   const isDown = at >= outage.from && at < outage.to;
   // After the outage, the changes that waited are sent within twenty minutes.

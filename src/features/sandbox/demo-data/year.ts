@@ -1,11 +1,18 @@
 import { defaultAccountId } from '../../../domain/access/principal.ts';
 import { licenseKeyBytes, licenseKeyFrom, type License } from '../../../domain/license.ts';
 import { dayMs, hourMs, minuteMs } from '../../../domain/time.ts';
-import { demoCoupons, openShop, type DemoCoupon, type DemoProduct, type DemoShop } from './catalogue.ts';
+import {
+  demoCoupons,
+  openShop,
+  type DemoCoupon,
+  type DemoProduct,
+  type DemoShop,
+  buyers,
+  demoBuyer,
+} from './shop.ts';
 import { deviceEvents, type Sale } from './devices.ts';
 import { writeMinutes } from './minutes.ts';
-import { Draws, fillStore, type DemoEvent, type MovedWriter } from './moved-writer.ts';
-import { buyers, demoBuyer } from './people.ts';
+import { SeededRandom, fillStore, type DemoEvent, type PastWriter } from './past-writer.ts';
 
 /** What the demo data needs to know outside of the store. */
 export type DemoYear = {
@@ -16,8 +23,8 @@ export type DemoYear = {
 
 export const yearMs: number = 365 * dayMs;
 type Year = {
-  writer: MovedWriter;
-  draws: Draws;
+  writer: PastWriter;
+  random: SeededRandom;
   shop: DemoShop;
   coupons: readonly DemoCoupon[];
   start: number;
@@ -31,18 +38,18 @@ export async function writeDemoYear(
 ): Promise<DemoYear> {
   return await fillStore({ directory, role: 'authority' }, async (writer) => {
     const start = end - yearMs;
-    const draws = new Draws(20_260_305);
+    const random = new SeededRandom(20_260_305);
     const shop = await openShop(writer, productKey, start + hourMs);
-    const year: Year = { writer, draws, shop, coupons: demoCoupons(productKey, start, end), start, end };
+    const year: Year = { writer, random, shop, coupons: demoCoupons(productKey, start, end), start, end };
     const sales = salesOf(year);
     const events = [
       ...couponEvents(year),
       ...sales.flatMap((sale, index) => saleEvents(year, sale, 10_001 + index)),
-      ...sales.flatMap((sale) => deviceEvents({ writer, draws, end }, sale)),
+      ...sales.flatMap((sale) => deviceEvents({ writer, random, end }, sale)),
       ...officeEvents(year),
     ];
     for (const { at, run } of events.toSorted((one, other) => one.at - other.at)) if (at < end) await run(at);
-    await writeMinutes({ writer, draws, end, outage: null, busiest: 110 });
+    await writeMinutes({ writer, random, end, outage: null, busiest: 110 });
     await writer.run('markTime', { mark: { at: end - minuteMs, isConfirmed: false } }, { at: end });
     const licenses = sales
       .toReversed()
@@ -52,35 +59,35 @@ export async function writeDemoYear(
 }
 
 /** The sales grow over the year; fewer on weekends, more while a campaign runs. */
-function salesOf({ draws, shop, coupons, start, end }: Year): Sale[] {
+function salesOf({ random, shop, coupons, start, end }: Year): Sale[] {
   const sales: Sale[] = [];
   for (let day = 1; day < 365; day += 1) {
     const morning = start + day * dayMs;
     const isWeekend = [0, 6].includes(new Date(morning).getUTCDay());
     const campaign = coupons.filter((coupon) => isRunning(coupon, morning) && coupon.popularity > 0.2).length;
     const expected = (1.5 + (4.5 * day) / 365) * (isWeekend ? 0.5 : 1) * (1 + campaign * 0.9);
-    for (let count = Math.round(expected * (0.5 + draws.fraction())); count > 0; count -= 1) {
-      const at = morning + Math.round((6 + draws.fraction() * 17) * hourMs);
-      if (at < end - hourMs) sales.push(saleAt(draws, shop, at));
+    for (let count = Math.round(expected * (0.5 + random.fraction())); count > 0; count -= 1) {
+      const at = morning + Math.round((6 + random.fraction() * 17) * hourMs);
+      if (at < end - hourMs) sales.push(saleAt(random, shop, at));
     }
   }
   sales.push({ ...demoBuyer, productKey: shop.products[0].productKey, soldAt: end - 96 * dayMs });
   return sales.sort((one, other) => one.soldAt - other.soldAt);
 }
 
-function saleAt(draws: Draws, { products }: DemoShop, soldAt: number): Sale {
-  const isRefunded = draws.chance(0.035);
+function saleAt(random: SeededRandom, { products }: DemoShop, soldAt: number): Sale {
+  const isRefunded = random.chance(0.035);
   return {
-    licenseKey: licenseKeyFrom(draws.bytes(licenseKeyBytes)),
-    productKey: productOf(draws, products).productKey,
-    ...draws.pick(buyers),
+    licenseKey: licenseKeyFrom(random.bytes(licenseKeyBytes)),
+    productKey: productOf(random, products).productKey,
+    ...random.pick(buyers),
     soldAt,
-    refundedAt: isRefunded ? soldAt + Math.round((0.2 + draws.fraction() * 13) * dayMs) : null,
+    refundedAt: isRefunded ? soldAt + Math.round((0.2 + random.fraction() * 13) * dayMs) : null,
   };
 }
 
-function productOf(draws: Draws, products: DemoShop['products']): DemoProduct {
-  let drawn = draws.fraction();
+function productOf(random: SeededRandom, products: DemoShop['products']): DemoProduct {
+  let drawn = random.fraction();
   return products.find(({ popularity }) => (drawn -= popularity) < 0) ?? products[0];
 }
 
@@ -126,7 +133,7 @@ function couponEvents({ writer, coupons, shop, start }: Year): DemoEvent[] {
 
 /** The sale, its coupon, its uses, and what support does about it. */
 function saleEvents(year: Year, sale: Sale, order: number): DemoEvent[] {
-  const { writer, draws, shop } = year;
+  const { writer, random, shop } = year;
   const { licenseKey, productKey, buyerEmail, soldAt, refundedAt } = sale;
   const actor = shop.actors.shop;
   let purchaseId = '';
@@ -135,7 +142,7 @@ function saleEvents(year: Year, sale: Sale, order: number): DemoEvent[] {
     ({ purchaseId } = (await writer.run('addPurchase', purchase, { at, actor })).purchase);
   };
   const events: DemoEvent[] = [{ at: soldAt, run: sell }, ...useEvents(year, sale)];
-  const coupon = year.coupons.find((each) => isRunning(each, soldAt) && draws.chance(each.popularity));
+  const coupon = year.coupons.find((each) => isRunning(each, soldAt) && random.chance(each.popularity));
   if (coupon !== undefined) {
     events.push({
       at: soldAt - 20_000,
@@ -146,7 +153,7 @@ function saleEvents(year: Year, sale: Sale, order: number): DemoEvent[] {
     const run = (at: number) =>
       writer.run('refundPurchase', { purchaseId }, { at, actor: shop.actors.support });
     events.push({ at: refundedAt, run });
-  } else if (draws.chance(0.012)) {
+  } else if (random.chance(0.012)) {
     events.push(...disputeEvents(year, sale));
   }
   return events;
@@ -154,11 +161,11 @@ function saleEvents(year: Year, sale: Sale, order: number): DemoEvent[] {
 
 /** Redeems a coupon if it fits the cart; some carts have a second product. */
 async function redeem(
-  { writer, draws, shop }: Year,
+  { writer, random, shop }: Year,
   { code, sale, order }: { code: string; sale: Sale; order: number },
   at: number,
 ): Promise<void> {
-  const keys = draws.chance(0.2) ? [sale.productKey, 'kT3aP'] : [sale.productKey];
+  const keys = random.chance(0.2) ? [sale.productKey, 'kT3aP'] : [sale.productKey];
   const lines = [...new Set(keys)].map((productKey) => {
     const price = shop.products.find((product) => product.productKey === productKey)?.price ?? 0;
     return { productKey, amount: price, quantity: 1, collectionIds: [], recurring: false };
@@ -173,15 +180,15 @@ async function redeem(
 
 /** Each start of the software on another machine counts a use. */
 function useEvents(
-  { writer, draws, end }: Year,
+  { writer, random, end }: Year,
   { licenseKey, productKey, soldAt, refundedAt }: Sale,
 ): DemoEvent[] {
   const until = refundedAt ?? end;
   const tenant = { accountId: defaultAccountId, productKey };
-  const count = draws.whole(0, 4);
+  const count = random.whole(0, 4);
   return Array.from({ length: count }, (_, index) => {
-    const share = index === 0 ? draws.fraction() * 0.02 : draws.fraction();
-    const trigger = draws.chance(0.06) ? 'decrease' : 'usage';
+    const share = index === 0 ? random.fraction() * 0.02 : random.fraction();
+    const trigger = random.chance(0.06) ? 'decrease' : 'usage';
     return {
       at: soldAt + 10 * minuteMs + Math.round(share * (until - soldAt - 20 * minuteMs)),
       run: (at: number) =>
@@ -192,15 +199,15 @@ function useEvents(
 
 /** Support disables a license, and often enables it again. */
 function disputeEvents(
-  { writer, draws, shop, end }: Year,
+  { writer, random, shop, end }: Year,
   { licenseKey, productKey, soldAt }: Sale,
 ): DemoEvent[] {
   const tenant = { accountId: defaultAccountId, productKey };
   const change = (trigger: 'disable' | 'enable') => (at: number) =>
     writer.run('changeLicense', { tenant, licenseKey, trigger }, { at, actor: shop.actors.support });
-  const at = soldAt + Math.round(draws.fraction() * (end - soldAt));
-  const isSettled = draws.chance(0.6);
-  const settled = { at: at + Math.round((1 + draws.fraction() * 4) * dayMs), run: change('enable') };
+  const at = soldAt + Math.round(random.fraction() * (end - soldAt));
+  const isSettled = random.chance(0.6);
+  const settled = { at: at + Math.round((1 + random.fraction() * 4) * dayMs), run: change('enable') };
   return [{ at, run: change('disable') }, ...(isSettled ? [settled] : [])];
 }
 

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import type { FeatureSection } from '../../../config/sections.ts';
+import type { FeatureSection } from '../../../config/core-sections.ts';
 import { signingKeysOf } from '../domain/webhook.ts';
-import { rule, section } from '../../../config/schema.ts';
-import { addressRange, secret, secretFile } from '../../../config/types.ts';
-import { mask, type Secret } from '../../../config/value/secret.ts';
+import { rule, section } from '../../../config/section.ts';
+import { addressRange, secret, secretFile, mask, type Secret } from '../../../config/setting-types.ts';
 
 /** The senders of events. Each has its own form and its own proof (features/webhooks/domain/store-event.ts). */
 export const senders = ['payhip', 'gumroad', 'lemonsqueezy', 'standard'] as const;
@@ -66,7 +65,7 @@ const webhooks = section(z.strictObject({ in: hooks, out: out.prefault({}) })).m
 
 export type WebhookSettings = z.output<typeof webhooks>;
 
-declare module '../../../config/sections.ts' {
+declare module '../../../config/core-sections.ts' {
   interface SectionsOfFeatures {
     readonly webhooks: WebhookSettings;
   }

@@ -10,7 +10,7 @@ import {
 import { eventTypes } from '../../../domain/event.ts';
 import { formatDatetime } from '../../../domain/time.ts';
 import { instant, parameters, someOf, text } from '../../../wire/parameters.ts';
-import { serializerOf } from '../../../wire/server/shape.ts';
+import { serializerOf } from '../../../wire/shape.ts';
 
 const eventType = z.enum(eventTypes);
 

@@ -7,12 +7,12 @@ import type { SnapshotFilter } from '../../../service/agent/tables.ts';
 import { storedLicenseKey, withStoredLicenseKey } from '../../../service/pasted-keys.ts';
 import type { LicenseFilter } from '../../../service/tables.ts';
 import {
+  changeList,
   licenseDetail,
+  serializeChange,
   serializeSnapshotDetail,
   serializeSoldDetail,
   type LicenseDetail,
-} from '../../../wire/license-detail.ts';
-import {
   licenseList,
   licenseQuery,
   serializeListed,
@@ -20,11 +20,12 @@ import {
   type KnownSnapshot,
   type ListedLicenseObject,
 } from '../../../wire/license.ts';
+import { pageQuery } from '../../../wire/page.ts';
 import { enveloped } from '../../../wire/response.ts';
 import type { App, StoredLicenses } from '../../app.ts';
-import { foreignAccountFaults, isUnknownProduct, tenantFilter } from '../../entry/admission.ts';
 import { emptyList, ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
+import { foreignAccountFaults, isUnknownProduct, tenantFilter } from '../../tenant.ts';
 import { serializeExplained } from './outbox.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -207,5 +208,31 @@ async function storedDetail(
   });
 }
 
+/** What happened to a license (src/http/README.md, License history). */
+const listHistory = route({
+  method: 'GET',
+  path: `${path}/:key/history`,
+  operationId: 'listLicenseHistory',
+  tag: 'Licenses',
+  summary: 'List what has changed a license, the latest first',
+  refusals: ['license_not_found'],
+  access,
+  query: pageQuery('changes'),
+  answers: { 200: enveloped(changeList) },
+  async handle({ app, principal, path: { key }, query, sentTo }) {
+    const licenseKey = parseLicenseKey(key);
+    if (licenseKey === null) return notFound('license');
+    const tenant = principal.isOperator ? null : principal.tenant;
+    // Older changes may not have been removed yet.
+    const page = { ...withNext(query), since: app.historySince() };
+    const history = await app.licenseService.history(tenant, licenseKey, page);
+    if (!history.ok) return history;
+    const { changes, total } = history.value;
+    const rows = { list: 'changes', rows: changes, total } as const;
+    const read = pageOf({ ...rows, keyOf: ({ number }) => [number] }, query, sentTo);
+    return ok({ changes: read.items.map(serializeChange) }, read.headers);
+  },
+});
+
 /** Licenses for people (src/http/README.md, Admin routes). */
-export const licenseAdminRoutes: readonly Route[] = [list, show];
+export const licenseAdminRoutes: readonly Route[] = [list, show, listHistory];

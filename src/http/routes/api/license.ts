@@ -8,10 +8,10 @@ import type { Awaitable } from '../../../service/tables.ts';
 import { type RouteResponse, ok, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm, ProductName } from '../../dialects.ts';
-import { tenantForLicense } from '../../entry/admission.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { licenseParameters } from '../../../wire/license.ts';
 import { enveloped } from '../../../wire/response.ts';
+import { tenantForLicense } from '../../tenant.ts';
 
 /** A license key with its tenant; null: the text cannot be a license key. */
 export type LicenseTarget = { tenant: Tenant; licenseKey: string | null };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedKeys, effective } from '../../../../src/config/show.ts';
+import { changedKeys, effective } from '../../../../src/config/configuration.ts';
 import { reloadedConfiguration } from '../../../../src/daemon/live-configuration.ts';
 import { configurationOf } from '../../../support/builders/config-builders.ts';
 

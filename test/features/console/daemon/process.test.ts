@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../../src/config/load.ts';
 import { startDaemon } from '../../../../src/daemon/start.ts';
 import { isConsoleServed } from '../../../../src/features/console/daemon/process.ts';
 import { socketPath } from '../../../support/network/socket-path.ts';

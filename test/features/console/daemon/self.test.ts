@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
-import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../../src/config/load.ts';
 import { startDaemon } from '../../../../src/daemon/start.ts';
 import { configObject, doctorObject, overviewObject } from '../../../../src/features/console/wire/console.ts';
 import { freePort } from '../../../support/network/free-port.ts';

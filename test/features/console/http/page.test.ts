@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildPage } from '../../../../src/packaging/page.ts';
+import { buildPage } from '../../../../src/packaging/console-page.ts';
 import { fromPage, openConsole, origin, type ConsoleApp } from '../console-app.ts';
 
 let app: ConsoleApp;

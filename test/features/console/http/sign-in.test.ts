@@ -150,7 +150,7 @@ describe('a session of the console', () => {
     expect([await statusWith(app, first), await statusWith(app, second)]).toEqual([401, 200]);
   });
 
-  test('sign-in, refusal and sign-out are audit events, without a secret', async () => {
+  test('sign-in, refusal and sign-out are audit entries, without a secret', async () => {
     await using app = await openConsole();
     const looks = await app.begin();
     await app.confirm(looks.code);
@@ -173,7 +173,7 @@ describe('a session of the console', () => {
     ]);
   });
 
-  test('what a session changes is an audit event of the session', async () => {
+  test('what a session changes is an audit entry of the session', async () => {
     await using app = await openConsole();
     const { code, secret } = await app.begin();
     await app.confirm(code, true);
@@ -184,7 +184,7 @@ describe('a session of the console', () => {
     expect((await app.opened.record()).at(-1)).toMatch(new RegExp(`^console:${code} \\| account.add \\| `));
   });
 
-  test('a sign-in works although the store accepts no audit event', async () => {
+  test('a sign-in works although the store accepts no audit entry', async () => {
     await using app = await openConsole({
       writer: {
         write: () => Promise.reject(new Error('the disk is full')),

@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { buildPage, compressedSize, writePage, type BuiltPage } from '../../../../src/packaging/page.ts';
+import {
+  buildPage,
+  compressedSize,
+  writePage,
+  type BuiltPage,
+} from '../../../../src/packaging/console-page.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
 let built: BuiltPage;

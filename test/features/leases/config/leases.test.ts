@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { effective } from '../../../../src/config/show.ts';
+import { effective } from '../../../../src/config/configuration.ts';
 import { reloadedConfiguration } from '../../../../src/daemon/live-configuration.ts';
 import { configurationOf, errorsOf, folder, warningsOf } from '../../../support/builders/config-builders.ts';
 

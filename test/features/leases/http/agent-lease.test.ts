@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { failWith, type Result } from '../../../../src/domain/problem/problem.ts';
-import { rateLimiters } from '../../../../src/http/entry/admission.ts';
+import { rateLimiters } from '../../../../src/http/entry/rate-limits.ts';
 import type { LicenseChangeRequest, LicenseService } from '../../../../src/service/services.ts';
 import type { Tenant } from '../../../../src/domain/access/principal.ts';
 import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { licenseDetail } from '../../../../src/wire/license-detail.ts';
+import { licenseDetail } from '../../../../src/wire/license.ts';
 import { adminToken, openApp, productsOf, serverOf } from '../../../support/app/http-app.ts';
 import { buildLicense, buildSnapshot, product } from '../../../support/builders/store-builders.ts';
 import { buildActivation } from '../support/records.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { AdvancingTime } from '../../../../src/daemon/system/advancing-time.ts';
-import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
+import { AdvancingTime } from '../../../../src/daemon/system/clock.ts';
+import { embeddedConfiguration } from '../../../../src/config/load.ts';
 import { readAdminToken } from '../../../../src/daemon/local-client.ts';
 import type { Daemon } from '../../../../src/daemon/daemon.ts';
 import { startDaemon } from '../../../../src/daemon/start.ts';

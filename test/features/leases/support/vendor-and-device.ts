@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { loadConfiguration } from '../../../../src/config/load.ts';
 import type { Configuration } from '../../../../src/config/configuration.ts';
 import type { Daemon } from '../../../../src/daemon/daemon.ts';
-import { AdvancingTime } from '../../../../src/daemon/system/advancing-time.ts';
+import { AdvancingTime } from '../../../../src/daemon/system/clock.ts';
 import { startDaemon } from '../../../../src/daemon/start.ts';
 import { setUp } from '../../../../src/features/leases/issuer/signing-files.ts';
 import { ownFiles } from './lease-builders.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDatabaseUrl } from '../../../../src/features/postgres/config/database-url.ts';
+import { parseDatabaseUrl } from '../../../../src/features/postgres/config/store.ts';
 
 const secure = {
   host: 'db.example',

@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { machineTime } from '../../../../src/daemon/system/machine.ts';
+import { machineTime } from '../../../../src/daemon/system/clock.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import {
   latchkeySchemas,

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { startDaemon } from '../../../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../../src/config/load.ts';
 import { nodeNameOf } from '../../../../src/features/postgres/daemon/shared-store.ts';
 import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../../../support/reference/guides.ts';
 import { latchkey } from '../../../support/process/command-line.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { machineTime, type TimeSource } from '../../../../src/daemon/system/machine.ts';
+import { machineTime, type TimeSource } from '../../../../src/daemon/system/clock.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
 import { startFaultProxy } from '../../../support/network/fault-proxy.ts';

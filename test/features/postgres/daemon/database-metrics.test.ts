@@ -1,6 +1,6 @@
 import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cachedCounts } from '../../../../src/features/postgres/daemon/record-counts.ts';
+import { cachedCounts } from '../../../../src/features/postgres/daemon/node-cache.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { buildLicense } from '../../../support/builders/store-builders.ts';

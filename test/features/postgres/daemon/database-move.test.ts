@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDaemon } from '../../../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../../src/config/load.ts';
 import { backUp } from '../../../../src/store/sqlite/files/backup.ts';
 import { storeOf } from '../../../../src/domain/latchkey.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { machineTime, type TimeSource } from '../../../../src/daemon/system/clock.ts';
 import { DatabaseTime } from '../../../../src/features/postgres/daemon/database-writer.ts';
-import { machineTime, type TimeSource } from '../../../../src/daemon/system/machine.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
 import { hasPostgres, startPostgres } from '../support/postgres.ts';
 

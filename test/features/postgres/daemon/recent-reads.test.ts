@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecentReads } from '../../../../src/features/postgres/daemon/node-role.ts';
+import { RecentReads } from '../../../../src/features/postgres/daemon/node-cache.ts';
 
 function createRecentReads() {
   const clock = { at: 0, now: () => clock.at, monotonic: () => clock.at };

@@ -281,7 +281,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     expect(answered.slice(5)).toEqual(['keyed true', 'keyed true']);
   });
 
-  test('leaves the housework to the node that is at it', async () => {
+  test('leaves the maintenance to the node that is at it', async () => {
     await using databases = await nodes(2);
     const [first, second] = databases;
     await first?.lend(async (connection) => {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../../../../src/daemon/daemon.ts';
 import { startDaemon, type DaemonOptions } from '../../../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../../../src/daemon/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../../src/config/load.ts';
 import type { PostgresServer } from './postgres.ts';
 import { urlOf } from './postgres-url.ts';
 import { silent } from '../../../support/silent-log.ts';

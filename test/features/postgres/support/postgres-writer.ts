@@ -1,12 +1,15 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { PersistentClock } from '../../../../src/daemon/system/machine.ts';
+import { PersistentClock } from '../../../../src/daemon/system/clock.ts';
 import type { LicenseTrigger } from '../../../../src/domain/license.ts';
 import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
 import type { CommandResult } from '../../../../src/service/writer.ts';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { migrate } from '../../../../src/features/postgres/store/migrations.ts';
-import { PostgresWriter, type PostgresRun } from '../../../../src/features/postgres/store/writer.ts';
+import {
+  PostgresWriter,
+  type PostgresWriterOptions,
+} from '../../../../src/features/postgres/store/writer.ts';
 import type { FaultProxy } from '../../../support/network/fault-proxy.ts';
 import type { PostgresServer } from './postgres.ts';
 import { account, buildLicense, product } from '../../../support/builders/store-builders.ts';
@@ -41,7 +44,7 @@ export async function openNodes(
 }
 
 /** Another node of the authority. */
-export function writerOn(database: Database, changes: Partial<PostgresRun> = {}): PostgresWriter {
+export function writerOn(database: Database, changes: Partial<PostgresWriterOptions> = {}): PostgresWriter {
   const clock = new PersistentClock(null);
   return new PostgresWriter(database, {
     run: runUseCase,

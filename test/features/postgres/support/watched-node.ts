@@ -1,5 +1,5 @@
+import { maxTimerMs, machineTime, type TimeSource } from '../../../../src/daemon/system/clock.ts';
 import { slowMs } from '../../../../src/features/postgres/daemon/database-writer.ts';
-import { maxTimerMs, machineTime, type TimeSource } from '../../../../src/daemon/system/machine.ts';
 import type { Log } from '../../../../src/service/ports.ts';
 import type { DatabaseAddress } from '../../../../src/features/postgres/store/client.ts';
 import { startNode, type AuthorityNode } from './nodes.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedKeys, effective } from '../../../../src/config/show.ts';
+import { changedKeys, effective } from '../../../../src/config/configuration.ts';
 import { reloadedConfiguration } from '../../../../src/daemon/live-configuration.ts';
 import { parseConfiguration } from '../../../../src/config/load.ts';
 import {

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { formatDatetime } from '../../../../src/domain/time.ts';
-import { licenseDetail } from '../../../../src/wire/license-detail.ts';
-import type { ListedLicenseObject } from '../../../../src/wire/license.ts';
+import { licenseDetail, type ListedLicenseObject } from '../../../../src/wire/license.ts';
 import { adminToken, openApp, productsOf, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 import { buildLicense, buildSnapshot, product } from '../../../support/builders/store-builders.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';

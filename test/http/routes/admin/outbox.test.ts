@@ -194,7 +194,7 @@ test('an operation that is in flight or waits cannot be confirmed, and a missing
   expect(await opened.record()).toEqual([]);
 });
 
-test('a repeated decision under its idempotency key gets the same response, and is one audit event', async () => {
+test('a repeated decision under its idempotency key gets the same response, and is one audit entry', async () => {
   await using opened = await openApp({ role: 'agent' });
   opened.agentTables().operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   const first = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
-import { readCents } from '../../../../src/cli/money.ts';
-import { readItem } from '../../../../src/cli/commands/coupon/redemption.ts';
+import { readCents } from '../../../../src/cli/values.ts';
+import { readItem } from '../../../../src/cli/commands/coupon-redemption.ts';
 import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';
 
 type Row = { coupon: string; cart: string; off: string; left: string; lines: string };

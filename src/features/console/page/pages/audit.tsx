@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { AuditEntryObject } from '../../../../wire/audit.ts';
 import { Who } from '../daemon.tsx';
+import type { AuditEntryObject } from '../../../../wire/access.ts';
 import type { PageProps } from '../page-props.ts';
 import { quoted } from '../parts/command.tsx';
 import type { Filter } from '../parts/filter.tsx';

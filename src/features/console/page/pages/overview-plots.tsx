@@ -1,5 +1,5 @@
 import type { OverviewObject, SeriesObject } from '../../wire/console.ts';
-import type { UpstreamObject } from '../../../../wire/server/upstream.ts';
+import type { UpstreamObject } from '../../../../wire/status.ts';
 import { send } from '../api.ts';
 import { ProductName } from '../daemon.tsx';
 import { clockTime, count, counted, duration, shortDay } from '../format.ts';

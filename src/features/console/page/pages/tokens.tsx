@@ -1,4 +1,4 @@
-import type { TokenObject } from '../../../../wire/token.ts';
+import type { TokenObject } from '../../../../wire/access.ts';
 import { send } from '../api.ts';
 import { ProductName, useDaemon } from '../daemon.tsx';
 import { Checkboxes, Field, fieldText, taken } from '../parts/action.tsx';

@@ -1,6 +1,9 @@
 import { maxHistoryEntries } from '../../../../domain/license.ts';
 import { adminTokenId } from '../../../../domain/access/principal.ts';
 
+/** A value in SQLite. */
+export type Value = string | number | null;
+
 /**
  * A table with the same name on both engines. Rows are compared in SQLite's form: text, numbers and null, with booleans
  * as 0 and 1.

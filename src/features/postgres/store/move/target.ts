@@ -6,8 +6,7 @@ import { patientConfig, placeOf, type DatabaseAddress } from '../client.ts';
 import { isSurelyUndone, sqlState, PostgresAway, refusalOf } from '../faults.ts';
 import { makeTables } from '../migrations.ts';
 import { namesIn, type Names } from '../names.ts';
-import type { Value } from './source.ts';
-import type { lastNumbers, MovedTable } from './tables.ts';
+import type { lastNumbers, MovedTable, Value } from './tables.ts';
 
 /** The response to COMMIT was lost: either everything was moved, or nothing. */
 export class MoveInDoubt extends Error {

@@ -1,4 +1,4 @@
-import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
+import type { LicenseDetail } from '../../../../../wire/license.ts';
 import { shownKey } from '../../format.ts';
 import { Badge, type Tone } from '../../parts/notice.tsx';
 import { hrefTo } from '../../router.ts';

@@ -1,5 +1,4 @@
-import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
-import type { LicenseObject } from '../../../../../wire/license.ts';
+import type { LicenseObject, LicenseDetail } from '../../../../../wire/license.ts';
 import { send } from '../../api.ts';
 import { useDaemon } from '../../daemon.tsx';
 import { counted, isMasked, shownKey } from '../../format.ts';

@@ -1,5 +1,5 @@
-import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
 import { useDaemon } from '../../daemon.tsx';
+import type { LicenseDetail } from '../../../../../wire/license.ts';
 import { count, counted, shownKey } from '../../format.ts';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';

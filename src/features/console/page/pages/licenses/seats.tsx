@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
-import type { LicenseDetail } from '../../../../../wire/license-detail.ts';
 import type { Activation } from '../../answers.ts';
+import type { LicenseDetail } from '../../../../../wire/license.ts';
 import { send, withQuery } from '../../api.ts';
 import { count, counted } from '../../format.ts';
 import { Actions, type ActionProps } from '../../parts/action.tsx';

@@ -1,4 +1,4 @@
-import type { AccountObject } from '../../../../../wire/account.ts';
+import type { AccountObject } from '../../../../../wire/access.ts';
 import { send } from '../../api.ts';
 import { Field, fieldText } from '../../parts/action.tsx';
 import { quoted } from '../../parts/command.tsx';

@@ -1,6 +1,6 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { QuoteObject } from '../../../../../wire/checkout.ts';
-import type { ProductObject } from '../../../../../wire/product.ts';
+import type { ProductObject } from '../../../../../wire/catalogue.ts';
 import { type ApiError, asApiError, send } from '../../api.ts';
 import { useDaemon } from '../../daemon.tsx';
 import { Refusal } from '../../parts/action.tsx';

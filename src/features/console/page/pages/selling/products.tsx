@@ -1,4 +1,4 @@
-import type { ProductObject } from '../../../../../wire/product.ts';
+import type { ProductObject } from '../../../../../wire/catalogue.ts';
 import { send } from '../../api.ts';
 import { count, counted, duration } from '../../format.ts';
 import type { PageProps } from '../../page-props.ts';

@@ -1,5 +1,5 @@
-import type { PurchaseObject } from '../../../../../wire/purchase.ts';
 import { ProductName, useDaemon } from '../../daemon.tsx';
+import type { PurchaseObject } from '../../../../../wire/catalogue.ts';
 import type { PageProps } from '../../page-props.ts';
 import { productFilter } from '../../parts/filter.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';

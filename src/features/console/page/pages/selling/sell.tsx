@@ -1,5 +1,4 @@
-import type { ProductObject } from '../../../../../wire/product.ts';
-import type { PurchaseObject } from '../../../../../wire/purchase.ts';
+import type { ProductObject, PurchaseObject } from '../../../../../wire/catalogue.ts';
 import { send } from '../../api.ts';
 import { shownKey } from '../../format.ts';
 import { Field, fieldText, filled, type ActionProps } from '../../parts/action.tsx';
