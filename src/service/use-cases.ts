@@ -1,7 +1,7 @@
 /* The use cases of the core that write, by name. The writer runs only these and those of features. */
 export { pruneOldCredentials, storeTokenUses } from './access/credential.ts';
 export { pruneHistory, recordProcessAct, storeFinalResponse, pruneIdempotency } from './access/records.ts';
-export { issueToken, revokeToken } from './access/token.ts';
+export { issueToken, revokeToken, rotateToken } from './access/token.ts';
 export { forgetCoupon } from './agent/mirror.ts';
 export { mirrorCoupons } from './agent/mirror-coupons.ts';
 export { hastenRefresh, touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';

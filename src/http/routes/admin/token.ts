@@ -10,6 +10,7 @@ import {
 } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
+import { oldSecretUntil, rollParameters } from '../../../wire/account.ts';
 import { pageQuery } from '../../../wire/page.ts';
 import {
   serializeToken,
@@ -95,5 +96,27 @@ const revoke = route({
   },
 });
 
+const rotate = route({
+  method: 'POST',
+  path: `${path}/:id/rotate`,
+  operationId: 'rotateToken',
+  tag: 'Tokens',
+  summary: 'Give a token another secret, which is shown only this once; the old one stops at once, or later',
+  refusals: ['token_not_found', 'token_of_the_file'],
+  access,
+  answersSecret: true,
+  body: rollParameters,
+  answers: { 200: enveloped(tokenObject) },
+  async handle({ app, principal, path: { id }, body, writeOptions }) {
+    const command = {
+      tokenId: id,
+      accountId: accessibleAccount(principal),
+      oldUntil: oldSecretUntil(body, app.verifiedNow()),
+    };
+    const rotated = await app.writer.write('rotateToken', command, writeOptions);
+    return rotated.ok ? ok(serializeTokenSecret(rotated.value, app.products)) : rotated;
+  },
+});
+
 /** Tokens (src/http/README.md, Credentials and scopes). */
-export const tokenRoutes: readonly Route[] = [issue, list, revoke];
+export const tokenRoutes: readonly Route[] = [issue, list, rotate, revoke];
