@@ -122,6 +122,10 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
     body: { scopes: ['verify', 'use'], product_key: 'P' },
     record: `token.issue | ${uuid} | verify use of product P`,
   },
+  'POST /admin/v1/tokens/:id/rotate': {
+    at: ({ token_id: id }) => id ?? '',
+    record: `token.rotate | ${uuid} | `,
+  },
   'DELETE /admin/v1/tokens/:id': {
     at: ({ token_id: id }) => id ?? '',
     record: `token.revoke | ${uuid} | verify use of product P`,

@@ -74,7 +74,7 @@ export const durationUnit = 'ms, s, m, h, d';
 const written = z.union([z.string(), z.number()]);
 
 /** A value that is written as text; `parse` returns undefined if the text is not valid. */
-function textual<T>(
+export function textual<T>(
   meta: SettingMeta & { readonly expected: string },
   parse: (text: string) => T | undefined,
   format: (value: T) => z.output<typeof written> = (value) => value as string,

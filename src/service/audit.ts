@@ -93,6 +93,11 @@ export const audited: AuditEntries = {
     subject: token.tokenId,
     detail: rightsOf({ ...token, productKey }),
   }),
+  rotateToken: ({ token, oldUntil }) => ({
+    act: 'token.rotate',
+    subject: token.tokenId,
+    detail: endOfOld(oldUntil),
+  }),
   decideOperation: ({ operation, was }, { decision }) => ({
     act: `outbox.${decision}`,
     subject: operation.id,

@@ -94,10 +94,7 @@ export interface CoreTransaction extends Reader {
   attempt: Attempt;
 }
 
-/**
- * The only handle that writes to a local store; the writer gives it to one use case at a time. A feature adds its own
- * tables.
- */
+/** The only handle that writes to a local store: one use case at a time has it. A feature adds its own tables. */
 export interface Transaction extends CoreTransaction {}
 
 /** Does a part of a use case, and undoes it if it is refused. Parts do not contain others, and change no settings. */
@@ -144,13 +141,15 @@ export interface TokenReads {
 }
 export interface TokenTable extends TokenReads {
   add(token: Token, digest: string): void;
+  digest(tokenId: string): string | null;
+  setDigest(tokenId: string, digest: string): void;
   /** Never moves `lastUsedAt` back. */
   setLastUsed(tokenId: string, at: number): void;
   remove(tokenId: string): void;
 }
 
-/** `id`: the id of an account, or the key of a product. */
-export type CredentialOwner = { kind: 'api_key' | 'product_secret'; id: string };
+/** `id`: the id of an account or a token, or the key of a product. */
+export type CredentialOwner = { kind: 'api_key' | 'product_secret' | 'token'; id: string };
 /** A replaced credential that stays valid until an instant (epoch ms). */
 export type OldCredential = CredentialOwner & { until: number };
 export interface OldCredentialReads {

@@ -2,7 +2,7 @@
 export { pruneOldCredentials, storeTokenUses } from './access/credential.ts';
 export { pruneHistory } from './history.ts';
 export { storeFinalResponse, pruneIdempotency } from './idempotency.ts';
-export { issueToken, revokeToken } from './access/token.ts';
+export { issueToken, revokeToken, rotateToken } from './access/token.ts';
 export { forgetCoupon } from './agent/mirror.ts';
 export { mirrorCoupons } from './agent/mirror-coupons.ts';
 export {

@@ -82,6 +82,8 @@ const effects: TableEffects = {
   },
   tokens: {
     add: credentials,
+    digest: nothing,
+    setDigest: credentials,
     remove: credentials,
     // A cached token includes its last use.
     setLastUsed: credentials,

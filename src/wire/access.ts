@@ -63,6 +63,9 @@ export const tokenObject = z
     created_at: instant,
     last_used_at: instant.nullable(),
     expires_at: instant.nullable(),
+    old_token_until: instant
+      .optional()
+      .describe('Until when the secret before a rotation stays valid; only in the response to the rotation.'),
   })
   .meta({ id: 'Token' });
 
@@ -82,7 +85,7 @@ export const tokenParameters = parameters(
   { unknown: 'refused', id: 'NewToken' },
 );
 
-const writeToken = serializerOf(tokenObject.omit({ token: true }));
+const writeToken = serializerOf(tokenObject.omit({ token: true, old_token_until: true }));
 
 /** `products`: the products of an agent, whose tokens hold the id of a product. */
 export function serializeToken(
@@ -93,12 +96,13 @@ export function serializeToken(
   return writeToken({ ...same, productKey: key });
 }
 
-/** The token with its secret, shown on issuing only. */
+/** The token with its secret, shown on issuing and rotating only. */
 export function serializeTokenSecret(
-  { token, secret: itsSecret }: TokenWithSecret,
+  { token, secret: itsSecret, oldUntil = null }: TokenWithSecret & { oldUntil?: number | null },
   products: Parameters<typeof serializeToken>[1],
 ): TokenObject {
-  return { ...serializeToken(token, products), token: itsSecret };
+  const until = oldUntil === null ? {} : { old_token_until: formatDatetime(oldUntil) };
+  return { ...serializeToken(token, products), token: itsSecret, ...until };
 }
 
 export const auditEntryObject = z

@@ -43,8 +43,9 @@ describe.skipIf(!isBrowserInstalled)(`a hostile page and the console in a real b
     const server = opened.adopt(await servePage(), (each) => each.close().closeAllConnections());
     ({ port } = server.address() as AddressInfo);
     script = [...(await servedConsole(daemon.tcp)).keys()].find((name) => name.endsWith('.js')) ?? '';
-    token = await signIn();
-    hostile = await browser.newPage();
+    const signedIn = await browser.newPage();
+    token = await signIn(signedIn);
+    hostile = await signedIn.context().newPage();
   });
   afterAll(() => opened.disposeAsync());
 
@@ -59,8 +60,7 @@ describe.skipIf(!isBrowserInstalled)(`a hostile page and the console in a real b
   }
 
   /** A person has the console open in the same browser, signed in. */
-  async function signIn(): Promise<string> {
-    const page = await browser.newPage();
+  async function signIn(page: Page): Promise<string> {
     await page.goto(`${daemon.tcp}/console`);
     const shown = await untilShown(page, 'document.querySelector(".code")?.textContent ?? null');
     const argv = ['console', shown, '--admin', '--state-dir', join(directory.path, 'state')];

@@ -41,6 +41,7 @@ describe.skipIf(!canTest)('signing in to the console in a real browser', () => {
     const page = await browser.newPage();
     await page.goto(`${daemon.tcp}/console`);
     const shown = await codeOn(page);
+    expect(await page.evaluate(text)).toContain(`latchkey console ${shown} --`);
     await using terminal = onConsole();
     await terminal.answer(`Open ${daemon.tcp}/console in a browser.`, '');
     await terminal.answer(`The page shows ${shown}. Is this yours?`, 'y');

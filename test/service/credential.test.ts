@@ -147,6 +147,31 @@ describe('a token', () => {
     });
   });
 
+  it('a rotated token keeps its id and its rights, and the old secret works until its end', async () => {
+    const { harness, issue, who } = await createAuthority();
+    await using _ = harness;
+    const { token, secret } = valueOf(await issue({ expiresAt: harness.now + 9 * hour }));
+    const rotate = async (oldUntil: number | null): Promise<string> => {
+      const command = { tokenId: token.tokenId, accountId: null, oldUntil };
+      const rotated = valueOf(await harness.writer.write('rotateToken', command));
+      expect(rotated).toMatchObject({ token, oldUntil });
+      return rotated.secret;
+    };
+    const second = await rotate(harness.now + hour);
+    const principal = { credential: `token:${token.tokenId}`, scopes: ['verify'] };
+    for (const each of [secret, second]) expect(await who('bearer', each)).toMatchObject(principal);
+    harness.pass(hour);
+    expect([await who('bearer', secret), await who('bearer', second)]).toMatchObject(['expired', principal]);
+    const third = await rotate(null);
+    expect(await who('bearer', second)).toBeNull();
+    expect(await who('bearer', third)).toMatchObject(principal);
+    await rotate(harness.now + 20 * hour);
+    harness.pass(9 * hour);
+    expect(await who('bearer', third)).toBe('expired');
+    await harness.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null });
+    expect(await who('bearer', third)).toBeNull();
+  });
+
   it('an expired token is reported as expired in every header', async () => {
     const { harness, issue, who } = await createAuthority();
     await using _ = harness;

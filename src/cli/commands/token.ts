@@ -2,7 +2,7 @@ import { type TokenObject, tokenObject } from '../../wire/access.ts';
 import { defineList, defineRequest, pathOf } from '../client/request.ts';
 import { positional, textOption } from '../command.ts';
 import { type Cell, formatFields, instant, whole } from '../format.ts';
-import { readInstant } from '../values.ts';
+import { keepOldOption, readInstant, readKeepOld } from '../values.ts';
 
 const tokensPath = '/admin/v1/tokens';
 
@@ -46,6 +46,30 @@ export const commands = [
     builder: {},
     examples: [['latchkey token list --all', 'when each was last used, to find those to revoke']],
     list: { path: tokensPath, member: 'tokens', item: tokenObject, row: tokenFields },
+  }),
+  defineRequest({
+    command: 'rotate <token>',
+    describe: 'Give a token another secret; the old one stops at once, or after a while',
+    builder: { token: positional('Token id, as in token list', 'token'), 'keep-old': keepOldOption },
+    examples: [
+      ['latchkey token rotate TOKEN_ID --keep-old 24h', 'its software has a day to change to the new one'],
+    ],
+    request: (args) => ({
+      method: 'POST',
+      path: `${pathOf(tokensPath, args.token)}/rotate`,
+      json: { keep_old_s: readKeepOld(args.keepOld) },
+    }),
+    view: {
+      schema: tokenObject,
+      show: (rotated) => [
+        formatFields({
+          token: rotated.token,
+          'old one until': instant(rotated.old_token_until ?? null),
+          ...tokenFields(rotated),
+        }),
+        'The token is shown only this once.',
+      ],
+    },
   }),
   defineRequest({
     command: 'revoke <token>',

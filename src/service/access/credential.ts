@@ -149,7 +149,8 @@ function credentials(
     async find({ kind, digest }) {
       const token = await reader.tokens.byDigest(digest);
       if (token !== null) return { principal: tokenPrincipal(token), token, endsAt: token.expiresAt };
-      return kind === 'bearer' ? null : await find({ kind, digest });
+      const other = kind === 'bearer' ? null : await find({ kind, digest });
+      return other ?? (await findRotated(reader, digest));
     },
     use({ principal, token, endsAt }) {
       const now = token === null && endsAt === null ? 0 : verifiedNow();
@@ -157,6 +158,21 @@ function credentials(
       if (token !== null) uses.note(token, now);
       return principal;
     },
+  };
+}
+
+/** A token under the secret that it had before it was rotated. */
+async function findRotated(
+  { tokens, oldCredentials }: AuthorityReader,
+  digest: string,
+): Promise<KnownCredential | null> {
+  const old = await oldCredentials.byDigest('token', digest);
+  const token = old === null ? null : await tokens.get(old.id);
+  if (old === null || token === null) return null;
+  return {
+    principal: tokenPrincipal(token),
+    token,
+    endsAt: Math.min(old.until, token.expiresAt ?? Infinity),
   };
 }
 

@@ -16,11 +16,14 @@ import {
   type Result,
 } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
-import { newCredential } from './credential.ts';
+import { newCredential, storeOldCredential } from './credential.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 
 /** The secret is shown only once. */
 export type TokenWithSecret = { token: Token; secret: string };
+
+/** `oldUntil`: until when the old secret stays valid (epoch ms); null: it stopped. */
+export type RotatedToken = TokenWithSecret & { oldUntil: number | null };
 
 export type NewToken = {
   scopes: readonly Scope[];
@@ -83,7 +86,7 @@ export async function acceptAdminToken(
 }
 
 /**
- * `accountId`: the only account whose tokens the caller may revoke; null: any account. `node`: the node that handles the
+ * `accountId`: the only account whose tokens the caller may change; null: any account. `node`: the node that handles the
  * request; the tokens in the files of other nodes can be revoked, because those nodes may be gone. `productKey`: the key
  * of the token's product, for the audit log of an agent.
  */
@@ -96,16 +99,47 @@ export type RevokeToken = {
 
 export async function revokeToken(
   transaction: AuthorityTransaction,
+  command: RevokeToken,
+): Promise<Result<Token>> {
+  const { tokenId } = command;
+  const token = await ownToken(transaction, command);
+  if (!token.ok) return token;
+  await transaction.tokens.remove(tokenId);
+  await transaction.oldCredentials.remove({ kind: 'token', id: tokenId });
+  return token;
+}
+
+/** The token of a caller that is not in a file. */
+async function ownToken(
+  { tokens }: AuthorityReader,
   { tokenId, accountId, node }: RevokeToken,
 ): Promise<Result<Token>> {
-  const token = await transaction.tokens.get(tokenId);
+  const token = await tokens.get(tokenId);
   if (token === null || (accountId !== null && token.accountId !== accountId)) return notFound('token');
   if (tokenId === fileTokenIdOf(node)) {
     // The next start would accept it again, because the file is still there.
     return failWith('token_of_the_file', 'Remove the file admin.token and restart: a new token is created.');
   }
-  await transaction.tokens.remove(tokenId);
   return done(token);
+}
+
+/** `oldUntil`: until when the old secret stays valid (epoch ms); null: it stops at once. */
+export type RotateToken = RevokeToken & { oldUntil: number | null };
+
+/** Gives a token another secret. Its rights, its label and its name in records stay. */
+export async function rotateToken(
+  transaction: AuthorityTransaction,
+  command: RotateToken,
+  context: Context,
+): Promise<Result<RotatedToken>> {
+  const { tokenId, oldUntil } = command;
+  const token = await ownToken(transaction, command);
+  const oldDigest = await transaction.tokens.digest(tokenId);
+  if (!token.ok || oldDigest === null) return token.ok ? notFound('token') : token;
+  const { secret, digest } = newCredential('lk_tok', context);
+  await transaction.tokens.setDigest(tokenId, digest);
+  await storeOldCredential(transaction, { kind: 'token', id: tokenId }, oldDigest, oldUntil);
+  return done({ token: token.value, secret, oldUntil });
 }
 
 async function accountOf(

@@ -177,7 +177,7 @@ CREATE TABLE token (
 
 -- Rolled API keys and product secrets that still work until an instant: at most one of each account or product.
 CREATE TABLE old_credential (
-  kind TEXT NOT NULL CHECK (kind IN ('api_key', 'product_secret')),
+  kind TEXT NOT NULL CHECK (kind IN ('api_key', 'product_secret', 'token')),
   id TEXT NOT NULL,
   digest TEXT NOT NULL,
   until INTEGER NOT NULL,

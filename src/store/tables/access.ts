@@ -52,6 +52,8 @@ export function tokenTable<E extends Engine>(sql: WritingSql<E>): On<E, TokenTab
   return {
     ...tokenReads(sql),
     add: ({ scopes, ...same }, digest) => add(...token.values({ ...same, scopes: scopes.join(' ') }), digest),
+    digest: sql.value('SELECT digest FROM latchkey.token WHERE token_id = $1'),
+    setDigest: sql.run('UPDATE latchkey.token SET digest = $2 WHERE token_id = $1'),
     setLastUsed: sql.run(
       'UPDATE latchkey.token SET last_used_at = $2 WHERE token_id = $1 AND coalesce(last_used_at, 0) < $2',
     ),

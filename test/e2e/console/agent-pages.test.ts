@@ -21,6 +21,7 @@ const markup = '<img src=x onerror=document.title=1>';
 const held = 'HELD-5H2K-9Q3W';
 const readKey = 'READ-5H2K-9Q3W-7XYZ';
 const refused = ['DROPPED', 'RETRIED', 'BULK', 'BULK', readKey, 'KEPT', markup];
+const redButtons = `document.querySelectorAll('button[data-dangerous="true"]').length`;
 const keys = [held, 'MANY', ...new Set(refused)];
 
 describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser${missing}`, () => {
@@ -131,7 +132,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     expect(await page.focused()).toBe('One use of DROPPED: given up.');
     expect(await statesOf('DROPPED')).toEqual(['dropped']);
     await page.open('audit?act=outbox.drop', 'Audit');
-    await page.shows('console:');
+    await page.shows('a person in the console (');
   });
 
   test('an uncertain change shows the count before it, the count after it, and the count in the store', async () => {
@@ -276,6 +277,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     await reader.open('outbox?state=dead', 'Outbox');
     await reader.shows('One use of …7XYZ');
     expect(await reader.text()).not.toContain('~');
+    expect(await reader.page.evaluate(redButtons)).toBe(0);
     await reader.press('Drop: One use of …7XYZ');
     await reader.shows('latchkey outbox drop ');
     await reader.shows('This session can only look.');
@@ -296,18 +298,39 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     expect(reader.errors).toEqual([]);
   });
 
-  test('a page that is open while the daemon is stopped and started recovers after a new sign-in', async () => {
+  test('a page that is open while the daemon is stopped and started says why it needs another code, and goes on where it was', async () => {
     await page.open('outbox?state=dead', 'Outbox');
     await page.shows('One use of KEPT');
     const { tcp } = agent.process;
     await agent.kill();
     await page.shows('The daemon does not answer. The page shows what it said last');
     expect(await page.text()).toContain('One use of KEPT');
+    expect(await page.page.evaluate(redButtons)).toBe(0);
+    await page.press('Drop: One use of KEPT');
+    await page.shows('Nothing can be changed until it is back.');
+    await page.press('Close');
+    await page.fill('License key', 'KEP');
     agent = await harness.startAgent({ listen: { tcp: new URL(tcp).host } });
     expect(agent.process.tcp).toBe(tcp);
+    await page.shows('The daemon was restarted, and its sessions ended.');
+    expect(await page.seriousProblems()).toEqual([]);
     await page.confirm({ admin: true });
     await page.headed('Outbox');
+    expect(await page.focused()).toBe('License key');
+    await page.page.keyboard.type('T');
+    await page.page.keyboard.press('Enter');
+    await page.shows('1 of 1');
     await page.shows('One use of KEPT');
     expect(await page.text()).not.toContain('does not answer');
+  });
+
+  test('a second tab of the same browser needs no second code, and is signed out with the first', async () => {
+    const tab = await page.page.context().newPage();
+    const second = new ConsolePage(tab, { tcp: agent.process.tcp, admin: agent.admin });
+    await second.open('settings', 'Settings');
+    await second.press('Sign out');
+    await second.shows('The command asks whether this code is yours:');
+    await page.shows('The command asks whether this code is yours:');
+    expect(await page.text()).not.toContain('KEPT');
   });
 });

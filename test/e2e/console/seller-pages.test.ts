@@ -310,6 +310,12 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.open('audit?act=token.issue', 'Audit');
     await page.shows('Web shop');
     await page.open('tokens', 'Tokens');
+    await page.press('Rotate: Web shop');
+    await page.shows('--keep-old 24h');
+    await page.press('Rotate');
+    await page.shows('This is the only time that the new token is shown.');
+    expect(await page.text()).toMatch(/lk_tok_[0-9a-f]+/);
+    await page.press('Close');
     await page.press('Revoke: Web shop');
     await page.shows('latchkey token revoke ');
     await page.press('Revoke');

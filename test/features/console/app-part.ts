@@ -7,6 +7,8 @@ export const silentConsole = (app: Pick<CoreApp, 'status'>): ConsoleParts => ({
   overview: async () => ({
     ...(await app.status()),
     startedAt: Date.UTC(2026, 0, 1),
+    options: [],
+    currency: null,
     oldestAt: null,
     products: null,
     attention: [],

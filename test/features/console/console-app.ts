@@ -31,7 +31,13 @@ export async function openConsole(changes: Partial<App> = {}, isServed = true): 
   let now = Date.parse('2026-02-22T11:00:00Z');
   const start = now;
   const clock = { now: () => now, monotonic: () => now - start };
-  const desk = consoleDesk({ clock, random: systemRandom, digest: sha256, address: () => origin });
+  const desk = consoleDesk({
+    clock,
+    random: systemRandom,
+    digest: sha256,
+    address: () => origin,
+    options: () => ['--state-dir', '/state'],
+  });
   const console = { ...silentConsole({ status: () => authorityStatus }), desk: isServed ? desk : null };
   const opened = await openApp({ console, ...changes });
   const server = serverOf(opened.app, { servesPages: true }, [consolePage]);

@@ -75,6 +75,7 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
     expiresAt: null,
     isAgent: false,
   },
+  rotateToken: { tokenId: 'of issueToken', accountId: null, oldUntil: null },
   revokeToken: { tokenId: 'of issueToken', accountId: null },
   storeFinalResponse: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
   recordProcessAct: { act: 'reload', detail: 'log.level' },

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { temporaryDirectory } from '../temporary.ts';
 
 const executablePath = '/usr/bin/chromium';
 
@@ -14,6 +13,8 @@ export interface Page {
   readonly evaluate: <Value>(script: string) => Promise<Value>;
   readonly waitForEvent: (name: 'framenavigated') => Promise<unknown>;
   readonly reload: () => Promise<unknown>;
+  /** Where it shares storage with other tabs. */
+  readonly context: () => Context;
   readonly keyboard: {
     readonly press: (key: string) => Promise<void>;
     readonly type: (text: string) => Promise<void>;
@@ -28,27 +29,27 @@ export interface Page {
 }
 
 export interface Browser extends AsyncDisposable {
+  /** Opens a page that shares no storage with another. */
   readonly newPage: () => Promise<Page>;
 }
 
+type Context = { readonly newPage: () => Promise<Page> };
+
 type Playwright = {
   chromium: {
-    launchPersistentContext(
-      profile: string,
-      options: { executablePath: string; headless: boolean; args: readonly string[] },
-    ): Promise<{ newPage: () => Promise<Page>; close: () => Promise<void> }>;
+    launch(options: {
+      executablePath: string;
+      headless: boolean;
+      args: readonly string[];
+    }): Promise<{ newContext: () => Promise<Context>; close: () => Promise<void> }>;
   };
 };
 
-/**
- * Starts a real headless browser with a new profile. Every name ending in `.example` resolves to this
- * machine.
- */
+/** Starts a real headless browser. Every name ending in `.example` resolves to this machine. */
 export async function startBrowser(): Promise<Browser> {
   // The types of a page must not be visible in other files.
   const { chromium } = createRequire(import.meta.url)('playwright-core') as Playwright;
-  const profile = temporaryDirectory();
-  const context = await chromium.launchPersistentContext(profile.path, {
+  const browser = await chromium.launch({
     executablePath,
     headless: true,
     args: [
@@ -64,10 +65,7 @@ export async function startBrowser(): Promise<Browser> {
     ],
   });
   return {
-    newPage: () => context.newPage(),
-    [Symbol.asyncDispose]: async () => {
-      await context.close();
-      await profile[Symbol.asyncDispose]();
-    },
+    newPage: async () => await (await browser.newContext()).newPage(),
+    [Symbol.asyncDispose]: () => browser.close(),
   };
 }

@@ -86,7 +86,7 @@ export class ConsolePage {
       return (await http.post(path, { headers: daemon.admin, json: { admin } })).status;
     };
     await until('the code is confirmed', confirmShown, (status) => status === 204);
-    const isIn = (): Promise<boolean> => this.page.evaluate(`document.querySelector('.console') !== null`);
+    const isIn = (): Promise<boolean> => this.page.evaluate(`document.querySelector('.sign-in') === null`);
     await until('the page has a session', isIn, (is) => is);
   }
 

@@ -3,6 +3,7 @@ import type { ProcessParts } from '../../../daemon/compose.ts';
 import { asSentence } from '../../../domain/text.ts';
 import { findingsOf } from '../../../wire/findings.ts';
 import { serializeStatus } from '../../../wire/status.ts';
+import { optionsFor } from './options.ts';
 import type { Attention, Overview } from '../service/overview.ts';
 
 /** What the first page of the console shows, from the status. */
@@ -14,7 +15,8 @@ export async function overviewOf(
   const oldestAt = status.outbox === null ? null : (local?.reader.operations.oldestAt() ?? null);
   const attention = attentionOf(status, current.configuration.sync.maxPending);
   const products = status.role === 'agent' ? await namedProducts(current, role) : null;
-  return { ...status, startedAt, oldestAt, products, attention };
+  const { currency } = current.configuration.console;
+  return { ...status, startedAt, currency, options: optionsFor(current), oldestAt, products, attention };
 }
 
 async function namedProducts(

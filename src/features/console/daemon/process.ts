@@ -4,6 +4,7 @@ import type { ProcessParts } from '../../../daemon/compose.ts';
 import type { FeatureProcess } from '../../../daemon/feature-process.ts';
 import { sha256, systemRandom } from '../../../daemon/system/machine.ts';
 import { type ConsoleParts, consoleDesk } from '../http/desk.ts';
+import { optionsFor } from './options.ts';
 import { recordMinutes, type RecorderParts } from './series-recorder.ts';
 
 /** What a process has for the console. Most of the code is loaded at the first use. */
@@ -11,7 +12,15 @@ export async function consoleProcess(parts: ProcessParts): Promise<FeatureProces
   const { clock, current, daemon, writer } = parts;
   const isServed = isConsoleServed(current.configuration);
   const address = (): string | null => daemon.addresses.tcp;
-  const desk = isServed ? consoleDesk({ clock, random: systemRandom, digest: sha256, address }) : null;
+  const desk = isServed
+    ? consoleDesk({
+        clock,
+        random: systemRandom,
+        digest: sha256,
+        address,
+        options: () => optionsFor(current),
+      })
+    : null;
   return {
     app: { console: { desk, ...viewsOf(parts) } },
     page: isServed ? (await import('../http/page.ts')).consolePage : null,

@@ -49,27 +49,37 @@ export function seriesWindow(stepS: SeriesStep, now: number): { start: number; e
 /** One element for each step; null: nothing was recorded. */
 export type Series = { start: number; stepS: SeriesStep; steps: readonly (SeriesValues | null)[] };
 
-/** How often something happened in the shop of an authority, in each step. */
-export type ShopSeries = Readonly<Record<'sales' | 'refunds' | 'activations', readonly number[]>>;
+/** How often something happened in the shop of an authority, in each step. The last step goes on. */
+export type ShopSeries = { start: number } & Readonly<
+  Record<'sales' | 'refunds' | 'activations', readonly number[]>
+>;
 
 /** How often something happened in a step, which begins at `at` (epoch ms). */
 export type StepCount = { at: number; count: number };
 
-/** `counts`: those within the window, in any order. */
-export function countsOf(counts: readonly StepCount[], stepS: SeriesStep, now: number): number[] {
-  const byStart = new Map(counts.map(({ at, count }) => [at, count]));
-  return stepsOf(stepS, now).map((at) => byStart.get(at) ?? 0);
+/** The steps of the shop at `now`, with the one that goes on. `end` is excluded. */
+export function shopWindow(stepS: SeriesStep, now: number): { start: number; end: number } {
+  const end = stepStart(now, stepS) + stepS * 1000;
+  return { start: end - seriesKeptMs[stepS], end };
 }
 
-/** When the steps of an answer at `now` begin. */
-function stepsOf(stepS: SeriesStep, now: number): number[] {
-  const { start, end } = seriesWindow(stepS, now);
-  return Array.from({ length: (end - start) / (stepS * 1000) }, (_, index) => start + index * stepS * 1000);
+/** The count of each step from `start`. `counts`: those within the window, in any order. */
+export function countsOf(counts: readonly StepCount[], stepS: SeriesStep, start: number): number[] {
+  const byStart = new Map(counts.map(({ at, count }) => [at, count]));
+  return stepsFrom(start, stepS).map((at) => byStart.get(at) ?? 0);
+}
+
+/** When the steps of an answer begin. */
+function stepsFrom(start: number, stepS: SeriesStep): number[] {
+  return Array.from(
+    { length: seriesKeptMs[stepS] / (stepS * 1000) },
+    (_, index) => start + index * stepS * 1000,
+  );
 }
 
 /** `rows`: those within the window, in any order. */
 export function seriesOf(rows: readonly SeriesRow[], stepS: SeriesStep, now: number): Series {
   const byStart = new Map(rows.map((row) => [row.at, row]));
   const { start } = seriesWindow(stepS, now);
-  return { start, stepS, steps: stepsOf(stepS, now).map((at) => byStart.get(at) ?? null) };
+  return { start, stepS, steps: stepsFrom(start, stepS).map((at) => byStart.get(at) ?? null) };
 }

@@ -30,6 +30,8 @@ export interface ConsoleDesk {
   find(tokenDigest: string): ConsoleSession | null;
   /** The address of the page; null: it is not served. */
   url(): string | null;
+  /** The options that a command needs to reach this process. */
+  options(): readonly string[];
 }
 
 type Parts = {
@@ -38,6 +40,7 @@ type Parts = {
   digest: Digest;
   /** The address of the listener; null: it does not listen yet. */
   address(): string | null;
+  options(): readonly string[];
 };
 
 export function consoleDesk(parts: Parts): ConsoleDesk {
@@ -53,6 +56,7 @@ export function consoleDesk(parts: Parts): ConsoleDesk {
       if (sessions === null) throw new Error('the console was not loaded');
       return sessions;
     },
+    options: () => parts.options(),
     find: (tokenDigest) => sessions?.find(tokenDigest) ?? null,
     url() {
       const address = parts.address();

@@ -37,7 +37,7 @@ const begin = route({
     const { desk } = app.console;
     if (desk === null) return off();
     const signIn = (await desk.load()).begin(userAgent);
-    return signIn.ok ? created(serializeSignIn(signIn.value)) : signIn;
+    return signIn.ok ? created(serializeSignIn({ ...signIn.value, options: desk.options() })) : signIn;
   },
 });
 

@@ -1,5 +1,5 @@
 import type { ProblemObject } from '../../../wire/response.ts';
-import { currentSession, saveSession } from './session.ts';
+import { currentSession, endSession } from './session.ts';
 
 /** A refusal of the daemon, or no answer (status 0). */
 export class ApiError extends Error {
@@ -33,6 +33,7 @@ type Sent = {
 /** Calls the daemon with the token of the session. Throws an `ApiError` unless the status is 2xx or 304. */
 export async function call(method: Method, path: string, sent: Sent = {}): Promise<Response> {
   const session = currentSession();
+  if (session === null && !path.startsWith('/console/')) throw signedOut();
   const headers = new Headers(sent.headers);
   if (session !== null) headers.set('Authorization', `Bearer ${session.token}`);
   const isText = typeof sent.body === 'string';
@@ -50,10 +51,14 @@ export async function call(method: Method, path: string, sent: Sent = {}): Promi
     throw new ApiError(0, 'no_answer', 'The daemon does not answer.');
   });
   if (response.ok || response.status === 304) return response;
-  const error = await errorOf(response);
+  if (response.status !== 401 || session === null) throw await errorOf(response);
   // A daemon that was restarted knows no session.
-  if (response.status === 401 && session?.token === currentSession()?.token) saveSession(null);
-  throw error;
+  if (session.token === currentSession()?.token) endSession(session);
+  throw signedOut();
+}
+
+function signedOut(): ApiError {
+  return new ApiError(401, 'signed_out', 'Nothing was done: the session had ended. Sign in, and try again.');
 }
 
 /** Calls the daemon and returns the member `data` of the answer. */

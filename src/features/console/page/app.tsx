@@ -6,14 +6,21 @@ import { DaemonProvider } from './daemon.tsx';
 import { count, counted } from './format.ts';
 import { Notice } from './parts/notice.tsx';
 import { hrefTo, useRoute, type Route } from './router.ts';
-import { saveSession, useSession, type Session } from './session.ts';
+import { endSession, useSigned, type Session } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { useData, type Loaded } from './use-data.ts';
 import { pages, type PageEntry } from './pages.ts';
 
 export function App() {
-  const session = useSession();
-  return session === null ? <SignIn /> : <Console session={session} />;
+  const { session, ended } = useSigned();
+  // The page with what was typed stays behind the question for another code.
+  const shown = session ?? ended;
+  return (
+    <>
+      {shown !== null && <Console session={shown} />}
+      {session === null && <SignIn ended={ended} />}
+    </>
+  );
 }
 
 const overviewEveryMs = 2_000;
@@ -34,7 +41,7 @@ function Console({ session }: { session: Session }) {
         <Navigation pages={shown} current={current} overview={data} />
       </Header>
       <main id="content" tabIndex={-1}>
-        {error !== null && (
+        {error !== null && error.code !== 'signed_out' && (
           <Notice tone="fail">
             {error.status === 0
               ? 'The daemon does not answer. The page shows what it said last, and tries again.'
@@ -42,7 +49,7 @@ function Console({ session }: { session: Session }) {
           </Notice>
         )}
         {data !== null && (
-          <DaemonProvider overview={data} address={route.path.join('/')}>
+          <DaemonProvider overview={data} isAway={error?.status === 0} address={route.path.join('/')}>
             <Content page={current} route={route} overview={overview} />
           </DaemonProvider>
         )}
@@ -118,7 +125,7 @@ function Header({
           <p class="quiet">
             {session.admin ? 'You can change everything.' : 'You can look, and change nothing.'}
           </p>
-          <button type="button" onClick={() => void signOut()}>
+          <button type="button" onClick={() => void signOut(session)}>
             Sign out
           </button>
           {overview !== null && <p class="quiet">Version {overview.version}</p>}
@@ -128,10 +135,10 @@ function Header({
   );
 }
 
-async function signOut(): Promise<void> {
+async function signOut(session: Session): Promise<void> {
   // A daemon that does not answer has no session either.
   await send('DELETE', '/console/v1/sessions').catch(() => undefined);
-  saveSession(null);
+  endSession(session, true);
 }
 
 function Navigation({

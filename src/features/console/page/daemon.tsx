@@ -3,10 +3,16 @@ import { useContext, useEffect } from 'preact/hooks';
 import type { ProductObject } from '../../../wire/catalogue.ts';
 import type { TokenObject } from '../../../wire/access.ts';
 import type { OverviewObject } from '../wire/console.ts';
+import { CommandOptions } from './parts/command.tsx';
+import { useSession } from './session.ts';
 import { useData } from './use-data.ts';
 
 type Daemon = {
   readonly role: OverviewObject['role'];
+  /** It does not answer. */
+  readonly isAway: boolean;
+  /** Of all amounts, such as `EUR`. Null: not known. */
+  readonly currency: string | null;
   /** The products of an authority; at most 100. Null: not read yet, or this is no authority. */
   readonly products: readonly ProductObject[] | null;
   /** By product key. */
@@ -19,11 +25,13 @@ const DaemonContext = createContext<Daemon | null>(null);
 
 /** What all pages know about the daemon. It is read again on each page. */
 export function DaemonProvider({
-  overview: { role, products: named },
+  overview: { role, products: named, options, currency },
+  isAway,
   address,
   children,
 }: {
-  overview: Pick<OverviewObject, 'role' | 'products'>;
+  overview: Pick<OverviewObject, 'role' | 'products' | 'options' | 'currency'>;
+  isAway: boolean;
   /** The address of the page. */
   address: string;
   children: ComponentChildren;
@@ -39,14 +47,25 @@ export function DaemonProvider({
   const products = read.data?.products ?? null;
   const productNames = new Map((products ?? named ?? []).map(({ product_key: key, name }) => [key, name]));
   const labels = (tokens.data?.tokens ?? []).map(({ token_id: id, label }) => [id, label ?? id] as const);
-  const daemon = { role, products, productNames, tokenLabels: new Map(labels) };
-  return <DaemonContext.Provider value={daemon}>{children}</DaemonContext.Provider>;
+  const daemon = { role, isAway, currency, products, productNames, tokenLabels: new Map(labels) };
+  return (
+    <DaemonContext.Provider value={daemon}>
+      <CommandOptions.Provider value={options}>{children}</CommandOptions.Provider>
+    </DaemonContext.Provider>
+  );
 }
 
 export function useDaemon(): Daemon {
   const daemon = useContext(DaemonContext);
   if (daemon === null) throw new Error('there is no page around');
   return daemon;
+}
+
+/** Whether this page can change something now. */
+export function useCanAct(): boolean {
+  const session = useSession();
+  const { isAway } = useDaemon();
+  return session?.admin === true && !isAway;
 }
 
 export function ProductName({ of: key }: { of: string }) {

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiError, asApiError, call } from './api.ts';
+import { useSession } from './session.ts';
 
 export type Loaded<Data> = {
   /** Null: not read yet. It stays while the daemon does not answer. */
@@ -20,9 +21,11 @@ type State<Data> = { path: string | null; round: number; data: Data | null; erro
 export function useData<Data>(path: string | null, everyMs: number | null = null): Loaded<Data> {
   const [state, setState] = useState<State<Data>>({ path, round: -1, data: null, error: null });
   const [round, setRound] = useState(0);
+  const token = useSession()?.token;
   const reload = useCallback(() => setRound((before) => before + 1), []);
   useEffect(() => {
-    if (path === null) return undefined;
+    // What was read stays until a person has signed in again.
+    if (path === null || token === undefined) return undefined;
     return readRepeatedly<Data>(path, everyMs, (read) =>
       // The data stays while the daemon does not answer.
       setState((before) => ({
@@ -33,7 +36,7 @@ export function useData<Data>(path: string | null, everyMs: number | null = null
         ...read,
       })),
     );
-  }, [path, everyMs, round]);
+  }, [path, everyMs, round, token]);
   // An answer about another path is not shown.
   const { data, error } = state.path === path ? state : { data: null, error: null };
   const isReading = path !== null && (state.path !== path || state.round !== round);
@@ -107,10 +110,11 @@ export function usePages<Item>(path: string | null, member: string): Pages<Item>
   const [state, setState] = useState<PageState<Item> & { path: string | null }>({ path, ...nothing });
   const [round, setRound] = useState(0);
   const latest = useRef(0);
+  const token = useSession()?.token;
   const read = useCallback(
     /** `from`: the page after what is shown; null: the first page. */
     async (from: string | null): Promise<void> => {
-      if (path === null) return;
+      if (path === null || token === undefined) return;
       if (from === null) latest.current += 1;
       const turn = latest.current;
       // The answer may be late: a later one about the first page, or the same next page, may be shown already.
@@ -135,7 +139,7 @@ export function usePages<Item>(path: string | null, member: string): Pages<Item>
         update(() => ({ error: asApiError(error) }));
       }
     },
-    [path, member],
+    [path, member, token],
   );
   useEffect(() => void read(null), [read, round]);
   const reload = useCallback(() => setRound((before) => before + 1), []);

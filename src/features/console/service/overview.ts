@@ -16,6 +16,10 @@ export type Attention = {
 /** What the first page of the console shows. Times are epoch ms. */
 export type Overview = Status & {
   startedAt: number;
+  /** The options that a command needs to reach this process. */
+  options: readonly string[];
+  /** Of all amounts, such as `EUR`; null: not known. */
+  currency: string | null;
   /** When the oldest unfinished operation was recorded; null: there is none. */
   oldestAt: number | null;
   /** The products of an agent whose names it knows; null unless this is an agent. */

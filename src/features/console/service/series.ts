@@ -5,6 +5,7 @@ import {
   seriesOf,
   seriesSteps,
   seriesWindow,
+  shopWindow,
   stepStart,
   worstState,
   type Series,
@@ -59,11 +60,12 @@ export async function readShopSeries(
   stepS: SeriesStep,
   now: number,
 ): Promise<ShopSeries> {
-  const { start, end } = seriesWindow(stepS, now);
+  const { start, end } = shopWindow(stepS, now);
   const within = [stepS * 1000, start, end] as const;
   return {
-    sales: countsOf(await series.sales(...within), stepS, now),
-    refunds: countsOf(await series.refunds(...within), stepS, now),
-    activations: countsOf(await series.activations(...within), stepS, now),
+    start,
+    sales: countsOf(await series.sales(...within), stepS, start),
+    refunds: countsOf(await series.refunds(...within), stepS, start),
+    activations: countsOf(await series.activations(...within), stepS, start),
   };
 }

@@ -17,6 +17,11 @@ import {
 import type { Series, ShopSeries } from '../domain/series.ts';
 import type { Overview } from '../service/overview.ts';
 
+const optionList = z
+  .array(z.string())
+  .readonly()
+  .describe('The options that a command needs to reach this process, such as `--state-dir` and its value.');
+
 /** What needs a person, with the remedy. */
 export const attentionObject = z
   .object({
@@ -40,6 +45,8 @@ export const overviewObject = z
     role: z.enum(['authority', 'agent', 'holder']),
     version: z.string(),
     instance: z.string(),
+    options: optionList,
+    currency: z.string().nullable().describe('Of all amounts, such as `EUR` (`console.currency`).'),
     started_at: instant,
     attention: z.array(attentionObject).describe('What needs a person, the most urgent first.'),
     upstream: upstreamObject.nullable().describe('Null unless this is an agent.'),
@@ -99,6 +106,7 @@ export const seriesObject = z
       .describe('The worst state of the upstream in the step.'),
     shop: z
       .object({
+        start: instant.describe('When the first step begins. The last step goes on.'),
         sales: z.array(z.int()).readonly(),
         refunds: z.array(z.int()).readonly(),
         activations: z
@@ -133,7 +141,7 @@ export function serializeSeries({ start, stepS, steps }: Series, shop: ShopSerie
     pending: steps.map((step) => step?.pending ?? null),
     oldest_age_s: steps.map((step) => step?.oldestAgeS ?? null),
     upstream: steps.map((step) => step?.upstream ?? null),
-    shop,
+    shop: shop && { ...shop, start: formatDatetime(shop.start) },
   };
 }
 
@@ -172,7 +180,7 @@ export type ConfigObject = z.infer<typeof configObject>;
 
 /** `POST /console/v1/sign-ins`: the code that a person compares, and the secret that only the page knows. */
 export const signInObject = z
-  .object({ code: z.string(), secret: z.string(), expires_at: instant })
+  .object({ code: z.string(), secret: z.string(), expires_at: instant, options: optionList })
   .meta({ id: 'SignIn' });
 
 export type SignInObject = z.infer<typeof signInObject>;

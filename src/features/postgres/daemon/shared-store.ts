@@ -201,7 +201,7 @@ const nodeNameLength = 12;
 export function nodeRun(stateDir: string): PostgresWriterOptions['run'] {
   const node = nodeNameOf(stateDir);
   return (transaction, request, context) => {
-    if (request.name === 'revokeToken') {
+    if (request.name === 'revokeToken' || request.name === 'rotateToken') {
       const command = { ...(request.command as RevokeToken), node };
       return runUseCase(transaction, { ...request, command }, context);
     }

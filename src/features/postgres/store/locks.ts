@@ -40,6 +40,7 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   voidRedemption: ({ accountId, order: id }) => ({ order: [accountId, id] }),
   issueToken: noLocks,
   revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
+  rotateToken: ({ tokenId }) => ({ credentials: [], tokens: [[tokenId]] }),
   storeFinalResponse: noLocks,
   recordProcessAct: noLocks,
   markTime: noLocks,

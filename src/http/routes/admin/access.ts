@@ -169,8 +169,30 @@ const revokeToken = route({
   },
 });
 
+const rotateToken = route({
+  method: 'POST',
+  path: '/admin/v1/tokens/:id/rotate',
+  operationId: 'rotateToken',
+  tag: 'Tokens',
+  summary: 'Give a token another secret, which is shown only this once; the old one stops at once, or later',
+  refusals: ['token_not_found', 'token_of_the_file'],
+  access,
+  answersSecret: true,
+  body: rollParameters,
+  answers: { 200: enveloped(tokenObject) },
+  async handle({ app, principal, path: { id }, body, writeOptions }) {
+    const command = {
+      tokenId: id,
+      accountId: accessibleAccount(principal),
+      oldUntil: oldSecretUntil(body, app.verifiedNow()),
+    };
+    const rotated = await app.writer.write('rotateToken', command, writeOptions);
+    return rotated.ok ? ok(serializeTokenSecret(rotated.value, app.products)) : rotated;
+  },
+});
+
 /** Tokens (src/http/README.md, Credentials and scopes). */
-export const tokenRoutes: readonly Route[] = [issueToken, listTokens, revokeToken];
+export const tokenRoutes: readonly Route[] = [issueToken, listTokens, rotateToken, revokeToken];
 
 /** The record of people's acts (src/http/README.md, Audit log). */
 export const auditRoutes: readonly Route[] = [

@@ -32,13 +32,13 @@ test('The overview says in sentences what needs a person, and nothing of what is
 });
 
 test('The overview of an agent has the names of its products that it knows.', async () => {
-  const configuration = { sync: { maxPending: 10 } };
+  const configuration = { sync: { maxPending: 10 }, stateDir: '/state', console: { currency: 'EUR' } };
   const configured = ['P', 'Q'].map((key) => ({ id: `id of ${key}`, productKey: key }));
   const parts = {
-    current: { configuration, products: { configured } },
+    current: { configuration, source: null, products: { configured } },
     role: { productName: (id: string) => (id === 'id of P' ? 'Press' : null) },
     local: null,
   } as unknown as Parameters<typeof overviewOf>[0];
-  const { products } = await overviewOf(parts, { ...authorityStatus, role: 'agent' }, 0);
-  expect(products).toEqual([{ productKey: 'P', name: 'Press' }]);
+  const { products, currency } = await overviewOf(parts, { ...authorityStatus, role: 'agent' }, 0);
+  expect([products, currency]).toEqual([[{ productKey: 'P', name: 'Press' }], 'EUR']);
 });

@@ -7,7 +7,7 @@ import { sha256, systemRandom } from '../../../../src/daemon/system/machine.ts';
 import type { Series, SeriesStep, UpstreamState } from '../../../../src/features/console/domain/series.ts';
 import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import { StorageError } from '../../../../src/service/ports.ts';
-import { runUseCase } from '../../../../src/service/run.ts';
+import { loadUseCases, runUseCase } from '../../../../src/service/run.ts';
 import { pruneSeries, readSeries } from '../../../../src/features/console/service/series.ts';
 import type { Writer } from '../../../../src/service/writer.ts';
 import { localWriter } from '../../../../src/store/sqlite/commit.ts';
@@ -15,6 +15,8 @@ import { createTestStore, type TestStore } from '../../../support/builders/store
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 const minute = 60_000;
+// Virtual time does not wait for the file to be read.
+await loadUseCases(['recordSeries']);
 const noon = Date.UTC(2026, 0, 1, 12);
 
 /** A daemon that records on a store, from 12:00:20. `now` is what a test changes. */

@@ -29,11 +29,11 @@ test('The series of an authority has its sales, refunds and new devices in their
     counts.flatMap((number, index) => (number === 0 ? [] : [[counts.length - index, number]]));
   expect([stepsOf(shop?.sales), stepsOf(shop?.refunds), stepsOf(shop?.activations)]).toEqual([
     [
-      [11, 1],
-      [1, 1],
+      [12, 1],
+      [2, 1],
     ],
-    [[1, 1]],
-    [[2, 2]],
+    [[2, 1]],
+    [[3, 2]],
   ]);
 });
 
@@ -76,6 +76,8 @@ test('The overview has the same ETag while nothing happens, however much time pa
   let shown: Overview = {
     ...authorityStatus,
     startedAt: noon,
+    options: [],
+    currency: null,
     oldestAt: null,
     products: null,
     attention: [attention],

@@ -76,5 +76,6 @@ test.each([
 });
 
 test('cents are written with two places', () => {
-  expect([money(0), money(5), money(123_450)]).toEqual(['0.00', '0.05', '1,234.50']);
+  expect([0, 5, 123_450].map((cents) => money(cents, null))).toEqual(['0.00', '0.05', '1,234.50']);
+  expect([money(123_450, 'EUR'), money(500, 'JPY')]).toEqual(['€1,234.50', '¥5.00']);
 });

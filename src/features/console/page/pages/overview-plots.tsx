@@ -212,7 +212,6 @@ export function Waiting({ outbox, series }: { outbox: Outbox; series: SeriesObje
 /** The sales of the range as bars: of an hour each in a day, and of a day each in a month. */
 export function Sales({ shop, series }: { shop: Shop; series: SeriesObject }) {
   const size = series.step_s === 60 ? 60 : 144;
-  const span = spanOf(series);
   return (
     <Card title={`Sales in ${rangeOf(series)}`} side={<a href={hrefTo(['purchases'])}>Purchases</a>}>
       <p class="figures">
@@ -221,7 +220,11 @@ export function Sales({ shop, series }: { shop: Shop; series: SeriesObject }) {
         <Figure value={sumOf(shop.activations)} one="activation" />
       </p>
       <Plot
-        span={{ ...span, stepMs: span.stepMs * size, steps: Math.ceil(shop.sales.length / size) }}
+        span={{
+          startMs: Date.parse(shop.start),
+          stepMs: series.step_s * 1000 * size,
+          steps: shop.sales.length / size,
+        }}
         values={merged(shop.sales, size, sumOf)}
         unit="sales"
         isCount

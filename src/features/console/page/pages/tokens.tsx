@@ -4,8 +4,10 @@ import { ProductName, useDaemon } from '../daemon.tsx';
 import { Checkboxes, Field, fieldText, taken } from '../parts/action.tsx';
 import { quoted } from '../parts/command.tsx';
 import { ListPage, type List } from '../parts/list.tsx';
+import { roll } from '../parts/roll.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { Lines } from '../parts/table.tsx';
+
 import { Time } from '../parts/time.tsx';
 
 /** Tokens: who may call this daemon. */
@@ -35,6 +37,14 @@ const tokens: List<TokenObject> = {
     id === 'admin.token'
       ? []
       : [
+          roll({
+            what: 'token',
+            of: label ?? id,
+            command: `latchkey token rotate ${quoted(id)}`,
+            run: async (body) =>
+              (await send<TokenObject>('POST', `/admin/v1/tokens/${encodeURIComponent(id)}/rotate`, body))
+                .token,
+          }),
           {
             label: 'Revoke',
             title: `Revoke the token ${label ?? id}?`,
@@ -96,18 +106,30 @@ function TokenFields() {
       <Field label="Label" name="label" help="What will use it, such as “Web shop”." />
       <Checkboxes legend="It may" name="scopes" choices={possible} />
       {productNames.size === 0 ? (
-        <Field label="Product" name="product" help="Only for this product; empty: for all." />
+        <Field
+          label="Product"
+          name="product"
+          parameters={['product_key']}
+          help="Only for this product; empty: for all."
+        />
       ) : (
         <Field
           label="Product"
           name="product"
+          parameters={['product_key']}
           options={[
             ['', 'All products'],
             ...[...productNames].map(([key, name]): [string, string] => [key, `${name} (${key})`]),
           ]}
         />
       )}
-      <Field label="Ends" name="expires" type="date" help="At the end of this day (UTC); empty: never." />
+      <Field
+        label="Ends"
+        name="expires"
+        parameters={['expires_at']}
+        type="date"
+        help="At the end of this day (UTC); empty: never."
+      />
     </>
   );
 }

@@ -1,10 +1,10 @@
-import { isValidElement, type ComponentChildren, type VNode } from 'preact';
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { createContext, isValidElement, type ComponentChildren, type VNode } from 'preact';
+import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type ApiError, asApiError } from '../api.ts';
-import { useSession } from '../session.ts';
+import { useCanAct } from '../daemon.tsx';
 import { Command } from './command.tsx';
 import { Notice } from './notice.tsx';
-import { ReadOnlyNotice } from './read-only.tsx';
+import { CannotAct } from './cannot-act.tsx';
 
 /** What a person can do, as data. */
 export type ActionProps = {
@@ -28,6 +28,7 @@ export type ActionProps = {
 
 /** A button that opens a dialog with the consequence, the command that does the same, and a form if needed. */
 export function Action(props: ActionProps) {
+  const canAct = useCanAct();
   const button = useRef<HTMLButtonElement>(null);
   const { dialog, isOpen, open, onClose, ...form } = useDialog(props);
   // An action may remove its own button, which has the focus then.
@@ -42,7 +43,8 @@ export function Action(props: ActionProps) {
       <button
         ref={button}
         type="button"
-        data-dangerous={props.isDangerous}
+        data-dangerous={canAct && props.isDangerous}
+        data-idle={!canAct}
         aria-label={props.about === undefined ? undefined : `${props.label}: ${props.about}`}
         onClick={open}
       >
@@ -164,7 +166,7 @@ function Question({
   state: RunState;
   run: (form: FormData) => Promise<void>;
 }) {
-  const isAdmin = useSession()?.admin === true;
+  const canAct = useCanAct();
   const form = useRef<HTMLFormElement>(null);
   const [line, setLine] = useState(() => commandOf(props, null));
   // Before a person can type: a later change of the focus would take letters to another field.
@@ -173,6 +175,8 @@ function Question({
     // The fields have their first values now.
     setLine(commandOf(props, form.current));
   }, []);
+  // The person goes on at the first field that has an error.
+  useLayoutEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [error]);
   const submit = (event: Event): void => {
     event.preventDefault();
     if (form.current !== null) void run(new FormData(form.current));
@@ -181,16 +185,16 @@ function Question({
     <form ref={form} class="dialog" onSubmit={submit} onInput={() => setLine(commandOf(props, form.current))}>
       <h2>{props.title}</h2>
       <p>{props.consequence}</p>
-      {props.children}
-      {error !== null && <Refusal error={error} />}
+      <FieldErrors.Provider value={error?.errors ?? []}>{props.children}</FieldErrors.Provider>
+      {error !== null && <Refusal error={error} form={form.current} />}
       <h3>The command that does the same</h3>
       <Command line={line} />
-      {!isAdmin && <ReadOnlyNotice />}
+      {!canAct && <CannotAct />}
       <div class="buttons">
         <button type="button" onClick={props.close}>
-          {isAdmin ? 'Cancel' : 'Close'}
+          {canAct ? 'Cancel' : 'Close'}
         </button>
-        {isAdmin && (
+        {canAct && (
           <button type="submit" class="primary" data-dangerous={props.isDangerous} disabled={isRunning}>
             {props.label}
           </button>
@@ -204,14 +208,24 @@ function commandOf({ command }: Pick<ActionProps, 'command'>, form: HTMLFormElem
   return typeof command === 'string' ? command : command(form === null ? new FormData() : new FormData(form));
 }
 
-/** Why the daemon refused. */
-export function Refusal({ error }: { error: ApiError }) {
+type Errors = NonNullable<ApiError['errors']>;
+
+/** The errors of a form, which are shown at its fields. */
+const FieldErrors = createContext<Errors>([]);
+
+/** Why the daemon refused; errors that a field of the form shows are left out. */
+export function Refusal({ error, form = null }: { error: ApiError; form?: HTMLFormElement | null }) {
+  const { errors = [] } = error;
+  const others = errors.filter(
+    ({ parameter }) =>
+      (form?.querySelector(`[data-parameters~="${CSS.escape(parameter)}"]`) ?? null) === null,
+  );
   return (
     <Notice tone="fail">
-      <p>{error.message}</p>
-      {error.errors !== undefined && (
+      <p>{others.length < errors.length ? 'Nothing was changed: see the marked fields.' : error.message}</p>
+      {others.length > 0 && (
         <ul>
-          {error.errors.map(({ parameter, detail }) => (
+          {others.map(({ parameter, detail }) => (
             <li key={`${parameter} ${detail}`}>
               {parameter}: {detail}
             </li>
@@ -222,10 +236,30 @@ export function Refusal({ error }: { error: ApiError }) {
   );
 }
 
+/** The errors about a field, in its words. `parameters`: what it sends. */
+function useFieldErrors(label: string, parameters: readonly string[]): readonly string[] {
+  return useContext(FieldErrors)
+    .filter(({ parameter }) => parameters.includes(parameter))
+    .map(({ parameter, detail }) =>
+      detail.startsWith(parameter) ? label + detail.slice(parameter.length) : detail,
+    );
+}
+
+function ErrorsOfField({ id, errors }: { id: string; errors: readonly string[] }) {
+  if (errors.length === 0) return null;
+  return (
+    <p class="field-error" id={id}>
+      {errors.join(' ')}
+    </p>
+  );
+}
+
 type FieldProps = {
   readonly label: string;
   readonly name: string;
-  readonly help?: string;
+  /** The parameters that the field becomes; absent: the one with its name. */
+  readonly parameters?: readonly string[];
+  readonly help?: ComponentChildren;
   readonly example?: string | undefined;
   readonly type?: 'text' | 'email' | 'number' | 'search' | 'date';
   readonly value?: string;
@@ -241,6 +275,7 @@ type FieldProps = {
 export function Field({
   label,
   name,
+  parameters = [name],
   help,
   example,
   type = 'text',
@@ -251,11 +286,18 @@ export function Field({
   options,
 }: FieldProps) {
   const id = useId();
+  const errors = useFieldErrors(label, parameters);
+  const described = [
+    ...(errors.length > 0 ? [`${id}-error`] : []),
+    ...(help === undefined ? [] : [`${id}-help`]),
+  ];
   const shared = {
     id,
     name,
     required: isRequired,
-    'aria-describedby': help === undefined ? undefined : `${id}-help`,
+    'data-parameters': parameters.join(' '),
+    'aria-invalid': errors.length > 0 ? true : undefined,
+    'aria-describedby': described.join(' ') || undefined,
   };
   return (
     <div class="field">
@@ -268,7 +310,6 @@ export function Field({
           defaultValue={value}
           placeholder={example}
           pattern={pattern}
-          title={pattern === undefined ? undefined : help}
           autocomplete="off"
         />
       )}
@@ -281,6 +322,7 @@ export function Field({
           ))}
         </select>
       )}
+      <ErrorsOfField id={`${id}-error`} errors={errors} />
       {help !== undefined && (
         <p class="quiet" id={`${id}-help`}>
           {help}
@@ -319,9 +361,12 @@ export function Checkboxes({
   choices: readonly (readonly [value: string, meaning: string])[];
   checked?: readonly string[];
 }) {
+  const id = useId();
+  const errors = useFieldErrors(legend, [name]);
   return (
-    <fieldset class="checkboxes">
+    <fieldset class="checkboxes" data-parameters={name} aria-describedby={errors.length > 0 ? id : undefined}>
       <legend>{legend}</legend>
+      <ErrorsOfField id={id} errors={errors} />
       {choices.map(([value, meaning]) => (
         <label key={value}>
           <input type="checkbox" name={name} value={value} defaultChecked={checked.includes(value)} />

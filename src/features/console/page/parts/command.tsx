@@ -1,8 +1,18 @@
-import { useState } from 'preact/hooks';
+import { createContext } from 'preact';
+import { useContext, useState } from 'preact/hooks';
 
-/** A command line with a button that copies it. */
-export function Command({ line }: { line: string }) {
+/** The options that a command needs to reach this daemon. */
+export const CommandOptions = createContext<readonly string[]>([]);
+
+export function commandWith(options: readonly string[], line: string): string {
+  return [line, ...options.map(quoted)].join(' ');
+}
+
+/** A line with a button that copies it: a command, or text such as a secret. */
+export function Command({ line: given }: { line: string }) {
   const [isCopied, setCopied] = useState(false);
+  const options = useContext(CommandOptions);
+  const line = given.startsWith('latchkey ') ? commandWith(options, given) : given;
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(line).then(
       () => setCopied(true),

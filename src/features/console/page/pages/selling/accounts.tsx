@@ -4,7 +4,7 @@ import { Field, fieldText } from '../../parts/action.tsx';
 import { quoted } from '../../parts/command.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Secret } from '../../parts/secret.tsx';
-import { roll } from './roll.tsx';
+import { roll } from '../../parts/roll.tsx';
 
 /** Accounts: sellers that share this authority and see nothing of each other. */
 const accounts: List<AccountObject> = {

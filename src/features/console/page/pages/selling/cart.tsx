@@ -7,7 +7,8 @@ import { Refusal } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
 import { Section } from '../../parts/page.tsx';
-import { centsOf, money } from './money.ts';
+import { Money } from './amount.tsx';
+import { centsOf } from './money.ts';
 
 /** A line of the cart as a person types it. */
 type Line = {
@@ -262,7 +263,10 @@ function Quote({ quote }: { quote: QuoteObject }) {
             <strong>{code} works for this cart.</strong>
           </p>
           <p>
-            {money(subtotal)} − {money(discount)} = <strong>{money(total)}</strong>
+            <Money cents={subtotal} /> − <Money cents={discount} /> ={' '}
+            <strong>
+              <Money cents={total} />
+            </strong>
           </p>
         </>
       ) : (
@@ -275,7 +279,9 @@ function Quote({ quote }: { quote: QuoteObject }) {
               <li key={reason}>{reasonTexts[reason]}</li>
             ))}
           </ul>
-          <p>The cart costs {money(subtotal)}.</p>
+          <p>
+            The cart costs <Money cents={subtotal} />.
+          </p>
         </>
       )}
       {quote.scope === 'this_agent' && (

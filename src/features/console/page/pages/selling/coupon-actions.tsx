@@ -7,6 +7,7 @@ import { Action, Field, fieldText, type ActionProps } from '../../parts/action.t
 import { quoted } from '../../parts/command.tsx';
 import { goTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
+import { InCurrency } from './amount.tsx';
 import { amountPattern, centsOf, percentPattern } from './money.ts';
 
 type Terms = Readonly<Record<string, string | number>>;
@@ -89,6 +90,7 @@ function OptionalFields({ coupon }: { coupon?: CountedCouponObject }) {
         <Field
           label="From"
           name="from"
+          parameters={['start_date']}
           type="date"
           value={dayOf(coupon?.start_date ?? null)}
           help="From the start of this day (UTC); empty: at once."
@@ -96,6 +98,7 @@ function OptionalFields({ coupon }: { coupon?: CountedCouponObject }) {
         <Field
           label="To"
           name="to"
+          parameters={['end_date']}
           type="date"
           value={dayOf(coupon?.end_date ?? null)}
           help="To the end of this day (UTC); empty: until you end it."
@@ -105,14 +108,21 @@ function OptionalFields({ coupon }: { coupon?: CountedCouponObject }) {
         <Field
           label="Limit"
           name="limit"
+          parameters={['usage_limit']}
           value={String(coupon?.usage_limit ?? '')}
           help="How many orders may use it; empty: any number."
         />
         <Field
           label="Minimum of the cart"
           name="minimum"
+          parameters={['minimum_purchase_amount']}
           value={minimum === null ? '' : (minimum / 100).toFixed(2)}
-          help="Such as 60.00; empty: none."
+          help={
+            <>
+              Such as 60.00
+              <InCurrency />; empty: none.
+            </>
+          }
           pattern={amountPattern}
         />
       </div>
@@ -151,8 +161,14 @@ export function createCoupon(role: OverviewObject['role']): ActionProps {
           <Field
             label="Discount"
             name="discount"
+            parameters={['percent_off', 'amount_off']}
             isRequired
-            help="20% for a percentage, 5.00 for an amount."
+            help={
+              <>
+                20% for a percentage, 5.00 for an amount
+                <InCurrency />.
+              </>
+            }
             pattern={`${percentPattern}|${amountPattern}`}
           />
         </div>
@@ -171,7 +187,12 @@ function ScopeField() {
     useData<{ collections: { collection_id: string; name: string }[] }>(path).data?.collections ?? [];
   if (role !== 'authority') {
     return (
-      <Field label="Only for the product" name="product" help="A product key; empty: for all products." />
+      <Field
+        label="Only for the product"
+        name="product"
+        parameters={['product_key']}
+        help="A product key; empty: for all products."
+      />
     );
   }
   const sold = (products ?? []).filter(({ archived, recurring }) => !archived && !recurring);
@@ -179,6 +200,7 @@ function ScopeField() {
     <Field
       label="For"
       name="scope"
+      parameters={['coupon_type', 'product_key', 'collection_id']}
       options={[
         ['multi', 'All products'],
         ...sold.map(({ product_key: key, name }): [string, string] => [`single ${key}`, name]),

@@ -9,9 +9,9 @@ import { Card, Fields, Heading, Section } from '../../parts/page.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
+import { Money } from './amount.tsx';
 import { TryCoupon } from './cart.tsx';
 import { CouponActions, createCoupon } from './coupon-actions.tsx';
-import { money } from './money.ts';
 
 type State = CountedCouponObject['state'];
 
@@ -49,7 +49,7 @@ const coupons: List<CountedCouponObject> = {
       ),
     },
     { name: 'State', cell: CouponState },
-    { name: 'Discount', cell: discountText },
+    { name: 'Discount', cell: Discount },
     { name: 'For', cell: (coupon) => <Scope coupon={coupon} /> },
     { name: 'Used', kind: 'number', cell: usedText },
     { name: 'Valid', cell: validity },
@@ -79,8 +79,14 @@ function CouponState({ state }: { state: State }) {
   return <Badge tone={tones[state]}>{state.replace('_', ' ')}</Badge>;
 }
 
-function discountText({ percent_off: percent, amount_off: amount }: CountedCouponObject): string {
-  return percent === null ? `${money(amount ?? 0)} off` : `${count(percent)} % off`;
+function Discount({ percent_off: percent, amount_off: amount }: CountedCouponObject) {
+  return percent === null ? (
+    <>
+      <Money cents={amount ?? 0} /> off
+    </>
+  ) : (
+    <>{count(percent)} % off</>
+  );
 }
 
 function Scope({ coupon }: { coupon: CountedCouponObject }) {
@@ -143,11 +149,13 @@ function TermsCard({ coupon }: { coupon: Redeemed }) {
   const { minimum_purchase_amount: minimum, notes, state } = coupon;
   return (
     <Card title="Terms" side={<CouponState state={state} />}>
-      <p class="figure">{discountText(coupon)}</p>
+      <p class="figure">
+        <Discount {...coupon} />
+      </p>
       <Fields
         entries={{
           For: <Scope coupon={coupon} />,
-          'Minimum of the cart': minimum === null ? 'none' : money(minimum),
+          'Minimum of the cart': minimum === null ? 'none' : <Money cents={minimum} />,
           From: coupon.start_date === null ? 'its creation' : <Time at={coupon.start_date} />,
           To: coupon.end_date === null ? 'it is ended' : <Time at={coupon.end_date} />,
           Notes: notes !== null && <span class="notes">{notes}</span>,

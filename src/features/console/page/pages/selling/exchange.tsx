@@ -1,14 +1,14 @@
 import { useId, useRef, useState } from 'preact/hooks';
 import { type ApiError, asApiError, call, send, withQuery } from '../../api.ts';
-import { useDaemon } from '../../daemon.tsx';
+import { useCanAct, useDaemon } from '../../daemon.tsx';
 import { count, counted } from '../../format.ts';
+import { CannotAct } from '../../parts/cannot-act.tsx';
 import { Refusal } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
 import { Heading, Section } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
-import { useSession } from '../../session.ts';
-import { ReadOnlyNotice } from '../../parts/read-only.tsx';
+
 import { csvParts, textOf } from './csv-parts.ts';
 
 const nouns = ['license', 'purchase', 'coupon'] as const;
@@ -25,7 +25,7 @@ export function Exchange() {
   return (
     <>
       <Heading title="Import and export" />
-      {useSession()?.admin !== true && <ReadOnlyNotice />}
+      {!useCanAct() && <CannotAct />}
       <Import />
       <Export />
     </>
@@ -50,7 +50,7 @@ function Import() {
   const [file, setFile] = useState<File | null>(null);
   const [product, setProduct] = useState('');
   const [state, setState] = useState<State>({ step: 'idle' });
-  const isAdmin = useSession()?.admin === true;
+  const canAct = useCanAct();
   const start = async (isDryRun: boolean): Promise<void> => {
     if (file === null || state.step === 'running') return;
     setState(await importFile(file, { noun, product, isDryRun }, setState));
@@ -76,14 +76,14 @@ function Import() {
         <button
           type="button"
           class="primary"
-          disabled={!isAdmin || file === null || isRunning}
+          disabled={!canAct || file === null || isRunning}
           onClick={() => void start(true)}
         >
           Check the file
         </button>
         <button
           type="button"
-          disabled={!isAdmin || state.step !== 'checked' || state.report.imported === 0}
+          disabled={!canAct || state.step !== 'checked' || state.report.imported === 0}
           onClick={() => void start(false)}
         >
           Import
@@ -248,7 +248,7 @@ function Export() {
   const [noun, setNoun] = useState<Noun>('license');
   const [error, setError] = useState<ApiError | null>(null);
   const [isRunning, setRunning] = useState(false);
-  const isAdmin = useSession()?.admin === true;
+  const canAct = useCanAct();
   const start = async (): Promise<void> => {
     setRunning(true);
     setError(null);
@@ -265,7 +265,7 @@ function Export() {
       <p>The file has whole license keys and e-mail addresses: keep it where only you can read it.</p>
       <div class="filters">
         <NounChoice noun={noun} onNoun={setNoun} />
-        <button type="button" disabled={!isAdmin || isRunning} onClick={() => void start()}>
+        <button type="button" disabled={!canAct || isRunning} onClick={() => void start()}>
           {isRunning ? 'Exporting …' : 'Export'}
         </button>
       </div>

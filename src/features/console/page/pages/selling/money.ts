@@ -1,8 +1,8 @@
-const amounts = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-
-/** An amount in cents as people write it: `1,234.50`. An authority knows no currency. */
-export function money(cents: number): string {
-  return amounts.format(cents / 100);
+/** An amount in cents as people write it: `€1,234.50`, or `1,234.50` if the currency is not known. */
+export function money(cents: number, currency: string | null): string {
+  const inCurrency = currency === null ? {} : ({ style: 'currency', currency } as const);
+  const digits = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  return new Intl.NumberFormat('en', { ...digits, ...inCurrency }).format(cents / 100);
 }
 
 /** The cents of an amount that a person wrote, such as `49`, `49.9` or `49,90`; null if it is no amount. */

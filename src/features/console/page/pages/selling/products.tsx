@@ -10,7 +10,7 @@ import { Card, Fields, Heading } from '../../parts/page.tsx';
 import { Secret } from '../../parts/secret.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
-import { roll } from './roll.tsx';
+import { roll } from '../../parts/roll.tsx';
 import { sell } from './sell.tsx';
 
 /** What is sold, and on how many devices a license works. */

@@ -1,24 +1,24 @@
-import { Field, fieldText, type ActionProps } from '../../parts/action.tsx';
-import { Secret } from '../../parts/secret.tsx';
+import { Field, fieldText, type ActionProps } from './action.tsx';
+import { Secret } from './secret.tsx';
 
-/** Replaces a secret or an API key; the old one may work for a time. */
+/** Replaces a credential; the old one may work for a time. */
 export function roll({
   what,
   of,
   command,
   run,
 }: {
-  what: 'secret' | 'API key';
+  what: 'secret' | 'API key' | 'token';
   of: string;
   command: string;
   /** Returns the new one. */
   run: (body: { keep_old_s?: number }) => Promise<string | undefined>;
 }): ActionProps {
   const kept = (form: FormData): number => Number(fieldText(form, 'keep_old_s'));
-  const short = what === 'secret' ? 'secret' : 'key';
+  const short = what === 'API key' ? 'key' : what;
   return {
-    label: `New ${what}`,
-    title: `Create a new ${what} of ${of}?`,
+    label: what === 'token' ? 'Rotate' : `New ${what}`,
+    title: what === 'token' ? `Rotate the token ${of}?` : `Create a new ${what} of ${of}?`,
     consequence: `Software with the old ${short} is refused as soon as the old ${short} ends. The new ${short} is shown once.`,
     command: (form) => `${command}${kept(form) === 0 ? '' : ` --keep-old ${kept(form) / 3600}h`}`,
     isDangerous: true,
