@@ -202,8 +202,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     await page.shows('1 of 1');
     expect(await page.text()).toContain('latchkey outbox list --state dead --key KEPT');
 
-    await page.open('audit', 'Audit');
-    await page.fill('Act', 'outbox.drop');
+    await page.open('audit?act=outbox.drop', 'Audit');
     await page.fill('Subject', 'nothing');
     await page.page.keyboard.press('Enter');
     await page.shows('Nothing fits this filter.');

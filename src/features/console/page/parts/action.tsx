@@ -217,7 +217,8 @@ const FieldErrors = createContext<Errors>([]);
 export function Refusal({ error, form = null }: { error: ApiError; form?: HTMLFormElement | null }) {
   const { errors = [] } = error;
   const others = errors.filter(
-    ({ parameter }) => (form?.querySelector(`[data-parameters~="${CSS.escape(parameter)}"]`) ?? null) === null,
+    ({ parameter }) =>
+      (form?.querySelector(`[data-parameters~="${CSS.escape(parameter)}"]`) ?? null) === null,
   );
   return (
     <Notice tone="fail">

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useDaemon } from '../daemon.tsx';
+import { useDaemon, type Daemon } from '../daemon.tsx';
 import { goTo, hrefTo } from '../router.ts';
 import { Field, fieldText } from './action.tsx';
 
@@ -8,10 +8,11 @@ import { Field, fieldText } from './action.tsx';
 export type Filter = {
   readonly name: string;
   readonly label: string;
-  /** `live`: searches while a person types. `product`: a choice of one product. `links`: `choices` as links. */
-  readonly kind: 'text' | 'search' | 'date' | 'live' | 'product' | 'links';
+  /** `live`: searches while a person types. `choice`: one of `options`. `links`: `choices` as links. */
+  readonly kind: 'text' | 'search' | 'date' | 'live' | 'choice' | 'links';
   readonly example?: string;
   readonly choices?: readonly (readonly [value: string, text: string])[];
+  readonly options?: (daemon: Daemon) => readonly (readonly [value: string, text: string])[];
   /** The parameters of the request; absent: the value under its name. */
   readonly sent?: (value: string) => Readonly<Record<string, string | null>>;
   /** The option of the command; absent: `--name VALUE`. */
@@ -21,7 +22,8 @@ export type Filter = {
 export const productFilter: Filter = {
   name: 'product',
   label: 'Product',
-  kind: 'product',
+  kind: 'choice',
+  options: ({ productNames }) => (productNames.size === 0 ? [] : [['', 'All products'], ...productNames]),
   sent: (key) => ({ product_key: key }),
 };
 
@@ -32,7 +34,7 @@ export function Filters({ filters, ...place }: Place & { filters: readonly Filte
   const of = (...kinds: readonly Filter['kind'][]): readonly Filter[] =>
     filters.filter(({ kind }) => kinds.includes(kind));
   const fields = of('text', 'search', 'date');
-  const choices = of('links', 'product');
+  const choices = of('links', 'choice');
   return (
     <>
       {of('live').map((filter) => (
@@ -55,8 +57,8 @@ export function Filters({ filters, ...place }: Place & { filters: readonly Filte
       {choices.length > 0 && (
         <div class="filters">
           {choices.map((filter) =>
-            filter.kind === 'product' ? (
-              <ProductChoice key={filter.name} {...place} />
+            filter.kind === 'choice' ? (
+              <Selection key={filter.name} {...place} {...filter} />
             ) : (
               <Choice key={filter.name} {...place} {...filter} />
             ),
@@ -124,19 +126,21 @@ export function Choice({
   );
 }
 
-/** Nothing is shown if no product is known. */
-function ProductChoice({ path, query }: Place) {
-  const { productNames } = useDaemon();
-  if (productNames.size === 0) return null;
-  const product = query.get('product') ?? '';
+/** Nothing is shown if there is no choice. */
+function Selection({ path, query, name, label, options }: Place & Filter) {
+  const daemon = useDaemon();
+  const known = options?.(daemon) ?? [];
+  const value = query.get(name) ?? '';
+  if (known.length === 0) return null;
+  // A link may have chosen something else.
+  const all = known.some(([each]) => each === value) ? known : [...known, [value, value] as const];
   const choose = (event: Event): void =>
-    goTo(path, { ...Object.fromEntries(query), product: (event.currentTarget as HTMLSelectElement).value });
+    goTo(path, { ...Object.fromEntries(query), [name]: (event.currentTarget as HTMLSelectElement).value });
   return (
-    <select aria-label="Product" onChange={choose}>
-      <option value="">All products</option>
-      {[...productNames].map(([key, name]) => (
-        <option key={key} value={key} selected={key === product}>
-          {name}
+    <select aria-label={label} onChange={choose}>
+      {all.map(([each, text]) => (
+        <option key={each} value={each} selected={each === value}>
+          {text}
         </option>
       ))}
     </select>

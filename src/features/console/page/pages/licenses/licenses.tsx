@@ -5,10 +5,10 @@ import type { PageProps } from '../../page-props.ts';
 import { productFilter } from '../../parts/filter.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Badge } from '../../parts/notice.tsx';
-import { Lines, type Column } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
-import { FreshnessBadge, KeyOfCustomer, StateBadge } from './badges.tsx';
+import { FreshnessBadge, LicenseLink, StateBadge } from './badges.tsx';
 import { License } from './license.tsx';
 
 /** Licenses: the search, and with a key in the path one license. */
@@ -38,10 +38,12 @@ const filters: List<ListedLicenseObject>['filters'] = [
 const columns: readonly Column<ListedLicenseObject>[] = [
   {
     name: 'License',
-    cell: ({ license_key: key, buyer_email: email }) => <KeyOfCustomer licenseKey={key} customer={email} />,
+    cell: ({ license_key: key }) => <LicenseLink to={key} />,
+    below: ({ buyer_email: email }) => email,
+    keepsBelow: true,
   },
   { name: 'Product', cell: ({ product_link: key }) => <ProductName of={key} /> },
-  { name: 'State', cell: ({ state }) => <StateBadge state={state} /> },
+  { name: 'State', place: 'side', cell: ({ state }) => <StateBadge state={state} /> },
 ];
 
 /** The licenses of an authority. */
@@ -63,7 +65,7 @@ const sold: List<ListedLicenseObject> = {
   columns: [
     ...columns,
     { name: 'Uses', kind: 'number', cell: ({ uses }) => count(uses) },
-    { name: 'Sold', cell: ({ date }) => <Time at={date} /> },
+    { name: 'Sold', place: 'wide', cell: ({ date }) => <Time at={date} /> },
   ],
 };
 
@@ -77,20 +79,14 @@ const known: List<ListedLicenseObject> = {
     ...columns,
     {
       name: 'Freshness',
-      cell: ({ freshness, confirmed_at: at }) => (
-        <Lines below={at !== null && <Time at={at} />}>
-          {freshness !== null && <FreshnessBadge freshness={freshness} />}
-        </Lines>
-      ),
+      cell: ({ freshness }) => freshness !== null && <FreshnessBadge freshness={freshness} />,
+      below: ({ confirmed_at: at }) => at !== null && <Time at={at} />,
     },
     {
       name: 'Uses',
       kind: 'number',
-      cell: ({ uses, pending }) => (
-        <Lines below={(pending ?? 0) > 0 && <Badge tone="warn">{count(pending ?? 0)} waiting</Badge>}>
-          {count(uses)}
-        </Lines>
-      ),
+      cell: ({ uses }) => count(uses),
+      below: ({ pending }) => (pending ?? 0) > 0 && <Badge tone="warn">{count(pending ?? 0)} waiting</Badge>,
     },
   ],
 };

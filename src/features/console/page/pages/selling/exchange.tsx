@@ -3,6 +3,7 @@ import { type ApiError, asApiError, call, send, withQuery } from '../../api.ts';
 import { useCanAct, useDaemon } from '../../daemon.tsx';
 import { count, counted } from '../../format.ts';
 import { CannotAct } from '../../parts/cannot-act.tsx';
+import { save } from '../../parts/download.tsx';
 import { Refusal } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
@@ -273,12 +274,4 @@ function Export() {
       <SameCommand line={`latchkey ${noun} export ${noun}s.csv`} />
     </Section>
   );
-}
-
-function save(content: Blob, name: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
 }
