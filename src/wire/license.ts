@@ -9,7 +9,16 @@ import {
   type SoldLicense,
 } from '../domain/license.ts';
 import { localLicense, type LicenseSnapshot } from '../domain/agent/license-snapshot.ts';
-import { boolean, identifier, emailFilter, text, texts, instant, parameters } from './parameters.ts';
+import {
+  boolean,
+  identifier,
+  emailFilter,
+  searchText,
+  text,
+  texts,
+  instant,
+  parameters,
+} from './parameters.ts';
 import { pageShape } from './page.ts';
 import { serializerOf } from './server/shape.ts';
 
@@ -193,12 +202,7 @@ export const licenseQuery = parameters({
   license_key: licenseKeyText.optional(),
   enabled: boolean.optional(),
   buyer_email: emailFilter.optional(),
-  search: text(320)
-    .trim()
-    .normalize('NFC')
-    .refine((input) => input !== '', 'required: must not be empty')
-    .optional()
-    .describe('The beginning of a license key or, in any letter case, of the e-mail address of a buyer.'),
+  search: searchText('license key', 'e-mail address of the buyer').optional(),
   ...pageShape('licenses'),
 });
 

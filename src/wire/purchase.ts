@@ -10,6 +10,7 @@ import {
   emailFilter,
   instant,
   parameters,
+  searchText,
 } from './parameters.ts';
 import { licenseKeyText, licenseObject, newLicenseKey, serializeLicense } from './license.ts';
 import { pageShape } from './page.ts';
@@ -41,6 +42,7 @@ export const purchaseQuery = parameters({
   since: datetime.optional(),
   until: wholeSecond.optional(),
   refunded: boolean.optional(),
+  search: searchText('license key', 'e-mail address of the buyer').optional(),
   ...pageShape('purchases'),
 });
 

@@ -48,7 +48,7 @@ export class ReadingThread implements AsyncDisposable {
     mirror: this.#table('mirror', ['list', 'count']),
     snapshots: this.#table('snapshots', ['list', 'count']),
     sync: this.#table('sync', ['list', 'count']),
-    operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
+    operations: this.#table('operations', ['list', 'openOf', 'countOpenOf', 'found', 'countFound']),
     ...this.#listsOfFeatures(),
   };
 

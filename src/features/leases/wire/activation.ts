@@ -4,7 +4,15 @@ import { hasSeat } from '../domain/seat.ts';
 import { parseDatetime } from '../../../domain/time.ts';
 import { licenseKeyText } from '../../../wire/license.ts';
 import { pageShape } from '../../../wire/page.ts';
-import { boolean, identifier, instant, instantText, oneOf, parameters } from '../../../wire/parameters.ts';
+import {
+  boolean,
+  identifier,
+  instant,
+  instantText,
+  oneOf,
+  parameters,
+  searchText,
+} from '../../../wire/parameters.ts';
 import { serializerOf } from '../../../wire/server/shape.ts';
 import { maxDocumentBytes } from './lease.ts';
 
@@ -45,6 +53,7 @@ export const activationQuery = parameters({
   product_key: identifier.optional(),
   state: oneOf(states).optional(),
   copied: boolean.optional(),
+  search: searchText('license key', 'name of the device', 'e-mail address of the buyer').optional(),
   has_seat: oneOf(['true']).optional().describe('Only devices that have a seat now.'),
   ...pageShape('activations'),
 });

@@ -58,23 +58,25 @@ function decide(id: string, decision: Decision): Promise<void> {
 }
 
 /** A filter of the outbox, as in the address; '': no filter. */
-export type OutboxFilter = { readonly state: string; readonly licenseKey: string };
+export type OutboxFilter = { readonly state: string; readonly licenseKey: string; readonly search: string };
 
 /** Without a limit: as the route has it. */
-export function filterPath({ state, licenseKey }: OutboxFilter, limit?: number): string {
+export function filterPath({ state, licenseKey, search }: OutboxFilter, limit?: number): string {
   return withQuery('/admin/v1/outbox', {
     state,
     license_key: licenseKey,
+    search,
     explain: 'true',
     limit: limit === undefined ? null : String(limit),
   });
 }
 
 /** The options of `latchkey outbox` for a filter. A masked license key is replaced by a placeholder. */
-export function filterOptions({ state, licenseKey }: OutboxFilter): string {
+export function filterOptions({ state, licenseKey, search }: OutboxFilter): string {
   const options = [
     ...(state === '' ? [] : [`--state ${state}`]),
     ...(licenseKey === '' ? [] : [`--key ${isMasked(licenseKey) ? 'LICENSE_KEY' : quoted(licenseKey)}`]),
+    ...(search === '' ? [] : [`--search ${quoted(search)}`]),
   ];
   return options.map((option) => ` ${option}`).join('');
 }

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useDaemon, type Daemon } from '../daemon.tsx';
 import { goTo, hrefTo } from '../router.ts';
 import { Field, fieldText } from './action.tsx';
+import { type Place, Search } from './search.tsx';
 
 /** A filter of a list: a value in the address, a parameter of the request, and an option of the command. */
 export type Filter = {
@@ -26,8 +26,6 @@ export const productFilter: Filter = {
   options: ({ productNames }) => (productNames.size === 0 ? [] : [['', 'All products'], ...productNames]),
   sent: (key) => ({ product_key: key }),
 };
-
-type Place = { readonly path: readonly string[]; readonly query: URLSearchParams };
 
 /** The search, the fields, and then the choices. */
 export function Filters({ filters, ...place }: Place & { filters: readonly Filter[] }) {
@@ -144,52 +142,5 @@ function Selection({ path, query, name, label, options }: Place & Filter) {
         </option>
       ))}
     </select>
-  );
-}
-
-const searchAfterMs = 200;
-
-/** Searches while a person types. The text is kept in the address, without an entry in the history for each letter. */
-function Search({ path, query, name, label }: Place & Pick<Filter, 'name' | 'label'>) {
-  const search = query.get(name) ?? '';
-  const [text, setText] = useState(search);
-  const timer = useRef<number | undefined>(undefined);
-  const applied = useRef(search);
-  useLayoutEffect(() => {
-    // A link changed the address. A search of this field is not written back: the person may have typed on.
-    if (search !== applied.current) setText(search);
-    applied.current = search;
-  }, [search]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const apply = (value: string): void => {
-    clearTimeout(timer.current);
-    applied.current = value.trim();
-    location.replace(hrefTo(path, { ...Object.fromEntries(query), [name]: applied.current }));
-  };
-  const onInput = (event: Event): void => {
-    const { value } = event.currentTarget as HTMLInputElement;
-    setText(value);
-    clearTimeout(timer.current);
-    // One letter finds too much to be of use: it is searched when the person presses Enter.
-    if (value.trim().length === 1) return;
-    timer.current = window.setTimeout(() => apply(value), searchAfterMs);
-  };
-  const onSubmit = (event: Event): void => {
-    event.preventDefault();
-    apply(text);
-  };
-  return (
-    <form role="search" class="search" onSubmit={onSubmit}>
-      <label for="search">{label}</label>
-      <input
-        id="search"
-        type="search"
-        name={name}
-        value={text}
-        onInput={onInput}
-        autocomplete="off"
-        spellcheck={false}
-      />
-    </form>
   );
 }

@@ -14,6 +14,7 @@ const devices: List<Activation> = {
   from: ['/admin/v1/activations', 'activations', 25],
   command: 'latchkey activation list',
   filters: [
+    { name: 'search', label: 'Part of a device name, a license key or an e-mail address', kind: 'live' },
     {
       name: 'which',
       label: 'Devices',

@@ -8,6 +8,7 @@ import { Badge } from '../../parts/notice.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
+import { useSession } from '../../session.ts';
 import { FreshnessBadge, LicenseLink, StateBadge } from './badges.tsx';
 import { License } from './license.tsx';
 
@@ -15,13 +16,14 @@ import { License } from './license.tsx';
 export function Licenses({ route: { path, query } }: PageProps) {
   const [, licenseKey] = path;
   const { role } = useDaemon();
+  const isAdmin = useSession()?.admin === true;
   if (licenseKey !== undefined) return <License licenseKey={licenseKey} />;
   const list = role === 'authority' ? sold : known;
-  return <ListPage list={searched(list, query.get('search') ?? '')} query={query} />;
+  return <ListPage list={searched(list, { search: query.get('search') ?? '', isAdmin })} query={query} />;
 }
 
 const filters: List<ListedLicenseObject>['filters'] = [
-  { name: 'search', label: 'License key or e-mail address, or how it begins', kind: 'live' },
+  { name: 'search', label: 'Part of a license key or of an e-mail address', kind: 'live' },
   {
     name: 'enabled',
     label: 'State',
@@ -92,15 +94,18 @@ const known: List<ListedLicenseObject> = {
 };
 
 /** The list with the text that is searched. */
-function searched(list: List<ListedLicenseObject>, search: string): List<ListedLicenseObject> {
+function searched(
+  list: List<ListedLicenseObject>,
+  { search, isAdmin }: { search: string; isAdmin: boolean },
+): List<ListedLicenseObject> {
   if (search === '') return { ...list, noMatch: <>{list.noMatch} fits this filter.</> };
   return {
     ...list,
     caption: `${list.caption} that match “${search}”`,
     noMatch: (
       <>
-        {list.noMatch} has a key or an e-mail address that begins with “{search}”. Type the beginning as it
-        was sold: the middle of a key is not searched.
+        {list.noMatch} has “{search}” in its key or in the e-mail address of its buyer.
+        {!isAdmin && ' A session that only reads searches what it sees of a key, its end, or a whole key.'}
       </>
     ),
   };

@@ -18,12 +18,7 @@ const purchases: List<PurchaseObject> = {
   from: ['/admin/v1/purchases', 'purchases', 25],
   command: 'latchkey purchase list',
   filters: [
-    {
-      name: 'email',
-      label: 'Whole e-mail address',
-      kind: 'search',
-      sent: (email) => ({ buyer_email: email }),
-    },
+    { name: 'search', label: 'Part of a license key or of an e-mail address', kind: 'live' },
     { name: 'since', label: 'From', kind: 'date', sent: (day) => ({ since: `${day}T00:00:00Z` }) },
     { name: 'until', label: 'To', kind: 'date', sent: (day) => ({ until: `${day}T23:59:59Z` }) },
     {
