@@ -281,7 +281,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.shows('No new license is issued');
     await page.press('Archive');
     await page.shows('archived');
-    await page.open('purchases?email=zoe@example.com', 'Purchases');
+    await page.open('purchases?search=zoe@example.com', 'Purchases');
     await page.shows('1 of 1');
     await page.press(/^Refund: zoe@example\.com, /);
     await page.press('Refund');
