@@ -22,6 +22,11 @@ export function isLongerThan(text: string, maximum: number): boolean {
   return text.length > maximum && Array.from(text).length > maximum;
 }
 
+/** The end of the range of texts that begin with `text`, in the order of bytes: no character is greater. */
+export function endOfPrefix(text: string): string {
+  return `${text}\u{10FFFF}`;
+}
+
 /** Joins the lines of a text by spaces. */
 export function oneLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
