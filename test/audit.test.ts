@@ -344,6 +344,9 @@ describe('the list of audit entries', () => {
 
   test.each([
     ['actor=token:a', 'P two one'],
+    ['act=purchase.*', 'two one one'],
+    ['actor=token:*&act=product.*', 'P'],
+    ['actor=console:*', ''],
     ['actor=token:b', 'one'],
     ['act=purchase.add', 'two one'],
     ['act=purchase.add&actor=token:b', ''],

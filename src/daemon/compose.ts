@@ -14,6 +14,7 @@ import { type MaintenanceParts, runMaintenance } from './maintenance.ts';
 import { loadRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
+import { indexLicenses } from './store/license-search.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App, CoreApp, ProcessControl } from '../http/app.ts';
@@ -90,8 +91,9 @@ export async function compose(
     metrics.watch(server);
     prepare?.(server);
   });
+  const isIndexing = local !== null && configuration.role === 'authority';
   const owned = resources.move();
-  daemon.run(listeners, loopsOf({ role, processes, maintenance }), owned);
+  daemon.run(listeners, loopsOf({ role, processes, maintenance, isIndexing }), owned);
   logOf(log, 'daemon').info({ role: configuration.role, version, ...listeners.addresses }, 'ready');
   // The check takes CPU time, so it starts after the daemon is ready.
   if (damageWatch !== null) owned.use(damageWatch.checkStore());
@@ -141,13 +143,20 @@ function maintenanceParts(
   };
 }
 
-type LoopParts = { role: Role; processes: readonly FeatureProcess[]; maintenance: MaintenanceParts };
+type LoopParts = {
+  role: Role;
+  processes: readonly FeatureProcess[];
+  maintenance: MaintenanceParts;
+  /** Whether the licenses are in a local store, which does not maintain the index of searches by itself. */
+  isIndexing: boolean;
+};
 
-function loopsOf({ role, processes, maintenance }: LoopParts) {
+function loopsOf({ role, processes, maintenance, isIndexing }: LoopParts) {
   return (signal: AbortSignal): Promise<unknown>[] => [
     role.run(signal),
     ...processes.flatMap(({ run }) => run?.(signal) ?? []),
     runMaintenance(maintenance, signal),
+    ...(isIndexing ? [indexLicenses(maintenance, signal)] : []),
   ];
 }
 

@@ -135,6 +135,10 @@ export function generatedKeyIn(text: string): string | null {
   return licenseKeysIn(text).find((licenseKey) => generated.test(licenseKey)) ?? null;
 }
 
+/** Of a masked license key the end is shown: at most so many characters, and at most one in so many of the key. */
+export const shownCharacters = 4;
+export const shownPart = 3;
+
 /** What a text is that is not a license key, for a person; null if it may be a license key. */
 export function describeMistake(text: string): string | null {
   if (/^(?:https?:\/\/|www\.)/i.test(text)) return 'a web address';

@@ -81,7 +81,8 @@ type ReadPage<Item> = {
   list: ListName;
   /** The rows of `withNext`: one more than the page has if there is a next page. */
   rows: readonly Item[];
-  total: number;
+  /** Null: there are more than were counted. */
+  total: number | null;
   keyOf: (item: Item) => PageKey;
 };
 
@@ -93,7 +94,7 @@ export function pageOf<Item>(
 ): { items: readonly Item[]; headers: Headers } {
   const items = rows.slice(0, limit);
   const last = rows.length > limit ? items.at(-1) : undefined;
-  const headers = { 'X-Total-Count': String(total) };
+  const headers: Headers = total === null ? {} : { 'X-Total-Count': String(total) };
   if (last === undefined) return { items, headers };
   const others = [...query].filter(([name]) => name !== 'offset');
   const next = new URLSearchParams(others.map(([name, value]): [string, string] => [name, String(value)]));

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { Principal, Scope } from '../domain/access/principal.ts';
 import type { RoleName } from '../domain/role.ts';
 import type { ProblemCode } from '../domain/problem/problem-table.ts';
+import type { Search } from '../domain/search.ts';
 import type { ParameterFault, Result } from '../domain/problem/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
@@ -19,6 +20,8 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body, Role ex
   path: Readonly<Record<PathNames<Path>, string>>;
   query: Query;
   body: Body;
+  /** Where in license keys the caller may search (domain/search.ts): one that gets them masked, only in what is shown. */
+  searchedKeys: Search['keys'];
   /** Path and query as sent, to build links from. */
   sentTo: { path: string; query: RawParameters };
   /** SHA-256 of the body, if the route has it computed (`digestsBody`). */

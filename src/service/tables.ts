@@ -9,9 +9,10 @@ import type {
   SnapshotTable,
 } from './agent/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
-import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
+import type { OperationListReads, OperationReads, OperationTable, Trace } from './outbox/tables.ts';
 import type { NewEvents } from '../domain/event.ts';
 import type { Page } from '../domain/page.ts';
+import type { Searched } from '../domain/search.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
 import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../domain/license.ts';
 import type { Account, Collection, Product, Purchase, PurchaseWithLicense } from '../domain/catalogue.ts';
@@ -109,10 +110,9 @@ export type AwaitableTable<Table> = {
     : never;
 };
 
-/** Only an agent needs these, because its upstream has the licenses: their keys, their counts and the ids of coupons. */
-type AgentMethod = 'changeKey' | 'forgetRequests' | 'renumberCoupon';
-
-export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
+export type AuthorityTable<Table> = AwaitableTable<Omit<Table, LocalMethod>>;
+/** Only a local store has these: others have no upstream that gives keys, counts and ids, and maintain their indexes. */
+type LocalMethod = 'changeKey' | 'forgetRequests' | 'renumberCoupon' | 'indexForSearch';
 
 /** The tables of features that only an agent or a holder has. A feature adds the names of its own. */
 export interface AgentTablesOfFeatures {}
@@ -259,15 +259,16 @@ export interface CollectionTable extends CollectionReads {
 }
 
 /** `since` and `until`: epoch ms, both included. */
-export type PurchaseFilter = TenantFilter & {
-  productKey?: string | undefined;
-  licenseKey?: string | undefined;
-  /** Ignores case. */
-  buyerEmail?: string | undefined;
-  since?: number | undefined;
-  until?: number | undefined;
-  refunded?: boolean | undefined;
-};
+export type PurchaseFilter = TenantFilter &
+  Searched & {
+    productKey?: string | undefined;
+    licenseKey?: string | undefined;
+    /** Ignores case. */
+    buyerEmail?: string | undefined;
+    since?: number | undefined;
+    until?: number | undefined;
+    refunded?: boolean | undefined;
+  };
 export interface PurchaseReads {
   get(purchaseId: string): Purchase | null;
   after(filter: ExportFilter, purchaseId: string, limit: number): PurchaseWithLicense[];
@@ -280,14 +281,8 @@ export interface PurchaseTable extends PurchaseReads {
   setRefunded(purchase: Pick<Purchase, 'purchaseId' | 'refundedAt'>): void;
 }
 
-export type LicenseFilter = TenantFilter & {
-  productKey?: string | undefined;
-  licenseKey?: string | undefined;
+export type LicenseFilter = Omit<PurchaseFilter, 'since' | 'until' | 'refunded'> & {
   enabled?: boolean | undefined;
-  /** Ignores case. */
-  buyerEmail?: string | undefined;
-  /** The beginning of the license key or, ignoring case, of the e-mail address. */
-  search?: string | undefined;
 };
 export interface LicenseReads {
   get(licenseKey: string): License | null;
@@ -309,6 +304,8 @@ export interface LicenseTable extends LicenseReads {
   setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>, isRefund: boolean): void;
   /** Whether a license is disabled since after a revision. Locks the license. */
   isRevokedSince(licenseKey: string, revision: number): boolean;
+  /** Makes the next licenses, up to `limit`, faster to find; returns how many are left. */
+  indexForSearch(limit: number): number;
   /** A restored store begins a new history: no license was disabled in it yet. */
   clearDisabledRevisions(): void;
   /** Changes a license and adds the change to its history, in one statement; null if the tenant has no such license. */
@@ -377,7 +374,7 @@ export type Lists = {
   ]: Pick<AuthorityReader[Name], Listed>;
 } & { readonly redemptions: Pick<AuthorityReader['redemptions'], 'listOf'> };
 
-export type OperationLists = AwaitableTable<Pick<OperationReads, 'list' | 'openOf' | 'countOpenOf'>>;
+export type OperationLists = AwaitableTable<OperationListReads>;
 
 /** The lists of a local store, which may be an agent's. */
 export type LocalLists = Lists & {

@@ -22,6 +22,7 @@ export {
   updateProduct,
 } from './authority/catalogue.ts';
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
+export { indexLicenses } from './authority/search.ts';
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
 export { recordUpstreamState } from './events.ts';

@@ -62,6 +62,7 @@ const effects: TableEffects = {
     change: ({ licenseKey }) => ({ licenseKey }),
     setState: ({ licenseKey }) => ({ licenseKey }),
     isRevokedSince: nothing,
+    indexForSearch: nothing,
     clearDisabledRevisions: nothing,
   },
   snapshots: {

@@ -62,6 +62,10 @@ export type Dialect = {
   noLimit: '-1' | 'ALL';
   /** Whether a column is in an array, the parameter `place`. */
   isIn: (column: string, place: string) => string;
+  /** Whether a column has the text of a parameter in it, in any case of the letters of ASCII. */
+  contains: (column: string, place: string) => string;
+  /** The end of a column that is as long as the text of a parameter. */
+  endOf: (column: string, place: string) => string;
   /** The items of a JSON array: a table `items` with the column `value`. */
   items: (json: string) => string;
   /** The values of an expression as a JSON array. */
@@ -80,6 +84,8 @@ export type Condition = readonly [text: string, ...values: (SqlValue | undefined
 export interface List<E extends Engine, Value> {
   readonly list: (conditions: readonly Condition[], page: Page) => Returned<E, Value[]>;
   readonly count: (conditions: readonly Condition[]) => Returned<E, number>;
+  /** Counts up to a number, and then reads no further. */
+  readonly countUpTo: (conditions: readonly Condition[], most: number) => Returned<E, number>;
 }
 
 /** How an engine prepares a statement that reads. */
@@ -141,6 +147,11 @@ export function prepareList<E extends Engine, Value>(
     count(conditions) {
       const { where, values } = join(conditions);
       return counted(`SELECT count(*) AS count FROM ${from}${where}`)(...values);
+    },
+    countUpTo(conditions, most) {
+      const { where, values } = join(conditions);
+      const rows = `SELECT 1 FROM ${from}${where} LIMIT ${most}`;
+      return counted(`SELECT count(*) AS count FROM (${rows}) AS counted`)(...values);
     },
   };
 }

@@ -131,8 +131,8 @@ const textFilter = text(500);
 export const auditEntryQuery = parameters({
   since: datetime.optional(),
   until: datetime.optional(),
-  actor: textFilter.optional(),
-  act: textFilter.optional(),
+  actor: textFilter.optional().describe('`console:*`: all that begin with `console:`.'),
+  act: textFilter.optional().describe('`purchase.*`: all that begin with `purchase.`.'),
   subject: textFilter.optional(),
   ...pageShape('acts'),
 });

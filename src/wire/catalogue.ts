@@ -24,6 +24,7 @@ import {
   emailFilter,
   licenseKeyText,
   newLicenseKey,
+  searchText,
 } from './parameters.ts';
 import { pageShape } from './page.ts';
 import { serializerOf } from './shape.ts';
@@ -203,6 +204,7 @@ export const purchaseQuery = parameters({
   since: datetime.optional(),
   until: wholeSecond.optional(),
   refunded: boolean.optional(),
+  search: searchText('license key', 'e-mail address of the buyer').optional(),
   ...pageShape('purchases'),
 });
 

@@ -4,8 +4,23 @@ import type { Options } from 'csv-parse';
 /** A record of a CSV file by the names of its columns, or its error; `line` is the last line of the record. */
 export type CsvRow = { line: number } & ({ cells: Readonly<Record<string, string>> } | { detail: string });
 
+/** How a file is written; `separator`: what is between its cells. */
+export type CsvFormat = { readonly separator: string; readonly encoding: 'utf-8' | 'windows-1252' };
+
+const usual: CsvFormat = { separator: ',', encoding: 'utf-8' };
+
+/** What a file seems to be written in, and how it would be read so. */
+export type OtherFormat = { readonly option: string; readonly reading: string };
+
 /** The file cannot be read, or cannot be read further; the message is for people. */
-export class CsvUnreadable extends Error {}
+export class CsvUnreadable extends Error {
+  readonly other: OtherFormat | null;
+
+  constructor(message: string, other: OtherFormat | null = null) {
+    super(message);
+    this.other = other;
+  }
+}
 
 /** Renames the columns of a file; a column without a name is ignored. */
 export type ToColumns = (header: readonly string[]) => readonly string[];
@@ -31,16 +46,25 @@ const separators = [
   ['|', 'bars'],
 ] as const;
 
+/** The characters between cells, by the names that a person chooses. */
+export const separatorNames: Readonly<Record<string, string>> = {
+  comma: ',',
+  ...Object.fromEntries(separators.map(([character, name]) => [name.slice(0, -1), character])),
+};
+
 /**
  * The error of a header whose cells are separated by something other than commas, as spreadsheets write it in much of
  * the world; null if there is none.
  */
-export function separatorFault(header: readonly string[]): string | null {
+export function separatorFault(header: readonly string[]): CsvUnreadable | null {
   const [only = '', ...others] = header;
   const found = others.length === 0 ? separators.find(([character]) => only.includes(character)) : undefined;
-  return found === undefined
-    ? null
-    : `The header has ${found[1]} between its cells: save the file with commas.`;
+  if (found === undefined) return null;
+  const [character, name] = found;
+  return new CsvUnreadable(`The header has ${name} between its cells: save the file with commas.`, {
+    option: `--separator ${name.slice(0, -1)}`,
+    reading: only.replaceAll('"', '').split(character).join(', ').slice(0, 200),
+  });
 }
 
 type Parsed = { record: string[]; raw: string; info: { empty_lines: number } };
@@ -83,9 +107,10 @@ const misquoted =
 export async function* readCsv(
   source: AsyncIterable<Uint8Array>,
   toColumns: ToColumns = (header) => header,
+  { separator, encoding }: CsvFormat = usual,
 ): AsyncGenerator<readonly CsvRow[]> {
-  const table = new Table(toColumns);
-  const pieces = decode(source)[Symbol.asyncIterator]();
+  const table = new Table(toColumns, separator);
+  const pieces = decode(source, encoding)[Symbol.asyncIterator]();
   let text = '';
   for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
     text += piece.value;
@@ -127,12 +152,14 @@ async function* readQuoted(
   const { parse } = await import('csv-parse');
   const parser = parse({
     ...options,
+    delimiter: table.separator,
     // An error would also drop records that were parsed but not yet yielded.
     skip_records_with_error: true,
     on_skip: () => {
       isCutOff = true;
     },
   });
+  const cellWithQuotes = cellEndingWith(table.separator);
   const text = Readable.from(joined(first, others)).once('error', (error) => parser.destroy(error));
   let rows: CsvRow[] = [];
   let emptyLines = 0;
@@ -141,7 +168,7 @@ async function* readQuoted(
       // The parser counts the two characters of a line end within quotes as two lines.
       table.pass(info.empty_lines - emptyLines);
       emptyLines = info.empty_lines;
-      table.readInto(rows, record, 1 + lineEndsIn(record), areQuotesInPlace(raw));
+      table.readInto(rows, record, 1 + lineEndsIn(record), areQuotesInPlace(raw, cellWithQuotes));
       if (rows.length < rowsAtOnce) continue;
       yield rows;
       rows = [];
@@ -169,10 +196,14 @@ async function* slices(text: string): AsyncGenerator<string> {
 }
 
 /** A cell that is quoted as a whole, is a formula for text (`="00126"`), or has no quotes; and what ends the cell. */
-const cellWithQuotes = /(?:="[^",\r\n]*"|(?:"[^"]*")+|[^",\r\n]*)(?:(,)|(?=[\r\n]*$))/y;
+function cellEndingWith(separator: string): RegExp {
+  const end = RegExp.escape(separator);
+  const plain = `[^"${end}\\r\\n]*`;
+  return new RegExp(`(?:="${plain}"|(?:"[^"]*")+|${plain})(?:(${end})|(?=[\\r\\n]*$))`, 'y');
+}
 
 /** Whether each quote of a record is at a valid place. `raw` is the record with the line ends around it. */
-function areQuotesInPlace(raw: string): boolean {
+function areQuotesInPlace(raw: string, cellWithQuotes: RegExp): boolean {
   // Matches cell by cell: an expression for the whole record would overflow V8's stack on a long record.
   cellWithQuotes.lastIndex = raw.search(/[^\r\n]/);
   for (;;) {
@@ -184,13 +215,15 @@ function areQuotesInPlace(raw: string): boolean {
 /** Turns the records of a file into rows; the first record is the header. */
 class Table {
   readonly #toColumns: ToColumns;
+  readonly separator: string;
   #columns: readonly string[] | null = null;
   #lines = 0;
   /** The line of the last record. */
   #line = 0;
 
-  constructor(toColumns: ToColumns) {
+  constructor(toColumns: ToColumns, separator: string) {
     this.#toColumns = toColumns;
+    this.separator = separator;
   }
 
   /** Counts lines without a record. */
@@ -203,7 +236,7 @@ class Table {
     const rows: CsvRow[] = [];
     for (const line of lines) {
       if (line === '') this.pass(1);
-      else this.readInto(rows, line.split(','), 1);
+      else this.readInto(rows, line.split(this.separator), 1);
     }
     return rows;
   }
@@ -215,7 +248,7 @@ class Table {
     if (record.every((cell) => cell.trim() === '')) return;
     this.#line = this.#lines;
     if (this.#columns === null) {
-      if (!isWellQuoted) throw new CsvUnreadable(separatorFault(record) ?? `The header ${misquoted}.`);
+      if (!isWellQuoted) throw separatorFault(record) ?? new CsvUnreadable(`The header ${misquoted}.`);
       this.#columns = this.#toColumns(readHeader(record));
     } else if (isWellQuoted) rows.push(readRow(this.#columns, record, this.#line));
     else rows.push({ line: this.#line, detail: misquoted });
@@ -233,11 +266,16 @@ class Table {
   }
 }
 
-async function* decode(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
+async function* decode(
+  source: AsyncIterable<Uint8Array>,
+  encoding: CsvFormat['encoding'],
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding, { fatal: true });
   let first: number | undefined;
+  let last: Uint8Array | undefined;
   try {
     for await (const chunk of source) {
+      last = chunk;
       first ??= chunk[0];
       const text = decoder.decode(chunk, { stream: true });
       if (text.includes('\0')) throw new CsvUnreadable(isUtf16);
@@ -248,7 +286,11 @@ async function* decode(source: AsyncIterable<Uint8Array>): AsyncGenerator<string
     if (!(error instanceof TypeError)) throw error;
     // The byte order mark of UTF-16 begins with a byte that UTF-8 never has.
     const hasMark = first === 0xff || first === 0xfe;
-    throw new CsvUnreadable(hasMark ? isUtf16 : 'The file is not UTF-8: save it as UTF-8.');
+    if (hasMark) throw new CsvUnreadable(isUtf16);
+    // A word with a letter that is not one of ASCII shows a person whether this is the right encoding.
+    const [reading = ''] = /\S*[^\0-\x7f]\S*/.exec(new TextDecoder('windows-1252').decode(last)) ?? [];
+    const other = { option: '--encoding windows-1252', reading: reading.slice(0, 64) };
+    throw new CsvUnreadable('The file is not UTF-8: save it as UTF-8.', other);
   }
 }
 

@@ -8,6 +8,7 @@ import {
   boolean,
   identifier,
   emailFilter,
+  searchText,
   text,
   texts,
   instant,
@@ -176,12 +177,7 @@ export const licenseQuery = parameters({
   license_key: licenseKeyText.optional(),
   enabled: boolean.optional(),
   buyer_email: emailFilter.optional(),
-  search: text(320)
-    .trim()
-    .normalize('NFC')
-    .refine((input) => input !== '', 'required: must not be empty')
-    .optional()
-    .describe('The beginning of a license key or, in any letter case, of the e-mail address of a buyer.'),
+  search: searchText('license key', 'e-mail address of the buyer').optional(),
   ...pageShape('licenses'),
 });
 

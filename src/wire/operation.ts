@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isHeld, operationKinds, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
-import { boolean, oneOf, instant, parameters, licenseKeyText } from './parameters.ts';
+import { boolean, oneOf, instant, parameters, licenseKeyText, searchText } from './parameters.ts';
 import { pageShape } from './page.ts';
 import { serializerOf } from './shape.ts';
 
@@ -74,6 +74,7 @@ export const operationList = z
 export const operationQuery = parameters({
   state: oneOf(operationStates).optional(),
   license_key: licenseKeyText.optional(),
+  search: searchText('license key, coupon code or order', 'e-mail address of the buyer').optional(),
   explain: boolean.prefault(false).describe('Also explain each operation.'),
   ...pageShape('operations'),
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isTooLongKey, maxLicenseKeyBytes, maxLicenseKeyLength, parseLicenseKey } from '../domain/license.ts';
 import type { ParameterFault } from '../domain/problem/problem.ts';
+import { maxFound, minSearched } from '../domain/search.ts';
 import { isInstant, parseDatetime } from '../domain/time.ts';
 import { camelCase, isLongerThan, type CamelCase } from '../domain/text.ts';
 import { minSecretLength } from '../service/access/credential.ts';
@@ -124,6 +125,21 @@ export const newIdentifier = identifier
 
 /** An e-mail address to filter by. */
 export const emailFilter = text(320).trim().normalize('NFC');
+
+/** A part of one of these texts of a record, in any letter case. A masked key is sent as it is shown, with `…`. */
+export function searchText(...texts: readonly string[]) {
+  return text(320)
+    .normalize('NFC')
+    .transform((input) => input.trim().replace(/^…/, ''))
+    .refine(
+      (input) => Array.from(input).length >= minSearched,
+      `too_short: must have at least ${minSearched} characters`,
+    )
+    .meta({ minLength: minSearched, maxLength: 320 })
+    .describe(
+      `A part of the ${texts.join(' or the ')}, in any letter case. Of a list of more than ${maxFound} records, the length is not counted.`,
+    );
+}
 
 /** Characters beyond ASCII, except control characters, white space and invisible characters. */
 const internationalLetter = /[^\0-\x7f\p{C}\p{Z}]/gu;

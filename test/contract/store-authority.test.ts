@@ -5,7 +5,8 @@ import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { openAuthorityStore } from '../support/app/authority-store.ts';
 import type { AuthorityStore } from '../support/app/engine.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
-import type { LicenseFilter } from '../../src/service/tables.ts';
+import { maxFound } from '../../src/domain/search.ts';
+import type { LicenseFilter, PurchaseFilter } from '../../src/service/tables.ts';
 import { account, at, buildLicense, page, product } from '../support/builders/store-builders.ts';
 
 const terms: CouponTerms = {
@@ -32,6 +33,17 @@ async function add(store: AuthorityStore, ...licenses: readonly License[]): Prom
   await store.write(async (transaction) => {
     for (const license of licenses) await transaction.licenses.add(license);
   });
+}
+
+function soldTo(licenseKey: string, buyerEmail: string, productKey = 'press'): License {
+  return buildLicense({ licenseKey, buyerEmail, productKey });
+}
+
+/** Checks what searches find before the licenses are indexed, and after. */
+async function beforeAndAfterIndexing(store: AuthorityStore, check: () => Promise<void>): Promise<void> {
+  await check();
+  store.index?.();
+  await check();
 }
 
 function buildRedemption(changes: Partial<Redemption> = {}): Redemption {
@@ -399,60 +411,132 @@ describe('the store of an authority', () => {
     expect(await oldCredentials.byDigest('api_key', 'digest-2')).toBeNull();
   });
 
-  test('a license is found by the beginning of its key or of its buyer, and page by page', async () => {
+  test('a license is found by any part of its key or of its buyer, and page by page', async () => {
     await using store = await openAuthorityStore();
     await catalogue(store);
-    const { licenses } = store.reader;
-    const sold = (licenseKey: string, buyerEmail: string, productKey = 'press'): License =>
-      buildLicense({ licenseKey, buyerEmail, productKey });
     await add(
       store,
-      sold('ABCDE-1', 'x@example.com'),
-      sold('ABCDE-2', 'Abc@example.com'),
-      sold('ABX', 'y@example.com', 'abc'),
-      sold('abcd', 'z@example.com'),
-      sold('ZZZ', 'ABCDEF@example.com', 'abc'),
-      sold('ZZ%_', 'äb@example.com'),
+      soldTo('ABCDE-1', 'x@example.com'),
+      soldTo('ABCDE-2', 'Abc@example.com'),
+      soldTo('ABX', 'y@example.com', 'abc'),
+      soldTo('abcd', 'z@example.com'),
+      soldTo('ZZZ', 'ABCDEF@example.com', 'abc'),
+      soldTo('ZZ%_', 'äb@example.com'),
+      soldTo(`Q"'-\\`, 'o"neil@example.org'),
     );
-    const found = async (search: string, filter: LicenseFilter = {}): Promise<string> => {
+    const { licenses } = store.reader;
+    const found = async (text: string, filter: LicenseFilter = {}): Promise<string> => {
+      const search = { text, keys: 'anywhere' } as const;
       const listed = await licenses.list({ ...filter, search }, page);
       expect(await licenses.count({ ...filter, search })).toBe(listed.length);
       return listed.map(({ licenseKey }) => licenseKey).join(' ');
     };
-    expect(await found('abc')).toBe('ABCDE-1 ABCDE-2 ZZZ abcd');
-    expect(await found('ABC')).toBe('ABCDE-1 ABCDE-2 ZZZ');
-    expect(await found('ABCDE-1')).toBe('ABCDE-1');
-    expect(await found('abc@EXAMPLE.com')).toBe('ABCDE-2');
-    expect(await found('ZZ')).toBe('ZZ%_ ZZZ');
-    expect(await found('ZZ%')).toBe('ZZ%_');
-    expect(await found('%')).toBe('');
-    expect(await found('äb')).toBe('ZZ%_');
-    expect(await found('abc', { productKey: 'abc' })).toBe('ZZZ');
-    expect(await found('abc', { licenseKey: 'abcd' })).toBe('abcd');
-    expect(await found('abc', { enabled: false })).toBe('');
-    expect(await found('abc', { tenant: { accountId: 'other', productKey: null } })).toBe('');
-    const second = { limit: 2, offset: 0, cursor: ['ABCDE-2'] as [string] };
-    const rest = await licenses.list({ search: 'abc' }, second);
-    expect(rest.map(({ licenseKey }) => licenseKey)).toEqual(['ZZZ', 'abcd']);
-    const skipped = await licenses.list({ search: 'abc' }, { limit: 1, offset: 2 });
-    expect(skipped.map(({ licenseKey }) => licenseKey)).toEqual(['ZZZ']);
+    await beforeAndAfterIndexing(store, async () => {
+      expect(await found('abc')).toBe('ABCDE-1 ABCDE-2 ZZZ abcd');
+      expect(await found('BCDe')).toBe('ABCDE-1 ABCDE-2 ZZZ');
+      expect(await found('E-1')).toBe('ABCDE-1');
+      expect(await found('bc@EXAMPLE.com')).toBe('ABCDE-2');
+      expect(await found('Z%_')).toBe('ZZ%_');
+      expect(await found('z_%')).toBe('');
+      expect(await found('äb@')).toBe('ZZ%_');
+      expect(await found('example.org')).toBe(`Q"'-\\`);
+      expect(await found(`"'-\\`)).toBe(`Q"'-\\`);
+      expect(await found('O"N')).toBe(`Q"'-\\`);
+      expect(await found('abc', { productKey: 'abc' })).toBe('ZZZ');
+      expect(await found('abc', { licenseKey: 'abcd' })).toBe('abcd');
+      expect(await found('abc', { enabled: false })).toBe('');
+      expect(await found('abc', { tenant: { accountId: 'other', productKey: null } })).toBe('');
+      const search = { text: 'abc', keys: 'anywhere' } as const;
+      const second = { limit: 2, offset: 0, cursor: ['ABCDE-2'] as [string] };
+      const rest = await licenses.list({ search }, second);
+      expect(rest.map(({ licenseKey }) => licenseKey)).toEqual(['ZZZ', 'abcd']);
+      const skipped = await licenses.list({ search }, { limit: 1, offset: 2 });
+      expect(skipped.map(({ licenseKey }) => licenseKey)).toEqual(['ZZZ']);
+    });
   });
 
-  test('a search that finds thousands of buyers lists them in the order of keys', async () => {
+  test('whoever gets masked keys finds a license by its buyer, by the end that is shown, and by the whole key', async () => {
     await using store = await openAuthorityStore();
     await catalogue(store);
-    const keys = Array.from(
-      { length: 2_100 },
-      (_, number) => `K-${String((number * 11) % 2_100).padStart(4, '0')}`,
-    );
     await add(
       store,
-      ...keys.map((licenseKey) => buildLicense({ licenseKey, buyerEmail: 'many@example.com' })),
+      soldTo('ABCDE-FGHJK', 'x@example.com'),
+      soldTo('SHORT-HJK', 'y@example.com'),
+      soldTo('TINY-HJK', 'z@example.com'),
     );
-    const { licenses } = store.reader;
-    expect(await licenses.count({ search: 'many' })).toBe(2_100);
-    const listed = await licenses.list({ search: 'many' }, { limit: 3, offset: 0, cursor: ['K-0010'] });
-    expect(listed.map(({ licenseKey }) => licenseKey)).toEqual(['K-0011', 'K-0012', 'K-0013']);
+    const { licenses, purchases } = store.reader;
+    const found = async (text: string): Promise<string> => {
+      const search = { text, keys: 'shown' } as const;
+      const listed = await licenses.list({ search }, page);
+      expect(await licenses.count({ search })).toBe(listed.length);
+      expect(await purchases.count({ search })).toBe(0);
+      return listed.map(({ licenseKey }) => licenseKey).join(' ');
+    };
+    await beforeAndAfterIndexing(store, async () => {
+      expect(await found('hjk')).toBe('ABCDE-FGHJK SHORT-HJK');
+      expect(await found('GHJ')).toBe('');
+      expect(await found('GHJK')).toBe('');
+      expect(await found('ABC')).toBe('');
+      expect(await found('FGHJK')).toBe('');
+      expect(await found('ABCDE-FGHJK')).toBe('ABCDE-FGHJK');
+      expect(await found('Z@EXAMPLE')).toBe('TINY-HJK');
+    });
+  });
+
+  test('a purchase is found by any part of the key or of the buyer, the latest first', async () => {
+    await using store = await openAuthorityStore();
+    await catalogue(store);
+    await add(store, soldTo('ABCDE-1', 'x@example.com'), soldTo('QWERT-2', 'abcde@example.com', 'abc'));
+    await store.write(async ({ purchases }) => {
+      for (const [index, licenseKey] of ['ABCDE-1', 'QWERT-2', 'ABCDE-1'].entries()) {
+        const refundedAt = index === 1 ? at : null;
+        await purchases.add({ purchaseId: `p${index}`, licenseKey, createdAt: at + index, refundedAt });
+      }
+    });
+    const { purchases } = store.reader;
+    const found = async (text: string, filter: PurchaseFilter = {}): Promise<string> => {
+      const search = { text, keys: 'anywhere' } as const;
+      const listed = await purchases.list({ ...filter, search }, page);
+      expect(await purchases.count({ ...filter, search })).toBe(listed.length);
+      return listed.map(({ purchase }) => purchase.purchaseId).join(' ');
+    };
+    await beforeAndAfterIndexing(store, async () => {
+      expect(await found('BCDE')).toBe('p2 p1 p0');
+      expect(await found('DE-1')).toBe('p2 p0');
+      expect(await found('bcde', { productKey: 'abc' })).toBe('p1');
+      expect(await found('bcde', { refunded: false })).toBe('p2 p0');
+      expect(await found('bcde', { until: at + 1 })).toBe('p1 p0');
+      expect(await found('bcde', { licenseKey: 'QWERT-2' })).toBe('p1');
+      expect(await found('bcde', { buyerEmail: 'x@example.com' })).toBe('p2 p0');
+      const second = { limit: 5, offset: 0, cursor: [at + 2, 'p2'] as [number, string] };
+      const rest = await purchases.list({ search: { text: 'bcde', keys: 'anywhere' } }, second);
+      expect(rest.map(({ purchase }) => purchase.purchaseId)).toEqual(['p1', 'p0']);
+    });
+  });
+
+  test('a search that finds more than it counts lists them in their order', async () => {
+    await using store = await openAuthorityStore();
+    await catalogue(store);
+    const many = 2_100;
+    const keys = Array.from(
+      { length: many },
+      (_, number) => `K-${String((number * 11) % many).padStart(4, '0')}`,
+    );
+    await add(store, ...keys.map((licenseKey) => soldTo(licenseKey, 'many@example.com')));
+    await store.write(async ({ purchases }) => {
+      for (const [index, licenseKey] of keys.entries())
+        await purchases.add({ purchaseId: licenseKey, licenseKey, createdAt: at + index, refundedAt: null });
+    });
+    const { licenses, purchases } = store.reader;
+    const search = { text: 'any@', keys: 'anywhere' } as const;
+    await beforeAndAfterIndexing(store, async () => {
+      expect(await licenses.count({ search })).toBe(maxFound + 1);
+      expect(await purchases.count({ search })).toBe(maxFound + 1);
+      const listed = await licenses.list({ search }, { limit: 3, offset: 0, cursor: ['K-0010'] });
+      expect(listed.map(({ licenseKey }) => licenseKey)).toEqual(['K-0011', 'K-0012', 'K-0013']);
+      const bought = await purchases.list({ search }, { limit: 2, offset: 1 });
+      expect(bought.map(({ license }) => license.licenseKey)).toEqual(keys.slice(-3, -1).toReversed());
+    });
   });
 
   test('a stored response is returned again until it is pruned', async () => {

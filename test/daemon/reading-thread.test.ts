@@ -52,10 +52,13 @@ test('The reading thread returns the same lists as the reader.', async () => {
   expect(await lists.tokens.list({}, page)).toEqual(reader.tokens.list({}, page));
   expect(await lists.audit.list({}, page)).toEqual(reader.audit.list({}, page));
   expect(await lists.mirror.list(page)).toEqual(reader.mirror.list(page));
-  expect(await lists.snapshots.list({ search: 'K' }, page)).toEqual([]);
+  expect(await lists.snapshots.list({ search: { text: 'KEY', keys: 'anywhere' } }, page)).toEqual([]);
   expect(await lists.operations.list(null, page)).toEqual(reader.operations.list(null, page));
   expect(await lists.operations.openOf('KEY-1', null, page)).toEqual([]);
   expect(await lists.operations.countOpenOf('KEY-1', null)).toBe(0);
+  const search = { text: 'KEY-1', keys: 'anywhere' } as const;
+  expect(await lists.operations.found(search, null, page)).toEqual([]);
+  expect(await lists.operations.countFound(search, null)).toBe(0);
 });
 
 /** The statements that the thread of this test has run since the last call. */
@@ -90,7 +93,7 @@ test('A running daemon reads no list, count or export in the server thread.', as
       '/admin/v1/products',
       '/admin/v1/collections',
       '/admin/v1/licenses?product_key=press',
-      '/admin/v1/licenses?search=a',
+      '/admin/v1/licenses?search=abc',
       '/admin/v1/purchases?since=2026-01-01T00:00:00Z',
       '/admin/v1/tokens',
       '/admin/v1/audit',

@@ -7,6 +7,7 @@ import {
   defineCommand,
   type GlobalOptions,
 } from '../command.ts';
+import { maxFound } from '../../domain/search.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Shown, type Cell, formatTable } from '../format.ts';
 import { hintFor } from '../hint.ts';
@@ -211,13 +212,13 @@ export function defineList<const Declared extends Builder, Item>(
       const { limit, offset, all } = parsed;
       const where = `${path}${within(args)}`;
       const filter = query(args);
-      const { items, raw, total, answer } = await readPages({ limit, offset, all }, member, (page) =>
+      const { items, raw, total, hasMore, answer } = await readPages({ limit, offset, all }, member, (page) =>
         request(parsed, { path: where, query: { ...filter, ...page } }, schema),
       );
       const warned = warning?.(answer) ?? null;
       if (warned !== null) output.printError([`latchkey: ${warned}`]);
       const end = offset + items.length;
-      const next = items.length > 0 && end < total ? end : null;
+      const next = items.length > 0 && hasMore(end) ? end : null;
       const shown = formatPage(items.map(row), { total, next });
       return await output.result({ [member]: raw, total, next }, shown, answeredAt(answer));
     },
@@ -227,7 +228,10 @@ export function defineList<const Declared extends Builder, Item>(
 export interface Pages<Item> {
   readonly items: Item[];
   readonly raw: unknown[];
-  readonly total: number;
+  /** Null: a search has found more than it counts. */
+  readonly total: number | null;
+  /** Whether there are rows after so many. */
+  readonly hasMore: (end: number) => boolean;
   /** The last response. */
   readonly answer: DaemonResponse;
 }
@@ -254,8 +258,11 @@ export async function readPages<Item>(
     skip = Math.max(0, skip - pageItems.length);
     const cursor = cursorOf(answer.headers['link']);
     if (cursor === null || items.length >= wanted) {
-      const total = Number(answer.headers['x-total-count'] ?? items.length);
-      return { items: items.slice(0, wanted), raw: raw.slice(0, wanted), total, answer };
+      const counted = answer.headers['x-total-count'];
+      const isCut = cursor !== null || items.length > wanted;
+      const total = counted === undefined && isCut ? null : Number(counted ?? items.length);
+      const hasMore = (end: number): boolean => (total === null ? isCut : end < total);
+      return { items: items.slice(0, wanted), raw: raw.slice(0, wanted), total, hasMore, answer };
     }
     page = { limit: maxPage, cursor };
   }
@@ -271,9 +278,12 @@ function cursorOf(link: unknown): string | null {
 
 function formatPage(
   rows: readonly Readonly<Record<string, Cell>>[],
-  { total, next }: { readonly total: number; readonly next: number | null },
+  { total, next }: { readonly total: number | null; readonly next: number | null },
 ): Shown {
   const table = formatTable(rows);
   if (next === null) return table;
-  return [table, `${next} of ${total}; continue with --offset ${next}, or show them all with --all`];
+  return [
+    table,
+    `${next} of ${total ?? `more than ${maxFound}`}; continue with --offset ${next}, or show them all with --all`,
+  ];
 }

@@ -13,8 +13,8 @@ export const commands = [
     builder: {
       since: textOption('Only from this time on: a datetime, a date, or how long ago, such as 24h'),
       until: textOption('Only before this time'),
-      actor: textOption('Only by this actor, such as token:ID'),
-      act: textOption('Only of this kind, such as purchase.refund'),
+      actor: textOption('Only by this actor, such as token:ID, or console:* for all that begin so'),
+      act: textOption('Only of this kind, such as purchase.refund, or purchase.*'),
       subject: textOption('Only on this account, product, purchase, token …'),
     },
     examples: [['latchkey audit list --act purchase.refund --since 7d', 'refunds of the last seven days']],

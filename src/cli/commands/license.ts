@@ -79,11 +79,13 @@ export const commands = [
       account: textOption('Only of this account', 'account'),
       email: textOption('Only of this buyer, in any letter case'),
       enabled: { choices: ['true', 'false'], describe: 'Only valid keys, or only disabled keys' },
-      search: textOption('Only those whose key or buyer begins with this text'),
+      search: textOption(
+        'Only those with this text in the key or in the e-mail address, from three characters on',
+      ),
     },
     examples: [
       ['latchkey license list --product RGsF --enabled false', 'the disabled keys of a product'],
-      ['latchkey license list --search jo', 'the licenses of john@example.com, and of others'],
+      ['latchkey license list --search RSTUV', 'the license whose key ends so, of a page that shows no more'],
     ],
     epilogue: 'An agent lists the licenses that it has stored.',
     list: {

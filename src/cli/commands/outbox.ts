@@ -76,6 +76,9 @@ export const commands = [
     builder: {
       state: { choices: operationStates, describe: 'Only in this state; default: all that are not finished' },
       key: textOption('Only unfinished changes of this license key'),
+      search: textOption(
+        'Only those with this text in the key, the code, the order or the e-mail address, from three characters on',
+      ),
     },
     examples: [['latchkey outbox list --state dead', 'changes that the upstream refused']],
     list: {
@@ -93,7 +96,7 @@ export const commands = [
         'last error': each.last_error,
       }),
     },
-    query: ({ state, key }) => ({ state, license_key: key, explain: true }),
+    query: ({ state, key, search }) => ({ state, license_key: key, search, explain: true }),
   }),
   defineRequest({
     command: 'show <id>',

@@ -42,7 +42,7 @@ async function* licenseKeys(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<st
     if (header.includes(column)) return header;
     if (header.length > 1) throw new CsvUnreadable(`The header does not name ${column}.`);
     const fault = header[0]?.includes(column) === true ? separatorFault(header) : null;
-    if (fault !== null) throw new CsvUnreadable(fault);
+    if (fault !== null) throw fault;
     first.push(...header);
     return [column];
   };

@@ -42,6 +42,9 @@ export const commands = [
         'Only from this time on: a datetime, a date (its start, UTC), or how long ago, such as 24h',
       ),
       until: textOption('Only until this time: a datetime, a date (its end, UTC), or how long ago'),
+      search: textOption(
+        'Only those with this text in the key or in the e-mail address, from three characters on',
+      ),
       refunded: { choices: ['true', 'false'], describe: 'Only refunded purchases, or only the others' },
     },
     examples: [['latchkey purchase list --email buyer@example.com', 'when you do not know the id']],
@@ -58,7 +61,7 @@ export const commands = [
         refunded: instant(refunded_at),
       }),
     },
-    query: ({ key, email, product, account, since, until, refunded, all }) => {
+    query: ({ key, email, product, account, since, until, refunded, search, all }) => {
       const { dates } = readDates({ since, until }, { since: 'start', until: 'end' }, 'before');
       return {
         license_key: key,
@@ -69,6 +72,7 @@ export const commands = [
         // Purchases made while the pages are read would shift the later pages.
         until: dates.until ?? (all ? new Date().toISOString() : undefined),
         refunded,
+        search,
       };
     },
   }),

@@ -47,7 +47,7 @@ export class ReadingThread implements AsyncDisposable {
     audit: this.#table('audit', ['list', 'count']),
     mirror: this.#table('mirror', ['list', 'count']),
     snapshots: this.#table('snapshots', ['list', 'count']),
-    operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
+    operations: this.#table('operations', ['list', 'openOf', 'countOpenOf', 'found', 'countFound']),
     ...this.#listsOfFeatures(),
   };
 

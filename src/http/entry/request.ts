@@ -70,6 +70,7 @@ export async function readRequest(
     query: query.values,
     body: body.values,
     bodyDigest: state.bodyDigest,
+    searchedKeys: mask === null ? 'anywhere' : 'shown',
     sentTo: { path, query: state.query },
     writeOptions: {
       actor: principal?.credential ?? null,

@@ -232,7 +232,11 @@ export const responseHeaders: Readonly<Record<string, Header>> = {
     description: 'How many coupons of the upstream cannot be read and are not in the list.',
     schema: count,
   },
-  'X-Total-Count': { description: 'The number of items on all pages together.', schema: count },
+  'X-Total-Count': {
+    description:
+      'The number of items on all pages together. Absent if a search has found more than it counts.',
+    schema: count,
+  },
   Link: {
     description: 'The next page, if there is one (RFC 8288).',
     schema: { type: 'string', pattern: '^<[^>]*>; rel="next"$' },

@@ -3,6 +3,7 @@ import type { LicenseSnapshot, LocalState } from '../../domain/agent/license-sna
 import type { PreloadKey, PreloadProgress } from '../../domain/agent/preload.ts';
 import type { Coupon, CouponFilter } from '../../domain/checkout/coupon.ts';
 import type { Page } from '../../domain/page.ts';
+import type { Search } from '../../domain/search.ts';
 import type { FreshnessCounts } from '../status.ts';
 
 /** `confirmedAt` (epoch ms) is null while the coupon has a provisional (negative) id. */
@@ -47,8 +48,8 @@ export type SnapshotFilter = {
   enabled?: boolean | undefined;
   /** Ignores case. */
   buyerEmail?: string | undefined;
-  /** The beginning of the license key or, ignoring case, of the e-mail address. */
-  search?: string | undefined;
+  /** In the license key or in the e-mail address. */
+  search?: Search | undefined;
 };
 
 export interface SnapshotReads {

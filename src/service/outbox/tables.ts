@@ -2,6 +2,7 @@ import type { Backlog } from '../../domain/agent/license-snapshot.ts';
 import type { QueueName, Operation, OperationState } from '../../domain/outbox/operation.ts';
 import type { Traced } from '../../domain/outbox/trace.ts';
 import type { Page } from '../../domain/page.ts';
+import type { Search } from '../../domain/search.ts';
 
 /** A queue that has something to do. */
 export type QueueKey = { subject: string; queue: QueueName; productId: string | null };
@@ -38,6 +39,10 @@ export interface OperationReads extends QueueReads {
   /** The operations of a license key that are unfinished, conflicted or dead, or those in one state; in order. */
   openOf(licenseKey: string, state: OperationState | null, page: Page): Operation[];
   countOpenOf(licenseKey: string, state: OperationState | null): number;
+  /** Those of `list` whose subject, or the e-mail address of the buyer, has a text in it; in order. */
+  found(search: Search, state: OperationState | null, page: Page): Operation[];
+  /** Counts them up to `maxFound`: a greater number only says that there are more. */
+  countFound(search: Search, state: OperationState | null): number;
   /** How many are in each state. */
   depth(): Record<OperationState, number>;
   /** How many are still to be delivered or wait for a person. */
@@ -60,6 +65,11 @@ export interface OperationReads extends QueueReads {
   /** When the next queue is due after `now`; null when none is. */
   nextDueAt(now: number): number | null;
 }
+/** The lists of operations. */
+export type OperationListReads = Pick<
+  OperationReads,
+  'list' | 'openOf' | 'countOpenOf' | 'found' | 'countFound'
+>;
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
   put(operation: Operation): void;

@@ -64,6 +64,19 @@ CREATE INDEX license_buyer ON license (lower(buyer_email));
 -- Few licenses are disabled: a list of them does not read the others.
 CREATE INDEX license_disabled ON license (license_key) WHERE enabled = 0;
 
+-- The licenses in the order in which they were added, which a search looks for by three characters at a time.
+-- `license_search_end`: the last one that it finds by them. The writer adds the next ones while it has nothing else to do.
+CREATE TABLE license_number (
+  number INTEGER PRIMARY KEY,
+  license_key TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER license_number_insert AFTER INSERT ON license BEGIN
+  INSERT INTO license_number (license_key) VALUES (new.license_key);
+END;
+CREATE VIRTUAL TABLE license_search USING fts5 (text, tokenize = 'trigram', content = '', columnsize = 0, detail = none);
+CREATE TABLE license_search_end (number INTEGER NOT NULL) STRICT;
+INSERT INTO license_search_end (number) VALUES (0);
+
 -- Licenses of each product, so that lists and the status need not count them.
 CREATE TABLE license_count (
   product_key TEXT PRIMARY KEY NOT NULL,

@@ -13,11 +13,13 @@ export interface SqliteSql extends WritingSql<'sqlite'> {
   readonly insert: (text: string) => (...values: SqlValue[]) => number;
 }
 
-const dialect: Dialect = {
+export const dialect: Dialect = {
   greatest: 'max',
   forUpdate: '',
   noLimit: '-1',
   isIn: (column, place) => `${column} IN (SELECT value FROM json_each(${place}))`,
+  contains: (column, place) => `instr(lower(${column}), lower(${place})) > 0`,
+  endOf: (column, place) => `substr(${column}, -length(${place}))`,
   items: (json) => `json_each(${json}) AS items`,
   arrayOf: (expression) => `json_group_array(${expression})`,
   epoch: "(SELECT value FROM setting WHERE name = 'sync_epoch')",

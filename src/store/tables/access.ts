@@ -1,4 +1,5 @@
 import type { Token } from '../../domain/access/principal.ts';
+import { endOfPrefix } from '../../domain/text.ts';
 import type { Page } from '../../domain/page.ts';
 import type {
   AuditFilter,
@@ -132,11 +133,18 @@ export function idempotencyTable<E extends Engine>(sql: WritingSql<E>): On<E, Id
 
 const auditEvent = columns<RecordedAuditEntry>('id, at, actor, action AS act, subject, detail');
 
+/** A text, or with `*` at its end all that begin with the text before it. */
+function equalOrBegins(column: string, text: string | undefined): Condition[] {
+  if (text?.endsWith('*') !== true) return [[`${column} = $1`, text]];
+  const start = text.slice(0, -1);
+  return [[`${column} >= $1 AND ${column} < $2`, start, endOfPrefix(start)]];
+}
+
 function auditConditions({ since, actor, act, subject }: AuditFilter): Condition[] {
   return [
     ['at >= $1', since],
-    ['actor = $1', actor],
-    ['action = $1', act],
+    ...equalOrBegins('actor', actor),
+    ...equalOrBegins('action', act),
     ['subject = $1', subject],
   ];
 }

@@ -69,6 +69,19 @@ describe.skipIf(!isBrowserInstalled)(
       expect(page.errors).toEqual([]);
     });
 
+    test('the audit log is filtered by person and thing, and saved with its filter', async () => {
+      await page.open('audit?act=purchase.*', 'Audit');
+      await page.shows('latchkey audit list --act');
+      await page.page.evaluate(
+        `(() => { const make = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob.text(); return make.call(URL, blob); }; })()`,
+      );
+      await page.press('Download CSV');
+      await expect.poll(() => page.page.evaluate('window.saved === undefined')).toBe(false);
+      const saved = (await page.page.evaluate<string>('window.saved')).trim().split('\r\n');
+      expect([saved[0], saved.length]).toEqual(['id,actor,act,subject,subject_name,detail,at', 4]);
+      expect(saved[1]).toMatch(/^\d+,token:admin\.token,purchase\.refund,.*,a@example\.com,/);
+    });
+
     test('a link in the audit log shows only the entries with the same act', async () => {
       await page.open('audit', 'Audit');
       await page.press('product.add');

@@ -19,6 +19,7 @@ export async function openAuthorityStore(): Promise<AuthorityStore> {
         throw error;
       }
     },
+    index: () => void transaction.licenses.indexForSearch(10_000),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
 }

@@ -13,9 +13,18 @@ export interface CellReader {
 const states: ReadonlySet<string> = new Set(['enabled', 'refunded']);
 const amounts: ReadonlySet<string> = new Set(['amount_off', 'minimum_purchase_amount']);
 
+const dates: ReadonlySet<string> = new Set(['date', 'refunded_at', 'start_date', 'end_date']);
+/** The orders of a date, and its parts in them. */
+const dateOrders: Readonly<Record<string, RegExp>> = {
+  'D.M.Y': /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})(?<rest>\D.*)?$/,
+  'D/M/Y': /^(?<day>\d{1,2})\/(?<month>\d{1,2})\/(?<year>\d{4})(?<rest>\D.*)?$/,
+  'M/D/Y': /^(?<month>\d{1,2})\/(?<day>\d{1,2})\/(?<year>\d{4})(?<rest>\D.*)?$/,
+};
+
 /** Whether `values` says how a column of an import is read: `active|inactive` for `enabled`, `money` for an amount. */
 export function isReadBy(ours: string, values: string): boolean {
   if (states.has(ours)) return values.includes('|');
+  if (dates.has(ours)) return values in dateOrders;
   return amounts.has(ours) && (values === 'money' || values === 'cents');
 }
 
@@ -30,6 +39,7 @@ export function readerBy(
   { ours, theirs, values }: { ours: string; theirs: string; values: string },
   onLater: () => void,
 ): CellReader {
+  if (dates.has(ours)) return dateReader(theirs, values);
   return states.has(ours) ? stateReader(`${ours}=${theirs}`, values, onLater) : amountReader(theirs, values);
 }
 
@@ -67,6 +77,15 @@ function amountReader(theirs: string, unit: string): CellReader {
     read: (cell) => (isEmptyCell(cell) ? '' : (valueOf(cell.trim())?.toString() ?? null)),
     fault: (cell) => `has ${shown(cell)} in ${theirs}, which is no amount`,
   };
+}
+
+function dateReader(theirs: string, order: string): CellReader {
+  const read = (cell: string): string | null => {
+    if (isEmptyCell(cell)) return '';
+    const { year = '', month = '', day = '', rest = '' } = dateOrders[order]?.exec(cell.trim())?.groups ?? {};
+    return year === '' ? null : `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}${rest}`;
+  };
+  return { read, fault: (cell) => `has ${shown(cell)} in ${theirs}, which is not ${order}` };
 }
 
 /** Accepts the first value of a column, and no other: with `--product`, a file must have rows of one product only. */

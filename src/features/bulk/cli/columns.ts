@@ -69,7 +69,7 @@ export class ColumnMapping {
    */
   toColumns(header: readonly string[]): readonly string[] {
     const fault = separatorFault(header);
-    if (fault !== null) throw new CsvUnreadable(fault);
+    if (fault !== null) throw fault;
     const named = this.#namedIn(header);
     const mapped = this.#mapped.map(([ours, theirs]) => this.#mappedSource(header, ours, theirs));
     const sources = [...mapped, ...this.#profileSources(header, mapped, named)];

@@ -1,4 +1,4 @@
-import { readCsv, type CsvRow } from '../../../wire/csv.ts';
+import { CsvUnreadable, readCsv, separatorNames, type CsvFormat, type CsvRow } from '../../../wire/csv.ts';
 import { counted } from '../../../domain/text.ts';
 import { request } from '../../../cli/client/request.ts';
 import {
@@ -27,6 +27,8 @@ interface ImportOptions extends GlobalOptions, ColumnOptions {
   readonly file: string;
   readonly account?: string | undefined;
   readonly dryRun?: boolean | undefined;
+  readonly separator?: string | undefined;
+  readonly encoding?: CsvFormat['encoding'] | undefined;
 }
 
 /** The option and the parameter for what rows belong to if they do not say it. */
@@ -53,6 +55,7 @@ interface Rejected {
   readonly line: number;
   readonly code: string;
   readonly detail: string;
+  readonly value?: string | undefined;
 }
 
 interface Report {
@@ -74,6 +77,11 @@ export function defineImport(importable: Importable): Command {
       ),
       ignore: textOption('Columns of the file that may be lost although they look like states: THEIRS,…'),
       ...(optional.includes('refunded') && { from: profileOption }),
+      separator: {
+        choices: Object.keys(separatorNames),
+        describe: 'What is between the cells; default: comma',
+      },
+      encoding: { choices: ['utf-8', 'windows-1252'], describe: 'Default: utf-8' },
       'dry-run': { type: 'boolean', describe: 'Show what would be imported, and change nothing' },
       [scope.name]: textOption(scope.describe, scope.name),
     },
@@ -99,7 +107,7 @@ export function defineImport(importable: Importable): Command {
 
 function valueHelp({ optional }: Columns): string {
   if (optional.includes('enabled'))
-    return '. A state needs its words: enabled=status:active|inactive (- is an empty cell, * any other, future or past a date)';
+    return '. A state needs its words: enabled=status:active|inactive (- is an empty cell, * any other, future or past a date). A date may need its order: date=THEIRS:D.M.Y, :D/M/Y or :M/D/Y';
   return optional.includes('amount_off')
     ? '. An amount needs its unit: amount_off=THEIRS:money or :cents'
     : '';
@@ -115,7 +123,7 @@ const profileOption = {
 /** Sends the rows of a file. After an error, imported rows stay, and the import can be repeated. */
 async function importFile(importable: Importable, report: Report, args: ImportOptions): Promise<void> {
   await withCsvFile(args.file, async (source) => {
-    for (const part of inParts(source.bytes, report.columns)) {
+    for (const part of inParts(source.bytes, report.columns, formatOf(args))) {
       const sent = overlapped(batches(part), async (rows) => ({
         rows: rows.length,
         // Several requests may fail; only the first failure is reported.
@@ -138,10 +146,14 @@ async function importFile(importable: Importable, report: Report, args: ImportOp
  * Divides a file into two parts. The second part is sent after the first: rows with an empty `id` get a new id, which
  * must not be one that a later row names, and a renewal is imported only if no other row has its key.
  */
-function inParts(bytes: AsyncIterable<Uint8Array>, columns: ColumnMapping): readonly Rows[] {
+function inParts(
+  bytes: AsyncIterable<Uint8Array>,
+  columns: ColumnMapping,
+  format: CsvFormat,
+): readonly Rows[] {
   const withoutId: CsvRow[] = [];
   async function* first(): AsyncGenerator<readonly CsvRow[]> {
-    for await (const read of readCsv(bytes, (header) => columns.toColumns(header))) {
+    for await (const read of offering(readCsv(bytes, (header) => columns.toColumns(header), format))) {
       const rows = read.map((row) => columns.convert(row)).filter((row) => row !== null);
       const isWithoutId = (row: CsvRow): boolean =>
         columns.has('id') && 'cells' in row && row.cells['id'] === undefined;
@@ -157,6 +169,21 @@ function inParts(bytes: AsyncIterable<Uint8Array>, columns: ColumnMapping): read
 }
 
 type Rows = AsyncIterable<readonly CsvRow[]>;
+
+function formatOf({ separator = 'comma', encoding = 'utf-8' }: ImportOptions): CsvFormat {
+  return { separator: separatorNames[separator] ?? ',', encoding };
+}
+
+/** Shows how a file would be read in the format that it seems to have, and the option that confirms it. */
+async function* offering(file: Rows): AsyncGenerator<readonly CsvRow[]> {
+  try {
+    yield* file;
+  } catch (error) {
+    if (!(error instanceof CsvUnreadable) || error.other === null) throw error;
+    const { option, reading } = error.other;
+    throw new CsvUnreadable(`${error.message} Or, if this is right, add ${option}: ${reading}`);
+  }
+}
 
 /** Groups rows into requests. If the file has an error, the rows before it are yielded first. */
 async function* batches(file: Rows): AsyncGenerator<readonly CsvRow[]> {
@@ -238,8 +265,7 @@ async function show(report: Report, { json, dryRun }: ImportOptions, output: Out
   const { imported, unchanged, columns } = report;
   const { ignored, withoutKey, renewals, endLater } = columns;
   const rejected = report.rejected.toSorted((one, other) => one.line - other.line);
-  if (!json && rejected.length > 0)
-    output.printError(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
+  if (!json && rejected.length > 0) output.printError(linesOf(rejected));
   const done = dryRun ? 'would be imported' : 'imported';
   const lines = [
     `${imported} ${done}, ${unchanged} unchanged, ${rejectedRows(report)} rejected`,
@@ -256,6 +282,26 @@ async function show(report: Report, { json, dryRun }: ImportOptions, output: Out
   ];
   const counts = { imported, unchanged, without_key: withoutKey, renewals, end_later: endLater };
   await output.result({ ...counts, ignored, rejected }, lines.join('\n'));
+}
+
+/** One line for each kind of error: where it is first, the value there, and in how many other rows it is. */
+function linesOf(rejected: readonly Rejected[]): string[] {
+  const kinds = Map.groupBy(rejected, ({ detail }) => detail.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""'));
+  return [...kinds.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    const { line, detail, value } = first;
+    const it = value === undefined ? '' : ` It is ${JSON.stringify(value)}.${adviceFor(value)}`;
+    const more = others.length === 0 ? '' : ` The same in ${counted(others.length, 'other row')}.`;
+    return [`line ${line}: ${detail}${it}${more}`];
+  });
+}
+
+/** How to confirm the order of a date that is not one of ISO 8601. */
+function adviceFor(value: string): string {
+  const [, separator] = /^\d{1,2}([./])\d{1,2}\1\d{4}\b/.exec(value) ?? [];
+  if (separator === undefined) return '';
+  const order = separator === '.' ? 'D.M.Y' : 'D/M/Y or :M/D/Y';
+  return ` To read it by day, month and year, map the column with :${order}, as in --map date=THEIRS:${order.slice(0, 5)}.`;
 }
 
 /** Counts the rejected rows. A row may have several errors. */

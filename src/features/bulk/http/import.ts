@@ -35,7 +35,7 @@ export async function readCsvBody(body: Buffer, member: string): Promise<RawPara
   let header: readonly string[] = [];
   const toColumns = (names: readonly string[]): readonly string[] => {
     const fault = separatorFault(names);
-    if (fault !== null) throw new CsvUnreadable(fault);
+    if (fault !== null) throw fault;
     header = names;
     return names;
   };

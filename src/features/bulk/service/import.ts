@@ -14,7 +14,8 @@ import {
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
 
 /** The caller numbers the rows. */
-export type RejectedRow = { row: number; code: string; detail: string };
+/** `value`: the beginning of the cell that is wrong, if it is known and no license key. */
+export type RejectedRow = { row: number; code: string; detail: string; value?: string };
 
 export type ImportReport = { imported: number; unchanged: number; rejected: RejectedRow[] };
 
@@ -91,7 +92,7 @@ function* chunks<Item>(items: readonly Item[], size: number): Generator<readonly
 }
 
 function refuseAll(rejected: readonly RejectedRow[]): Result<never> {
-  const errors = rejected.map(({ row, ...fault }) => ({ parameter: `row ${row}`, ...fault }));
+  const errors = rejected.map(({ row, code, detail }) => ({ parameter: `row ${row}`, code, detail }));
   return failWith('import_rejected', 'Nothing was imported, because some rows were rejected.', { errors });
 }
 

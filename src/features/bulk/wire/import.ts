@@ -191,7 +191,7 @@ function readRows<Values>(
     }
     const parsed = fields.read(input.cells);
     if (parsed.ok) read.push({ ...parsed.values, row });
-    else rejected.push(...parsed.faults.map((fault) => rejectedFor(row, fault)));
+    else rejected.push(...parsed.faults.map((fault) => rejectedFor(row, fault, input.cells)));
   }
   return { read, rejected };
 }
@@ -215,8 +215,15 @@ function codedState(name: string): Omit<RejectedRow, 'row'> {
 }
 
 /** A rejected row has no member for the parameter, so the detail must name it. */
-function rejectedFor(row: number, { parameter, code, detail }: ParameterFault): RejectedRow {
-  return { row, code, detail: code === 'unknown' ? `There is no parameter ${parameter}.` : detail };
+function rejectedFor(
+  row: number,
+  { parameter, code, detail }: ParameterFault,
+  cells: ParameterSource,
+): RejectedRow {
+  if (code === 'unknown') return { row, code, detail: `There is no parameter ${parameter}.` };
+  const cell = parameter === 'license_key' ? undefined : cells.get(parameter);
+  const value = String(cell).slice(0, 64).toWellFormed();
+  return { row, code, detail, ...(cell !== undefined && !detail.includes(value) && { value }) };
 }
 
 /** `atomic`: imports all rows or none. `dryRun`: checks the rows and imports none. */
@@ -249,7 +256,15 @@ function isRejected(row: { row: number }): row is RejectedRow {
 }
 
 const rejectedRow = z
-  .object({ row: z.int(), code: z.string(), detail: z.string() })
+  .object({
+    row: z.int(),
+    code: z.string(),
+    detail: z.string(),
+    value: z
+      .string()
+      .optional()
+      .describe('The beginning of the cell that is wrong, except of a license key.'),
+  })
   .meta({ id: 'RejectedRow' });
 
 export const importReport = z
@@ -266,11 +281,11 @@ export const importReport = z
  */
 
 const states: ReadonlyMap<string, boolean> = new Map([
-  ...['true', 'yes', '1'].map((word): [string, boolean] => [word, true]),
-  ...['false', 'no', '0'].map((word): [string, boolean] => [word, false]),
+  ...['true', 'yes', '1', 'wahr'].map((word): [string, boolean] => [word, true]),
+  ...['false', 'no', '0', 'falsch'].map((word): [string, boolean] => [word, false]),
 ]);
 
-/** `true` or `false`, `yes` or `no`, `1` or `0`, in any letter case. */
+/** `true` or `false`, `yes` or `no`, `1` or `0`, in any letter case, and the words of a German spreadsheet. */
 export const stateCell = z.preprocess(
   (input) => states.get(String(input).toLowerCase()),
   z.boolean('not_a_boolean: must be true or false, yes or no, 1 or 0'),

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
-import { containsGenerated, parseLicenseKey } from '../../../domain/license.ts';
+import { containsGenerated, parseLicenseKey, shownCharacters, shownPart } from '../../../domain/license.ts';
 import type { Random } from '../../../service/ports.ts';
 import type { KeyMask } from '../../../http/entry/request-state.ts';
 import type { RawParameters } from '../../../wire/parameters.ts';
@@ -114,10 +114,9 @@ export class LicenseKeyMask implements KeyMask {
   }
 }
 
-/** At most the last four characters, and at most a third of the key. */
 function shortened(licenseKey: string): string {
   const characters = Array.from(licenseKey);
-  const shown = Math.min(4, Math.floor(characters.length / 3));
+  const shown = Math.min(shownCharacters, Math.floor(characters.length / shownPart));
   return `…${characters.slice(characters.length - shown).join('')}`;
 }
 

@@ -61,6 +61,24 @@ function signedOut(): ApiError {
   return new ApiError(401, 'signed_out', 'Nothing was done: the session had ended. Sign in, and try again.');
 }
 
+/** The address of the next page of a list; null: there is none. */
+export function nextOf(response: Response): string | null {
+  const link = response.headers.get('Link') ?? '';
+  return /^<(?<next>[^>]+)>; rel="next"/.exec(link)?.groups?.['next'] ?? null;
+}
+
+/** Reads a list with all its pages; `member` is its name in the answer. */
+export async function readAll<Item>(path: string, member: string): Promise<readonly Item[]> {
+  const all: Item[] = [];
+  for (let next: string | null = `${path}${path.includes('?') ? '&' : '?'}limit=100`; next !== null;) {
+    const response: Response = await call('GET', next);
+    const { data } = (await response.json()) as { data: Record<string, Item[]> };
+    all.push(...(data[member] ?? []));
+    next = nextOf(response);
+  }
+  return all;
+}
+
 /** Calls the daemon and returns the member `data` of the answer. */
 export async function send<Data = unknown>(method: Method, path: string, body?: unknown): Promise<Data> {
   const response = await call(method, path, body === undefined ? {} : { body });

@@ -7,7 +7,7 @@ import { CommandOptions } from './parts/command.tsx';
 import { useSession } from './session.ts';
 import { useData } from './use-data.ts';
 
-type Daemon = {
+export type Daemon = {
   readonly role: OverviewObject['role'];
   /** It does not answer. */
   readonly isAway: boolean;

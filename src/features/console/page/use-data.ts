@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { type ApiError, asApiError, call } from './api.ts';
+import { type ApiError, asApiError, call, nextOf } from './api.ts';
 import { useSession } from './session.ts';
 
 export type Loaded<Data> = {
@@ -131,9 +131,7 @@ export function usePages<Item>(path: string | null, member: string): Pages<Item>
         update(({ items }) => ({
           items: [...(from === null ? [] : (items ?? [])), ...(data[member] ?? [])],
           total: total === null ? null : Number(total),
-          next:
-            /^<(?<next>[^>]+)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.groups?.['next'] ??
-            null,
+          next: nextOf(response),
         }));
       } catch (error) {
         update(() => ({ error: asApiError(error) }));

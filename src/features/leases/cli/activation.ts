@@ -53,6 +53,9 @@ export const commands = [
     builder: {
       license: textOption('Only of this license key'),
       product: textOption('Only of this product', 'product'),
+      search: textOption(
+        'Only those with this text in the key, the name or the e-mail address, from three characters on',
+      ),
       state: {
         choices: ['active', 'ended', 'replaced', 'blocked'],
         describe: 'Only devices in this state',
@@ -69,10 +72,11 @@ export const commands = [
       item: activationObject,
       row: (activation) => ({ ...activationRow(activation), 'license key': whole(activation.license_key) }),
     },
-    query: ({ license, product, state, copied }) => ({
+    query: ({ license, product, state, copied, search }) => ({
       license_key: license,
       product_key: product,
       state,
+      search,
       copied: copied === undefined ? undefined : String(copied),
     }),
   }),

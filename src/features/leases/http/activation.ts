@@ -17,6 +17,7 @@ import { enveloped } from '../../../wire/response.ts';
 import type { App } from '../../../http/app.ts';
 import { emptyList, ok, pageOf } from '../../../http/response.ts';
 import { route, type Route } from '../../../http/route.ts';
+import { inStoredSpelling, lengthOf, searchFor } from '../../../http/search.ts';
 import { leaseRefusals, ofIssuer } from './lease.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -37,12 +38,15 @@ const list = route({
   access,
   query: activationQuery,
   answers: { 200: enveloped(activationList) },
-  async handle({ app, principal, query, sentTo }) {
+  async handle({ app, principal, query, searchedKeys, sentTo }) {
     const tenant = accountOf(app, principal) === null ? {} : tenantFilter(principal);
-    const { hasSeat, ...filters } = query;
+    const { hasSeat, ...filters } = searchFor(query, searchedKeys);
     const scoped = { ...filters, ...tenant, ...(hasSeat === 'true' && { seatAt: app.now() }) };
     if (await isUnknownProduct(app, scoped)) return emptyList('activations');
-    const { filter, total } = await inStoredSpelling(app, scoped);
+    const { filter, total: counted } = await (scoped.search === undefined
+      ? inStoredKey(app, scoped)
+      : inStoredSpelling(scoped, (each) => app.lists.activations.count(each)));
+    const total = lengthOf(filter, counted);
     const rows = await app.lists.activations.list(filter, withNext(query));
     const keyOf = ({ activationId }: Activation): [string] => [activationId];
     const read = pageOf({ list: 'activations', rows, total, keyOf }, query, sentTo);
@@ -52,7 +56,7 @@ const list = route({
 });
 
 /** Filters by the spelling of a license key that has activations: as sent, or else as it was before it was pasted. */
-async function inStoredSpelling(
+async function inStoredKey(
   { lists }: App,
   filter: ActivationFilter,
 ): Promise<{ filter: ActivationFilter; total: number }> {

@@ -1,5 +1,6 @@
 import type { Activation, HeldLease } from '../domain/lease.ts';
 import type { Page } from '../../../domain/page.ts';
+import type { Search } from '../../../domain/search.ts';
 import type { TenantFilter } from '../../../domain/access/principal.ts';
 
 /** Undefined members do not filter. */
@@ -11,6 +12,8 @@ export type ActivationFilter = TenantFilter & {
   seatAt?: number | undefined;
   /** Only activations that are marked as copied. */
   copied?: boolean | undefined;
+  /** In the license key, in the name of the device or in the e-mail address of the buyer. */
+  search?: Search | undefined;
 };
 
 /** The devices that have asked for seats, at an issuer: an authority or an agent. */

@@ -1,4 +1,6 @@
 import { movesWithinMs, type Activation } from '../domain/lease.ts';
+import { maxFound, type Search } from '../../../domain/search.ts';
+import { isFound } from '../../../store/tables/search.ts';
 import type { ActivationFilter, ActivationReads, ActivationTable } from '../service/tables.ts';
 import {
   columns,
@@ -21,15 +23,12 @@ function activationFrom(row: never): Activation {
   return { ...same, uses: { recorded, returned } };
 }
 
-function conditionsOf({
-  licenseKey,
-  productKey,
-  state,
-  seatAt,
-  copied,
-  tenant,
-}: ActivationFilter): Condition[] {
+function conditionsOf<E extends Engine>(
+  sql: Sql<E>,
+  { licenseKey, productKey, state, seatAt, copied, search, tenant }: ActivationFilter,
+): Condition[] {
   return [
+    ...(search === undefined ? [] : [found(sql, search)]),
     ['license_key = $1', licenseKey],
     ['product_key = $1', productKey],
     ['state = $1', state],
@@ -37,6 +36,14 @@ function conditionsOf({
     ['(copied_at IS NOT NULL) = $1', copied],
     ...ofTenant('activation', tenant),
   ];
+}
+
+function found<E extends Engine>({ engine, dialect }: Sql<E>, { keys, text }: Search): Condition {
+  const buyerIn = (table: string): string =>
+    `(SELECT buyer_email FROM latchkey.${table} AS sold WHERE sold.license_key = activation.license_key)`;
+  // An agent knows the buyer from its upstream.
+  const buyers = [buyerIn('license'), ...(engine === 'sqlite' ? [buyerIn('license_snapshot')] : [])];
+  return [isFound(dialect, '$1', { keys, key: 'license_key', others: ['device_name', ...buyers] }), text];
 }
 
 export function activationReads<E extends Engine>(sql: Sql<E>): On<E, ActivationReads> {
@@ -57,8 +64,11 @@ export function activationReads<E extends Engine>(sql: Sql<E>): On<E, Activation
      WHERE license_key = $1 AND seat_until > $2 AND activation_id <> $3`),
     movesSince: sql.count(`SELECT count(*) AS count FROM ${from}, ${sql.dialect.items('activation.moved_at')}
      WHERE license_key = $1 AND moved_at <> '[]' AND items.value::bigint >= $2`),
-    list: (filter, page) => listed.list(conditionsOf(filter), page),
-    count: (filter) => listed.count(conditionsOf(filter)),
+    list: (filter, page) => listed.list(conditionsOf(sql, filter), page),
+    count: (filter) =>
+      filter.search === undefined
+        ? listed.count(conditionsOf(sql, filter))
+        : listed.countUpTo(conditionsOf(sql, filter), maxFound + 1),
   };
 }
 

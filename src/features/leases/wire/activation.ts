@@ -11,6 +11,7 @@ import {
   oneOf,
   parameters,
   licenseKeyText,
+  searchText,
 } from '../../../wire/parameters.ts';
 import { serializerOf } from '../../../wire/shape.ts';
 import { maxDocumentBytes } from './lease.ts';
@@ -52,6 +53,7 @@ export const activationQuery = parameters({
   product_key: identifier.optional(),
   state: oneOf(states).optional(),
   copied: boolean.optional(),
+  search: searchText('license key', 'name of the device', 'e-mail address of the buyer').optional(),
   has_seat: oneOf(['true']).optional().describe('Only devices that have a seat now.'),
   ...pageShape('activations'),
 });

@@ -50,6 +50,7 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
       ...examineTls(address),
       ...(survey.refusal === null ? await examineLeftBehind(stateDir, postgres) : []),
       ...examineSchema(survey, postgres),
+      ...examineSearch(survey),
       examineClock(survey),
       examineDurability(survey.durability),
       ...examineReplication(survey.durability),
@@ -118,6 +119,16 @@ function examineSchema({ refusal, schema }: Survey, { schema: name }: PostgresSe
           `run CREATE SCHEMA ${name} AUTHORIZATION, followed by the name of the role`,
         ),
       ];
+}
+
+function examineSearch({ isSearchIndexed }: Survey): Finding[] {
+  if (isSearchIndexed !== false) return [];
+  return [
+    warn(
+      'a search reads every license, about a second for a million: the extension pg_trgm is not in the database',
+      'run CREATE EXTENSION pg_trgm as its owner, and restart a node whose role owns the tables',
+    ),
+  ];
 }
 
 function examineClock({ aheadMs }: Survey): Finding {

@@ -19,6 +19,7 @@ export function sqlState(error: unknown): string | null {
 
 /** Named as in PostgreSQL. */
 export const sqlStates = {
+  featureNotSupported: '0A000',
   uniqueViolation: '23505',
   readOnlyTransaction: '25006',
   idleInTransactionTimeout: '25P03',
@@ -39,6 +40,7 @@ export const sqlStates = {
   tooManyConnections: '53300',
   lockNotAvailable: '55P03',
   queryCanceled: '57014',
+  undefinedFile: '58P01',
 } as const;
 
 /** After a unique violation, the repeated transaction finds the row of the other transaction. */

@@ -4,6 +4,7 @@ import type { Database } from './database.ts';
 import { sqlStates, PostgresRefused, refusalOf } from './faults.ts';
 import { advisory } from './locks.ts';
 import { inSchema, tableNames } from './names.ts';
+import { indexSearches } from './search-index.ts';
 import type { Row } from './statements.ts';
 
 /**
@@ -49,6 +50,7 @@ export async function migrate(
     if (present === null || present.version < newest) {
       await database.lend(async (connection) => await migrateInTransaction(connection, schemas));
     }
+    await indexSearches(database);
   } catch (error) {
     throw refusalOf(error, database) ?? error;
   }

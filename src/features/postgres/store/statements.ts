@@ -8,6 +8,9 @@ export type Statement = { readonly name: string; readonly text: string };
 /** A statement that reads rows by an array of keys. `key`: the column of the rows that has the key. */
 export type Lookup = Statement & { readonly key: string };
 
+/** What a search looks through. */
+export const searchedText = `lower(license.license_key || ' ' || license.buyer_email)`;
+
 /** The time of the database, in epoch ms. */
 export const epochMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
@@ -53,15 +56,19 @@ export function queryOf(
 export interface PostgresSql extends Sql<'postgres'> {
   /** The text compares the key with `ANY ($1)` and selects it as `key`. */
   lookup<Value>(text: string, key: string): (key: string) => Promise<Value | null>;
+  /** Statements that the server plans anew for their values each time: how much a search finds decides how it is read. */
+  readonly planned: Sql<'postgres'>;
 }
 
 export type WritingPostgresSql = PostgresSql & WritingSql<'postgres'>;
 
-const dialect: Dialect = {
+export const dialect: Dialect = {
   greatest: 'greatest',
   forUpdate: 'FOR NO KEY UPDATE',
   noLimit: 'ALL',
   isIn: (column, place) => `${column} = ANY (${place}::text[])`,
+  contains: (column, place) => `strpos(lower(${column}), lower(${place}::text COLLATE "C")) > 0`,
+  endOf: (column, place) => `right(${column}, length(${place}::text))`,
   items: (json) => `json_array_elements_text(${json}::json) AS items (value)`,
   arrayOf: (expression) => `coalesce(json_agg(${expression}), '[]')::text`,
   // The first half names the store. The second half changes with the history of the server, too.
@@ -70,9 +77,8 @@ const dialect: Dialect = {
   FROM latchkey.setting WHERE name = 'sync_epoch')`,
 };
 
-export function sqlOn(source: Source): PostgresSql {
-  const prepare = (text: string): Statement => statementOf(inSchema(source.names, text));
-  const sql = sqlWith<'postgres'>('postgres', dialect, {
+function sqlOf(source: Source, prepare: (text: string) => Statement): Sql<'postgres'> {
+  return sqlWith<'postgres'>('postgres', dialect, {
     first(text, from, absent, isLong = false) {
       const statement = prepare(text);
       return async (...values) => {
@@ -88,8 +94,13 @@ export function sqlOn(source: Source): PostgresSql {
       };
     },
   });
+}
+
+export function sqlOn(source: Source): PostgresSql {
+  const prepare = (text: string): Statement => statementOf(inSchema(source.names, text));
   return {
-    ...sql,
+    ...sqlOf(source, prepare),
+    planned: sqlOf(source, (text) => ({ name: '', text: inSchema(source.names, text) })),
     lookup<Value>(text: string, key: string) {
       const statement = { ...prepare(text), key };
       return async (value) => ((await source.lookUp(statement, value)) ?? null) as Value | null;

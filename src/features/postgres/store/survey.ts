@@ -2,7 +2,8 @@ import { Client } from 'pg';
 import { clientConfig, deadlines, placeOf, type DatabaseAddress } from './client.ts';
 import { isTimeout, refusalOf } from './faults.ts';
 import { examine } from './migrations.ts';
-import { namesIn, type Names } from './names.ts';
+import { inSchema, namesIn, type Names } from './names.ts';
+import { isIndexed } from './search-index.ts';
 import type { SqlValue } from '../../../store/sql.ts';
 import { epochMs, type Row } from './statements.ts';
 
@@ -15,6 +16,8 @@ export type Survey = {
   refusal: string | null;
   /** `applied` null: there are no tables yet; `mayBeMade`: whether this role may create them. */
   schema: { applied: number } | { applied: null; mayBeMade: boolean };
+  /** Whether searches have their index; null: there are no tables yet. */
+  isSearchIndexed: boolean | null;
   durability: Durability;
   connections: ConnectionCounts;
   /** Descriptions of long transactions, the oldest first. They prevent VACUUM from cleaning tables. */
@@ -55,6 +58,7 @@ export async function surveyDatabase(
     version: String(version?.['version']),
     aheadMs,
     ...(await surveySchema(ask, { names: namesIn(schema), place: placeOf(address) })),
+    isSearchIndexed: await surveySearch(ask, namesIn(schema)),
     durability: await surveyDurability(ask),
     connections: await countConnections(ask),
     longTransactions: await findLongTransactions(ask, longMs),
@@ -125,6 +129,11 @@ async function surveySchema(
     if (!(refusal instanceof Error)) throw error;
     return { refusal: refusal.message, schema: nothing };
   }
+}
+
+async function surveySearch(ask: Ask, names: Names): Promise<boolean | null> {
+  const [row] = await ask(inSchema(names, isIndexed));
+  return row?.['isIndexed'] as boolean | null;
 }
 
 async function surveyDurability(ask: Ask): Promise<Durability> {

@@ -3,6 +3,7 @@ import { notFound } from '../../../domain/problem/problem.ts';
 import { withStoredLicenseKey } from '../../../service/pasted-keys.ts';
 import { ok, created, pageOf, emptyList } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
+import { inStoredSpelling, lengthOf, searchFor } from '../../search.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { oldSecretUntil, rollParameters } from '../../../wire/access.ts';
 import {
@@ -262,13 +263,16 @@ export const purchaseRoutes: readonly Route[] = [
     query: purchaseQuery,
     answers: { 200: enveloped(purchaseList) },
     faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
-    async handle({ app, principal, query, sentTo }) {
-      const scoped = { ...query, ...tenantFilter(principal, query.accountId) };
+    async handle({ app, principal, query, searchedKeys, sentTo }) {
+      const scoped = { ...searchFor(query, searchedKeys), ...tenantFilter(principal, query.accountId) };
       if (await isUnknownProduct(app, scoped)) return emptyList('purchases');
-      const filter = await withStoredLicenseKey(app, scoped);
-      const { lists } = app;
-      const rows = await lists.purchases.list(filter, withNext(query));
-      const total = await lists.purchases.count(filter);
+      const { purchases } = app.lists;
+      const { filter, total: counted } = await inStoredSpelling(
+        await withStoredLicenseKey(app, scoped),
+        (each) => purchases.count(each),
+      );
+      const rows = await purchases.list(filter, withNext(query));
+      const total = lengthOf(filter, counted);
       const read = pageOf(
         {
           list: 'purchases',

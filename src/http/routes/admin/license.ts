@@ -26,6 +26,7 @@ import type { App, StoredLicenses } from '../../app.ts';
 import { emptyList, ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { foreignAccountFaults, isUnknownProduct, tenantFilter } from '../../tenant.ts';
+import { inStoredSpelling, lengthOf, searchFor } from '../../search.ts';
 import { serializeExplained } from './outbox.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -46,15 +47,16 @@ const list = route({
   query: licenseQuery,
   answers: { 200: enveloped(licenseList) },
   faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
-  async handle({ app, principal, query, sentTo }) {
-    const { accountId, ...filter } = query;
+  async handle({ app, principal, query, searchedKeys: keys, sentTo }) {
+    const { accountId, ...filter } = searchFor(query, keys);
     const page = withNext(query);
     const read =
       app.storedLicenses === null
         ? await soldLicenses(app, { ...filter, ...tenantFilter(principal, accountId) }, page)
         : await storedLicenses(app, app.storedLicenses, { principal, filter, accountId }, page);
     if (read === null) return emptyList('licenses');
-    const { licenses: rows, total } = read;
+    const { licenses: rows } = read;
+    const total = lengthOf(filter, read.total);
     const keyOf = (license: ListedLicenseObject): [string] => [license.license_key];
     const shown = pageOf({ list: 'licenses', rows, total, keyOf }, query, sentTo);
     return ok({ licenses: shown.items }, shown.headers);
@@ -69,22 +71,6 @@ async function soldLicenses(app: App, sent: LicenseFilter, page: Page): Promise<
     licenses.count(each),
   );
   return { licenses: (await licenses.list(filter, page)).map(serializeListed), total };
-}
-
-/** Searches for the text as sent, or else for the license key that was most likely issued. */
-async function inStoredSpelling<Sent extends { search?: string | undefined }>(
-  filter: Sent,
-  count: (filter: Sent) => number | Promise<number>,
-): Promise<{ filter: Sent; total: number }> {
-  const total = await count(filter);
-  const { search } = filter;
-  if (total > 0 || search === undefined) return { filter, total };
-  for (const spelling of licenseKeysIn(search)) {
-    const found = { ...filter, search: spelling };
-    const foundTotal = spelling === search ? 0 : await count(found);
-    if (foundTotal > 0) return { filter: found, total: foundTotal };
-  }
-  return { filter, total };
 }
 
 type AgentQuery = { principal: Principal; filter: Filter; accountId: string | undefined };
@@ -109,7 +95,7 @@ async function storedLicenses(
     ...(others.licenseKey !== undefined && { licenseKey: spellingIn(stored, others.licenseKey) }),
   };
   const { filter, total } = await inStoredSpelling(sent, (each) => stored.count(each));
-  const alias = total > 0 || sent.search === undefined ? null : snapshotOf(stored, sent.search);
+  const alias = total > 0 || sent.search === undefined ? null : snapshotOf(stored, sent.search.text);
   const rows = alias === null ? await stored.list(filter, page) : [alias];
   const now = app.now();
   const licenses = rows.map((each) => serializeSnapshot(knownAt(each, stored, now)));

@@ -1,4 +1,5 @@
-import { withNext } from '../../../domain/page.ts';
+import { withNext, type Page } from '../../../domain/page.ts';
+import type { Search } from '../../../domain/search.ts';
 import type { Decision } from '../../../domain/outbox/explanation.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
 import { licenseKeysIn } from '../../../domain/license.ts';
@@ -8,6 +9,7 @@ import type { OperationReads } from '../../../service/outbox/tables.ts';
 import { afterCommit } from '../../../service/writer.ts';
 import { ok, emptyList, pageOf, responseUnreadable } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
+import { inStoredSpelling, lengthOf, searchFor } from '../../search.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
   operationList,
@@ -33,19 +35,17 @@ const list = route({
   operatorOnly: true,
   query: operationQuery,
   answers: { 200: enveloped(operationList) },
-  async handle({ app, query, sentTo }) {
+  async handle({ app, query, searchedKeys, sentTo }) {
     const { operations, products } = app;
     if (operations === null) return emptyList('operations');
     const { state = null, explain } = query;
     const licenseKey =
       query.licenseKey === undefined ? undefined : await spellingIn(operations, query.licenseKey);
-    const isOfKey = licenseKey !== undefined;
-    const total = isOfKey
-      ? await operations.countOpenOf(licenseKey, state)
-      : countOperations(operations, state);
-    const rows = isOfKey
-      ? await operations.openOf(licenseKey, state, withNext(query))
-      : await operations.list(state, withNext(query));
+    const filter = searchFor(query, searchedKeys);
+    const { total, rows } =
+      licenseKey === undefined && filter.search !== undefined
+        ? await found(operations, { search: filter.search, state }, withNext(query))
+        : await listed(operations, { licenseKey, state }, withNext(query));
     const read = pageOf({ list: 'operations', rows, total, keyOf: ({ seq }) => [seq] }, query, sentTo);
     const items = read.items.map((each) =>
       explain ? serializeExplained(app, each) : serializeOperation(each, products),
@@ -53,6 +53,32 @@ const list = route({
     return ok({ operations: items }, read.headers);
   },
 });
+
+type Read = { total: number | null; rows: readonly Operation[] };
+type Operations = Pick<OperationReads, 'depth'> & OperationLists;
+
+async function listed(
+  operations: Operations,
+  { licenseKey, state }: { licenseKey: string | undefined; state: OperationState | null },
+  page: Page,
+): Promise<Read> {
+  if (licenseKey === undefined)
+    return { total: countOperations(operations, state), rows: await operations.list(state, page) };
+  const total = await operations.countOpenOf(licenseKey, state);
+  return { total, rows: await operations.openOf(licenseKey, state, page) };
+}
+
+async function found(
+  operations: Operations,
+  sent: { search: Search; state: OperationState | null },
+  page: Page,
+): Promise<Read> {
+  const { filter, total } = await inStoredSpelling(sent, ({ search, state }) =>
+    operations.countFound(search, state),
+  );
+  const rows = await operations.found(filter.search, filter.state, page);
+  return { total: lengthOf(filter, total), rows };
+}
 
 /** The spelling of a key that has operations: as sent, or else as it was before it was pasted. */
 async function spellingIn(

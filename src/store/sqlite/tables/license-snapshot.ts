@@ -1,9 +1,10 @@
 import type { LicenseExtra } from '../../../domain/license.ts';
 import type { LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
 import type { SnapshotFilter, SnapshotReads, SnapshotTable } from '../../../service/agent/tables.ts';
+import { maxFound, type Search } from '../../../domain/search.ts';
 import { columns, type SqlValue } from '../../sql.ts';
+import { isFound } from '../../tables/search.ts';
 import { afterText, type SqliteSql } from '../statements.ts';
-import { hasManyIn, searchIn, searchParameters } from './search.ts';
 import { hourMs } from '../../../domain/time.ts';
 
 /** The columns that `put` sets. */
@@ -76,7 +77,7 @@ export function snapshotReads(sql: SqliteSql): SnapshotReads {
   };
 }
 
-/** The parameters are product, enabled, buyer, key and cursor, then limit and offset or those of the search. */
+/** The parameters are product, enabled, buyer, key and cursor, then limit and offset, after the text of a search. */
 function snapshotLists(sql: SqliteSql): Pick<SnapshotReads, 'list' | 'count'> {
   // An agent has few products: a scan in the order of keys soon finds enough of each.
   const ofProduct = '($1 IS NULL OR product_key = $1)';
@@ -94,18 +95,17 @@ function snapshotLists(sql: SqliteSql): Pick<SnapshotReads, 'list' | 'count'> {
   const byKey = listedAndCounted(conditions.byKey);
   const byBuyer = listedAndCounted(conditions.byBuyer);
   const any = listedAndCounted(conditions.any);
-  const { sorted, isMatch, ...counts } = searchIn('license_snapshot', 6);
   const others = `($4 IS NULL OR license_key = $4) AND ${ofBuyer} AND ${ofProduct} AND ${rest}`;
-  const page = 'ORDER BY license_key LIMIT $8 OFFSET $9';
-  const scan = sql.all(`${select} WHERE ${isMatch} AND ${others} ${page}`, fromRow);
-  const few = sql.all(
-    `${sorted.tables} ${select.replace(/ license_snapshot$/, ` ${sorted.from}`)}
-     WHERE ${others.replace('license_key > $5', 'found_key > $5')} ${page.replace('license_key', 'found_key')}`,
-    fromRow,
-  );
-  const countFound = sql.count(counts.count);
-  const countAmong = sql.count(counts.countAmong(others));
-  const hasMany = hasManyIn(sql, 'license_snapshot');
+  const found = (keys: Search['keys']) => {
+    const isMatch = isFound(sql.dialect, '$6', { keys, key: 'license_key', others: ['buyer_email'] });
+    const where = `WHERE ${isMatch} AND ${others}`;
+    return {
+      list: sql.all(`${select} ${where} ORDER BY license_key LIMIT $7 OFFSET $8`, fromRow),
+      count: sql.count(`SELECT count(*) AS count FROM (
+        SELECT 1 FROM license_snapshot ${where} LIMIT ${maxFound + 1})`),
+    };
+  };
+  const search = { anywhere: found('anywhere'), shown: found('shown') };
   const statementsFor = ({ licenseKey, buyerEmail }: SnapshotFilter) => {
     if (licenseKey !== undefined) return byKey;
     return buyerEmail === undefined ? any : byBuyer;
@@ -114,15 +114,14 @@ function snapshotLists(sql: SqliteSql): Pick<SnapshotReads, 'list' | 'count'> {
     list(filter, { limit, offset, cursor }) {
       const parameters = [...snapshotParameters(filter), afterText({ limit, offset, cursor })];
       if (filter.search === undefined) return statementsFor(filter).list(...parameters, limit, offset);
-      const searched = [...parameters, ...searchParameters(filter.search), limit, offset];
-      return (hasMany(filter.search) ? scan : few)(...searched);
+      const { keys, text } = filter.search;
+      return search[keys].list(...parameters, text, limit, offset);
     },
     count(filter) {
-      const parameters = snapshotParameters(filter);
-      if (filter.search === undefined) return statementsFor(filter).count(...parameters, '');
-      const isFiltered = parameters.some((value) => value !== null);
-      const countOf = isFiltered ? countAmong : countFound;
-      return countOf(...parameters, '', ...searchParameters(filter.search));
+      const parameters = [...snapshotParameters(filter), ''];
+      if (filter.search === undefined) return statementsFor(filter).count(...parameters);
+      const { keys, text } = filter.search;
+      return search[keys].count(...parameters, text);
     },
   };
 }

@@ -7,8 +7,9 @@ import type {
   LicenseReads,
   LicenseTable,
 } from '../../../service/tables.ts';
-import { hasManyIn, searchIn, searchParameters } from './search.ts';
+import { candidates, hasManyIn, isLicenseFound, searchParameters } from './search.ts';
 import type { Page } from '../../../domain/page.ts';
+import { maxFound, type Search } from '../../../domain/search.ts';
 import type { SqlValue } from '../../sql.ts';
 import { changeFrom, history, license, soldColumns } from '../../tables/license.ts';
 import { afterText, soldBy, tenantIs, type SqliteSql } from '../statements.ts';
@@ -111,35 +112,35 @@ export function licenseReads(sql: SqliteSql): LicenseReads {
 
 /** The same parameters, then those of the search. */
 function searchReads(sql: SqliteSql): {
-  list: (filter: LicenseFilter, search: string, page: Page) => SoldLicense[];
-  count: (filter: LicenseFilter, search: string) => number;
+  list: (filter: LicenseFilter, search: Search, page: Page) => SoldLicense[];
+  count: (filter: LicenseFilter, search: Search) => number;
 } {
-  const { sorted, isMatch, ...counts } = searchIn('license', 7);
   const others = `($6 IS NULL OR license_key = $6) AND ${optional.product} AND ${optional.buyer} AND ${rest}`;
   const page = 'AND license_key > $9 ORDER BY license_key LIMIT $10 OFFSET $11';
-  const scan = sql.all(`${selectSold} WHERE ${isMatch} AND ${others} ${page}`, soldFrom);
-  const few = sql.all(
-    `${sorted.tables} ${selectSold.replace(/ license$/, ` ${sorted.from}`)}
-     WHERE ${others} ${page.replaceAll('license_key', 'found_key')}`,
-    soldFrom,
-  );
-  const count = sql.count(counts.count);
-  const countAmong = sql.count(counts.countAmong(others));
-  const hasMany = hasManyIn(sql, 'license');
-  return {
-    list: (filter, search, { limit, offset, cursor }) =>
-      (hasMany(search) ? scan : few)(
-        ...filterParameters(filter),
-        ...searchParameters(search),
-        afterText({ limit, offset, cursor }),
-        limit,
-        offset,
+  const ofFew = 'FROM candidate CROSS JOIN license ON license_key = found_key';
+  const prepared = (keys: Search['keys']) => {
+    const where = `WHERE ${isLicenseFound(7, keys)} AND ${others}`;
+    return {
+      scan: sql.all(`${selectSold} ${where} ${page}`, soldFrom),
+      few: sql.all(
+        `${candidates(8)} SELECT ${soldColumns} ${ofFew} ${where} ${page.replaceAll('license_key', 'found_key')}`,
+        soldFrom,
       ),
-    count(filter, search) {
-      const parameters = filterParameters(filter);
-      const isFiltered = parameters.some((value) => value !== null);
-      return (isFiltered ? countAmong : count)(...parameters, ...searchParameters(search));
+      count: sql.count(`${candidates(8)} SELECT count(*) AS count ${ofFew} ${where}`),
+    };
+  };
+  const statements = { anywhere: prepared('anywhere'), shown: prepared('shown') };
+  const hasMany = hasManyIn(sql);
+  return {
+    list(filter, search, { limit, offset, cursor }) {
+      const { scan, few } = statements[search.keys];
+      const values = [...filterParameters(filter), ...searchParameters(search)];
+      return (hasMany(search) ? scan : few)(...values, afterText({ limit, offset, cursor }), limit, offset);
     },
+    count: (filter, search) =>
+      hasMany(search)
+        ? maxFound + 1
+        : statements[search.keys].count(...filterParameters(filter), ...searchParameters(search)),
   };
 }
 
@@ -175,6 +176,7 @@ export function licenseTable(sql: SqliteSql, changes: Pick<HistoryTable, 'add'>)
       add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt) > 0,
     setState: ({ licenseKey, uses, enabled }, isRefund) => setState(licenseKey, uses, enabled, isRefund),
     clearDisabledRevisions: sql.run('UPDATE license SET disabled_revision = 0 WHERE disabled_revision > 0'),
+    indexForSearch: searchIndex(sql),
     isRevokedSince: sql.exists(
       'SELECT 1 FROM license WHERE license_key = $1 AND enabled = 0 AND disabled_revision > $2',
     ),
@@ -188,6 +190,23 @@ export function licenseTable(sql: SqliteSql, changes: Pick<HistoryTable, 'add'>)
       if (historyEntry !== null) changes.add({ licenseKey, change: trigger, before, after, ...historyEntry });
       return { before, after };
     },
+  };
+}
+
+function searchIndex(sql: SqliteSql): LicenseTable['indexForSearch'] {
+  const after = 'FROM license_number WHERE number > (SELECT number FROM license_search_end)';
+  const last = sql.value<number>(`SELECT max(number) FROM (SELECT number ${after} ORDER BY number LIMIT $1)`);
+  const add = sql.run(`INSERT INTO license_search (rowid, text)
+     SELECT number, license_key || ' ' || buyer_email
+     FROM (SELECT number, license_key AS numbered ${after} AND number <= $1) CROSS JOIN license ON license_key = numbered`);
+  const end = sql.run('UPDATE license_search_end SET number = $1');
+  const left = sql.count(`SELECT count(*) AS count ${after}`);
+  return (limit) => {
+    const to = last(limit);
+    if (to === null) return 0;
+    add(to);
+    end(to);
+    return left();
   };
 }
 

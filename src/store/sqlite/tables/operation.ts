@@ -1,4 +1,7 @@
 import type { Operation, OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
+import type { Page } from '../../../domain/page.ts';
+import { maxFound, type Search } from '../../../domain/search.ts';
+import { isFound } from '../../tables/search.ts';
 import { afterNumber, type SqliteSql } from '../statements.ts';
 import { insertOperation, operationFrom, operationValues, select, updateOperation } from './operation-row.ts';
 import type { Backlog } from '../../../domain/agent/license-snapshot.ts';
@@ -73,6 +76,24 @@ function openReads(sql: SqliteSql): Pick<OperationReads, 'openOf' | 'countOpenOf
   };
 }
 
+/** Reads the operations in one state, or all that are not finished, one after the other. */
+function foundReads(
+  sql: SqliteSql,
+  keys: Search['keys'],
+): {
+  list: (text: string, state: OperationState | null, page: Page) => Operation[];
+  count: (text: string, state: OperationState | null) => number;
+} {
+  const buyer = '(SELECT buyer_email FROM license_snapshot WHERE license_key = subject)';
+  const where = `WHERE ${isFound(sql.dialect, '$1', { keys, key: 'subject', others: [buyer] })}
+    AND CASE WHEN $2 IS NULL THEN state NOT IN ('delivered', 'inferred', 'cancelled', 'dropped') ELSE state = $2 END`;
+  const list = sql.all(`${select} ${where} AND seq > $3 ORDER BY seq LIMIT $4 OFFSET $5`, operationFrom);
+  return {
+    list: (text, state, page) => list(text, state, afterNumber(page), page.limit, page.offset),
+    count: sql.count(`SELECT count(*) AS count FROM (SELECT 1 FROM outbox ${where} LIMIT ${maxFound + 1})`),
+  };
+}
+
 const unfinishedStates: readonly UnfinishedState[] = ['pending', 'in_flight', 'uncertain'];
 const openStates: readonly OperationState[] = [...unfinishedStates, 'conflicted', 'dead'];
 
@@ -86,6 +107,7 @@ export function operationReads(sql: SqliteSql): OperationReads {
     operationFrom,
   );
   const inState = sql.all(pageOfOperations(['FROM outbox WHERE state = $1'], 2), operationFrom);
+  const found = { anywhere: foundReads(sql, 'anywhere'), shown: foundReads(sql, 'shown') };
   const depth = sql.all(
     'SELECT state, count FROM outbox_count',
     (row: { state: OperationState; count: number }) => [row.state, row.count] as const,
@@ -97,6 +119,8 @@ export function operationReads(sql: SqliteSql): OperationReads {
       const window = [afterNumber(page), page.limit, page.offset];
       return state === null ? open(...window) : inState(state, ...window);
     },
+    found: ({ keys, text }, state, page) => found[keys].list(text, state, page),
+    countFound: ({ keys, text }, state) => found[keys].count(text, state),
     // The table has one row for each state.
     depth: () => Object.fromEntries(depth()) as Record<OperationState, number>,
     lastSeq: sql.count('SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1'),

@@ -1,8 +1,18 @@
-import type { PageKey } from '../../../domain/page.ts';
+import type { Page, PageKey } from '../../../domain/page.ts';
+import type { PurchaseWithLicense } from '../../../domain/catalogue.ts';
 import type { ExportFilter, PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/tables.ts';
+import { maxFound, type Search } from '../../../domain/search.ts';
 import type { SqlValue } from '../../sql.ts';
 import { purchase, purchaseAndLicense, purchaseFrom, purchaseWrites } from '../../tables/catalogue.ts';
 import { exported, exportedOfFew, exportParameters } from './license.ts';
+import {
+  candidates,
+  candidatesAmongAll,
+  findsManyIn,
+  hasManyIn,
+  isLicenseFound,
+  searchParameters,
+} from './search.ts';
 import { tenantIs, type SqliteSql } from '../statements.ts';
 
 const onKey = 'ON license.license_key = purchase.license_key';
@@ -68,6 +78,7 @@ export function purchaseReads(sql: SqliteSql): PurchaseReads {
     if (buyerEmail !== undefined) return ofBuyer;
     return hasFew({ tenant, productKey }) ? ofProducts : any;
   };
+  const search = searchReads(sql);
   const countEvery = sql.count(countOfEveryProduct);
   const countFor = (filter: PurchaseFilter) => {
     const { licenseKey, buyerEmail, since, until } = filter;
@@ -83,9 +94,58 @@ export function purchaseReads(sql: SqliteSql): PurchaseReads {
     get: sql.get(`SELECT ${purchase.list} FROM purchase WHERE purchase_id = $1`),
     after: (filter, purchaseId, limit) =>
       (hasFew(filter) ? exportFew : exportAll)(...exportParameters(filter), purchaseId, limit),
-    list: (filter, { cursor, limit, offset }) =>
-      statementsFor(filter).list(...filterParameters(filter, cursor), limit, offset),
-    count: (filter) => countFor(filter)(...filterParameters(filter)),
+    list: (filter, page) =>
+      filter.search === undefined
+        ? statementsFor(filter).list(...filterParameters(filter, page.cursor), page.limit, page.offset)
+        : search.list(filter, filter.search, page),
+    count: (filter) =>
+      filter.search === undefined
+        ? countFor(filter)(...filterParameters(filter))
+        : search.count(filter, filter.search),
+  };
+}
+
+/** The same parameters, limit and offset, then those of the search. */
+function searchReads(sql: SqliteSql): {
+  list: (filter: PurchaseFilter, search: Search, page: Page) => PurchaseWithLicense[];
+  count: (filter: PurchaseFilter, search: Search) => number;
+} {
+  const ofFilter = `($1 IS NULL OR purchase.license_key = $1) AND ($2 IS NULL OR ${byBuyer}) AND ${others}`;
+  const page = 'ORDER BY purchase.created_at DESC, purchase.purchase_id DESC LIMIT $10 OFFSET $11';
+  const ofFew = `FROM candidate CROSS JOIN license ON license.license_key = found_key CROSS JOIN purchase ${onKey}`;
+  const prepared = (keys: Search['keys']) => {
+    const where = `WHERE ${isLicenseFound(12, keys)} AND ${ofFilter}`;
+    const ofLicenses = (licenses: string) => ({
+      list: sql.all(`${licenses} ${select} ${ofFew} ${where} AND ${inDate} ${page}`, purchaseFrom),
+      count: sql.count(`${licenses} SELECT count(*) AS count ${ofFew} ${where} AND ${inDate}`),
+    });
+    return {
+      indexed: ofLicenses(candidates(13)),
+      few: ofLicenses(candidatesAmongAll(12, keys)),
+      many: {
+        list: sql.all(
+          `${select} FROM purchase CROSS JOIN license ${onKey} ${where} AND ${byDate} ${page}`,
+          purchaseFrom,
+        ),
+        count: () => maxFound + 1,
+      },
+    };
+  };
+  const statements = { anywhere: prepared('anywhere'), shown: prepared('shown') };
+  const [hasMany, findsMany] = [hasManyIn(sql), findsManyIn(sql)];
+  const statementsFor = (search: Search) => {
+    const { indexed, few, many } = statements[search.keys];
+    if (!hasMany(search)) return indexed;
+    // After an import the candidates are many until they are in the index.
+    return findsMany(search) ? many : few;
+  };
+  return {
+    list(filter, search, { limit, offset, cursor }) {
+      const values = [...filterParameters(filter, cursor), limit, offset, ...searchParameters(search)];
+      return statementsFor(search).list(...values);
+    },
+    count: (filter, search) =>
+      statementsFor(search).count(...filterParameters(filter), 0, 0, ...searchParameters(search)),
   };
 }
 

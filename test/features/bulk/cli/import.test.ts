@@ -126,7 +126,9 @@ test('an import stops after too many rejected rows', async () => {
   expect(code).toBe(1);
   // Requests that were sent meanwhile count, too.
   expect(out).toMatch(/^0 imported, 0 unchanged, [12]\d000 rejected\n$/);
-  expect(err).toMatch(/^latchkey: over 10000 rows are rejected: the rest was not read\nline 2: No\.\n/);
+  expect(err).toMatch(
+    /^latchkey: over 10000 rows are rejected: the rest was not read\nline 2: No\. The same in \d+ other rows\.\n/,
+  );
   expect(daemon.received.length).toBeLessThan(20);
 });
 
@@ -137,7 +139,7 @@ test('coupons without an id are imported last, so that they take no id of anothe
   daemon.answer({ body: { data: { imported: 0, unchanged: 0, ignored: [], rejected } } });
   const run = () => latchkey('coupon', 'import', file, '--state-dir', daemon.stateDir);
   await writeFile(file, 'code,coupon_type,id\nA,multi,\nB,multi,7\n');
-  expect((await run()).err).toBe('line 2: It is taken.\nline 3: It is taken.\n');
+  expect((await run()).err).toBe('line 2: It is taken. The same in 1 other row.\n');
   await writeFile(file, 'code,coupon_type\nA,multi\nB,multi\n');
   await run();
   const [a, b] = ['A', 'B'].map((code) => ({ code, coupon_type: 'multi' }));
@@ -151,16 +153,16 @@ test('coupons without an id are imported last, so that they take no id of anothe
 test('an import reports semicolons between cells, with and without quotes', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
-  for (const [text, map] of [
-    ['license_key;buyer_email\nA;a@example.com\n', []],
-    ['Key;Mail\nA;a@example.com\n', ['--map', 'license_key=Key,buyer_email=Mail']],
-    ['"license_key";"buyer_email"\n"A";"a@example.com"\n', []],
+  for (const [text, map, reading] of [
+    ['license_key;buyer_email\nA;a@example.com\n', [], 'license_key, buyer_email'],
+    ['Key;Mail\nA;a@example.com\n', ['--map', 'license_key=Key,buyer_email=Mail'], 'Key, Mail'],
+    ['"license_key";"buyer_email"\n"A";"a@example.com"\n', [], 'license_key, buyer_email'],
   ] as const) {
     await writeFile(file, text);
     expect(await latchkey('license', 'import', file, '--state-dir', daemon.stateDir, ...map)).toEqual({
       code: 1,
       out: '',
-      err: `latchkey: cannot read ${file}: The header has semicolons between its cells: save the file with commas.\n`,
+      err: `latchkey: cannot read ${file}: The header has semicolons between its cells: save the file with commas. Or, if this is right, add --separator semicolon: ${reading}\n`,
     });
   }
   expect(daemon.received).toEqual([]);
@@ -235,6 +237,66 @@ test.for<readonly [map: string, complaint: string]>([
   expect(outcome.err.startsWith(`latchkey: ${complaint}`)).toBe(true);
   expect(outcome.err).toContain('See: latchkey coupon import --help');
   expect(daemon.received).toEqual([]);
+});
+
+test('the command shows how a file with another separator or encoding would be read, and reads it so when told', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, ignored: [], rejected: [] } } });
+  const file = join(daemon.stateDir, 'licenses.csv');
+  const run = (...words: string[]) =>
+    latchkey('license', 'import', file, '--state-dir', daemon.stateDir, ...words);
+  await writeFile(
+    file,
+    Buffer.from('Schl\xfcssel;buyer_email;Aktiv;Datum\nA;"a;b"@example.com;WAHR;01.02.2025\n', 'latin1'),
+  );
+  expect((await run()).err).toBe(
+    `latchkey: cannot read ${file}: The file is not UTF-8: save it as UTF-8. Or, if this is right, add --encoding windows-1252: Schlüssel;buyer_email;Aktiv;Datum\n`,
+  );
+  const encoding = ['--encoding', 'windows-1252'];
+  expect((await run(...encoding)).err).toBe(
+    `latchkey: cannot read ${file}: The header has semicolons between its cells: save the file with commas. Or, if this is right, add --separator semicolon: Schlüssel, buyer_email, Aktiv, Datum\n`,
+  );
+  expect(daemon.received).toEqual([]);
+  const map = ['--map', 'license_key=Schlüssel,enabled=Aktiv:WAHR|FALSCH,date=Datum:D.M.Y'];
+  const read = [...encoding, '--separator', 'semicolon', ...map];
+  expect((await run(...read)).err).toContain('line 2: The row has a misplaced quote');
+  await writeFile(
+    file,
+    'Schl\xfcssel;buyer_email;Aktiv;Datum\n"A;1";"a@example.com";falsch;1.2.2025 10:30\n',
+    'latin1',
+  );
+  expect((await run(...read)).code).toBe(0);
+  const [misquoted, sent] = daemon.received.map(({ body }) => JSON.parse(body) as unknown);
+  expect(misquoted).toEqual({ licenses: [null] });
+  const cells = {
+    license_key: 'A;1',
+    buyer_email: 'a@example.com',
+    enabled: 'false',
+    date: '2025-02-01 10:30',
+  };
+  expect(sent).toEqual({ licenses: [cells] });
+});
+
+test('each kind of error is one line, with its first line, the value there, and how often it occurs', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'licenses.csv');
+  await writeFile(file, 'license_key,buyer_email,date\nA,a,b\nB,b,01.02.2025\nC,c,3/4/2025\n');
+  const email = { code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' };
+  const date = { code: 'not_a_datetime', detail: 'date must be a date or an RFC 3339 datetime.' };
+  const rejected = [
+    { row: 1, ...email, value: 'a' },
+    { row: 2, ...date, value: '01.02.2025' },
+    { row: 2, ...email, value: 'b' },
+    { row: 3, ...email, value: 'c' },
+  ];
+  daemon.answer({ body: { data: { imported: 0, unchanged: 0, ignored: [], rejected } } });
+  expect((await latchkey('license', 'import', file, '--state-dir', daemon.stateDir)).err).toBe(
+    [
+      `line 2: ${email.detail} It is "a". The same in 2 other rows.`,
+      `line 3: ${date.detail} It is "01.02.2025". To read it by day, month and year, map the column with :D.M.Y, as in --map date=THEIRS:D.M.Y.`,
+      '',
+    ].join('\n'),
+  );
 });
 
 test('an unreadable CSV row is sent as null, so that the audit log counts it', async () => {

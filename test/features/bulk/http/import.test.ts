@@ -107,7 +107,7 @@ test('each invalid row is named, and the valid rows are imported', async () => {
     unchanged: 0,
     ignored: [],
     rejected: [
-      { row: 2, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' },
+      { row: 2, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.', value: 'nobody' },
       { row: 3, code: 'license_key_taken', detail: 'There already is another license with this key.' },
       { row: 4, code: 'product_not_found', detail: 'There is no such product.' },
       { row: 5, code: 'too_long', detail: 'license_key must have at most 1024 characters and 2048 bytes.' },
@@ -162,7 +162,7 @@ test('CSV is read as stores export it, and each row is named by its line', async
     ignored: ['note'],
     rejected: [
       { row: 4, code: 'malformed', detail: 'The row has 2 cells, and the header 5.' },
-      { row: 5, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' },
+      { row: 5, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.', value: 'nobody' },
     ],
   });
   expect(await listed()).toEqual([object('A', { uses: 4, enabled: false }), object('D')]);

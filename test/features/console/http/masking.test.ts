@@ -192,6 +192,33 @@ describe('a read-only session', () => {
     expect((await get('/admin/v1/licenses', admin)).body).toContain('AAAAA-BBBBB-CCCCC-DDDDD');
   });
 
+  test.each([
+    ['…dddd', 1, 1],
+    ['DDD', 1, 1],
+    ['uyer@', 4, 4],
+    ['AAAAA-BBBBB-CCCCC-DDDDD', 1, 1],
+    ['DDDDD', 0, 1],
+    ['-DDDD', 0, 1],
+    ['CCC', 0, 1],
+    ['AAAAA-BBBBB-CCCCC-DDDD', 0, 1],
+  ])('a search for %s tells nothing about a key beyond what is shown', async (text, found, foundByAdmin) => {
+    for (const list of ['licenses', 'purchases'] as const) {
+      const url = `/admin/v1/${list}?search=${encodeURIComponent(text)}`;
+      for (const [headers, count] of [
+        [readOnly, found],
+        [admin, foundByAdmin],
+      ] as const) {
+        const answer = await get(url, headers);
+        expect([list, answer.statusCode, answer.headers['x-total-count']]).toEqual([
+          list,
+          200,
+          String(count),
+        ]);
+        expect(Object.values(answer.json<{ data: object }>().data)[0]).toHaveLength(count);
+      }
+    }
+  });
+
   test('a masked key finds its license in a query and in a path', async () => {
     const { licenses } = (await get('/admin/v1/licenses')).json<Listed>().data;
     expect(licenses).toHaveLength(keys.length);

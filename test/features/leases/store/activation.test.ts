@@ -3,7 +3,7 @@ import { movesWithinMs, type Activation } from '../../../../src/features/leases/
 import type { ActivationFilter } from '../../../../src/features/leases/service/tables.ts';
 import { openAuthorityStore } from '../../../support/app/authority-store.ts';
 import type { AuthorityStore } from '../../../support/app/engine.ts';
-import { account, at, page, product } from '../../../support/builders/store-builders.ts';
+import { account, at, buildLicense, page, product } from '../../../support/builders/store-builders.ts';
 import { buildActivation } from '../support/records.ts';
 
 /** An account with the products press and abc. */
@@ -55,6 +55,18 @@ describe('activations in the store of an authority', () => {
     expect(await idsOf({ licenseKey: 'KEY-1', state: 'ended' })).toBe('b');
     expect(await idsOf({ seatAt: at })).toBe('ac');
     expect(await idsOf({ copied: true })).toBe('b');
+    const searched = async (text: string, keys: 'anywhere' | 'shown' = 'anywhere'): Promise<string> =>
+      await idsOf({ search: { text, keys } });
+    expect([await searched('APTO'), await searched('ey-1'), await searched('none')]).toEqual([
+      'abc',
+      'ab',
+      '',
+    ]);
+    expect([await searched('Y-1', 'shown'), await searched('KEY-2', 'shown')]).toEqual(['', 'c']);
+    await store.write(async ({ licenses }) => {
+      await licenses.add(buildLicense({ licenseKey: 'KEY-2', buyerEmail: 'ann@example.com' }));
+    });
+    expect(await searched('ANN@')).toBe('c');
     expect(await idsOf({ tenant: { accountId: 'other', productKey: null } })).toBe('');
     expect(await idsOf({ tenant: { accountId: 'default', productKey: 'press' } })).toBe('ab');
   });

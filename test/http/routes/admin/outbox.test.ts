@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Operation, OperationProgress } from '../../../../src/domain/outbox/operation.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
+import { buildLicense, buildSnapshot } from '../../../support/builders/store-builders.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 
@@ -224,3 +225,35 @@ function decide(
   const url = `/admin/v1/outbox/${id}/${word}`;
   return serverOf(app).inject({ method: 'POST', url, headers: { ...headers, ...more } });
 }
+
+test('the outbox is searched by the key, the code, the order and the buyer, within a state', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  const { operations, snapshots } = opened.agentTables();
+  operations.add(operation('a', { state: 'pending', maybeApplied: false, unanswered: false }));
+  operations.add(operation('b', { state: 'dead', cause: 'refused' }));
+  operations.add(operation('c', { state: 'delivered', finishedAt: 1 }));
+  operations.add({
+    ...operation('d', { state: 'dead', cause: 'refused' }),
+    kind: 'create_coupon',
+    subject: 'CODE',
+    productId: null,
+  });
+  snapshots.put({
+    ...buildSnapshot(),
+    license: buildLicense({ licenseKey: 'KEY', buyerEmail: 'ann@example.com' }),
+  });
+  const server = serverOf(opened.app);
+  const found = async (query: string): Promise<string> => {
+    const answer = await server.inject({ url: `/admin/v1/outbox?${query}`, headers });
+    if (answer.statusCode !== 200) return String(answer.statusCode);
+    const { data } = answer.json<{ data: { operations: { id: string }[] } }>();
+    return `${String(answer.headers['x-total-count'])} ${data.operations.map(({ id }) => id).join('')}`;
+  };
+  expect(await found('search=key')).toBe('2 ab');
+  expect(await found('search=key&limit=1&offset=1')).toBe('2 b');
+  expect(await found('search=ODE')).toBe('1 d');
+  expect(await found('search=NN@ex&state=dead')).toBe('1 b');
+  expect(await found('search=key&state=delivered')).toBe('1 c');
+  expect(await found('search=none')).toBe('0 ');
+  expect(await found('search=%E2%80%A6EY')).toBe('422');
+});

@@ -4,7 +4,6 @@ import { ProductName } from '../daemon.tsx';
 import { count } from '../format.ts';
 import { ListPage, type List } from '../parts/list.tsx';
 import { Badge } from '../parts/notice.tsx';
-import { Lines } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 
 /** Agents that send changes to this authority, or follow its license keys. */
@@ -20,30 +19,22 @@ const agents: List<Agent> = {
   columns: [
     {
       name: 'Agent',
-      cell: ({ number, fingerprint }) => (
-        <Lines below={<code class="id">{fingerprint}</code>}>{number}</Lines>
-      ),
+      cell: ({ number }) => number,
+      below: ({ fingerprint }) => <code class="id">{fingerprint}</code>,
     },
     {
       name: 'Product',
-      cell: ({ product_key: key, account_id: account }) => (
-        <Lines below={`account ${account}`}>
-          {key === null ? 'all (API key)' : <ProductName of={key} />}
-        </Lines>
-      ),
+      cell: ({ product_key: key }) => (key === null ? 'all (API key)' : <ProductName of={key} />),
+      below: ({ account_id: account }) => `account ${account}`,
     },
     {
       name: 'State',
-      cell: ({ waiting, seen_at: seen, created_at: created }) => (
-        <Lines
-          below={
-            <>
-              seen <Time at={seen} />, first <Time at={created} />
-            </>
-          }
-        >
-          <Badge tone={waiting ? 'ok' : 'quiet'}>{waiting ? 'connected' : 'away'}</Badge>
-        </Lines>
+      place: 'side',
+      cell: ({ waiting }) => <Badge tone={waiting ? 'ok' : 'quiet'}>{waiting ? 'connected' : 'away'}</Badge>,
+      below: ({ seen_at: seen, created_at: created }) => (
+        <>
+          seen <Time at={seen} />, first <Time at={created} />
+        </>
       ),
     },
     { name: 'Followed', kind: 'number', cell: ({ followed }) => count(followed) },

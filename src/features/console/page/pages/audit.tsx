@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { Who } from '../daemon.tsx';
+import { useDaemon, Who } from '../daemon.tsx';
 import type { AuditEntryObject } from '../../../../wire/access.ts';
 import type { PageProps } from '../page-props.ts';
 import { quoted } from '../parts/command.tsx';
@@ -8,16 +8,51 @@ import { ListPage, type List } from '../parts/list.tsx';
 import { ExactTime } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
 
+/** What an act can be about, as its name begins. */
+const things = [
+  'account',
+  'activation',
+  'agent',
+  'collection',
+  'console',
+  'coupon',
+  'license',
+  'outbox',
+  'process',
+  'product',
+  'purchase',
+  'redemption',
+  'store',
+  'sync',
+  'token',
+  'webhook',
+];
+
 /** What people changed, the latest first. */
 const audit: List<AuditEntryObject> = {
   title: 'Audit',
   canReadAgain: true,
+  download: 'audit',
   path: ['audit'],
   from: ['/admin/v1/audit', 'acts', 50],
   command: 'latchkey audit list',
   filters: [
-    { name: 'act', label: 'Act', kind: 'text', example: 'purchase.refund' },
-    { name: 'actor', label: 'Actor', kind: 'text', example: 'token:ID' },
+    {
+      name: 'actor',
+      label: 'Person',
+      kind: 'choice',
+      options: ({ tokenLabels }) => [
+        ['', 'Every person'],
+        ['console:*', 'People in the console'],
+        ...[...tokenLabels].map(([id, label]) => [`token:${id}`, `The token ${label}`] as const),
+      ],
+    },
+    {
+      name: 'act',
+      label: 'Thing',
+      kind: 'choice',
+      options: () => [['', 'Every thing'], ...things.map((name) => [`${name}.*`, name] as const)],
+    },
     { name: 'subject', label: 'Subject', kind: 'text', example: 'purchase, product …' },
     dayFilter('since', 'From', 0),
     dayFilter('until', 'To', 1),
@@ -28,10 +63,10 @@ const audit: List<AuditEntryObject> = {
   noMatch: 'Nothing fits this filter.',
   keyOf: ({ id }) => id,
   columns: [
-    { name: 'When', cell: ({ at }) => <ExactTime at={at} /> },
-    { name: 'Act', cell: ({ act }) => only('act', act) },
-    { name: 'Subject', cell: Subject },
-    { name: 'Detail', cell: ({ detail }) => detail },
+    { name: 'When', place: 'side', cell: ({ at }) => <ExactTime at={at} /> },
+    { name: 'Act', place: 'main', cell: ({ act }) => only('act', act) },
+    { name: 'Subject', place: 'shortened', cell: Subject },
+    { name: 'Detail', place: 'wide', cell: Detail },
     { name: 'Actor', cell: ({ actor }) => only('actor', actor, <Who is={actor} />) },
   ],
 };
@@ -70,6 +105,12 @@ const pagesOf: Readonly<Record<string, string>> = {
   product: 'products',
   coupon: 'coupons',
 };
+
+/** A detail names products by their keys. */
+function Detail({ detail }: AuditEntryObject) {
+  const { productNames } = useDaemon();
+  return <>{detail.replace(/(?<=\bproduct )[^\s,]+/, (key) => productNames.get(key) ?? key)}</>;
+}
 
 function Subject({ act, subject, subject_name: name }: AuditEntryObject) {
   const page = pagesOf[act.split('.', 1)[0] ?? ''];

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ExplainedOperation } from '../../../../wire/operation.ts';
-import { ApiError, call, send, withQuery } from '../api.ts';
+import { ApiError, readAll, send, withQuery } from '../api.ts';
 import { count, counted, isMasked } from '../format.ts';
 import { Action } from '../parts/action.tsx';
 import { quoted } from '../parts/command.tsx';
@@ -58,22 +58,25 @@ function decide(id: string, decision: Decision): Promise<void> {
 }
 
 /** A filter of the outbox, as in the address; '': no filter. */
-export type OutboxFilter = { readonly state: string; readonly licenseKey: string };
+export type OutboxFilter = { readonly state: string; readonly licenseKey: string; readonly search: string };
 
-export function filterPath({ state, licenseKey }: OutboxFilter, limit: number): string {
+/** Without a limit: as the route has it. */
+export function filterPath({ state, licenseKey, search }: OutboxFilter, limit?: number): string {
   return withQuery('/admin/v1/outbox', {
     state,
     license_key: licenseKey,
+    search,
     explain: 'true',
-    limit: String(limit),
+    limit: limit === undefined ? null : String(limit),
   });
 }
 
 /** The options of `latchkey outbox` for a filter. A masked license key is replaced by a placeholder. */
-export function filterOptions({ state, licenseKey }: OutboxFilter): string {
+export function filterOptions({ state, licenseKey, search }: OutboxFilter): string {
   const options = [
     ...(state === '' ? [] : [`--state ${state}`]),
     ...(licenseKey === '' ? [] : [`--key ${isMasked(licenseKey) ? 'LICENSE_KEY' : quoted(licenseKey)}`]),
+    ...(search === '' ? [] : [`--search ${quoted(search)}`]),
   ];
   return options.map((option) => ` ${option}`).join('');
 }
@@ -164,7 +167,7 @@ async function decideAll(
   decision: Decision,
   onProgress: (done: number, all: number) => void,
 ): Promise<Outcome> {
-  const all = await readAll(filter);
+  const all = await readAll<ExplainedOperation>(filterPath(filter), 'operations');
   const possible = all.filter(({ explanation }) => explanation.decisions[decision] !== null);
   const reasons = new Set<string>();
   let [done, refused] = [0, 0];
@@ -181,17 +184,4 @@ async function decideAll(
     onProgress(done + refused, possible.length);
   }
   return { done, refused, reasons, impossible: all.length - possible.length };
-}
-
-const maxPage = 100;
-
-async function readAll(filter: OutboxFilter): Promise<readonly ExplainedOperation[]> {
-  const all: ExplainedOperation[] = [];
-  for (let next: string | null = filterPath(filter, maxPage); next !== null;) {
-    const response: Response = await call('GET', next);
-    const { data } = (await response.json()) as { data: { operations: ExplainedOperation[] } };
-    all.push(...data.operations);
-    next = /<(?<next>[^>]+)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.groups?.['next'] ?? null;
-  }
-  return all;
 }

@@ -1,15 +1,16 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { OverviewObject } from '../../wire/console.ts';
 import type { ExplainedOperation } from '../../../../wire/operation.ts';
-import { count, counted, isMasked, shownKey } from '../format.ts';
+import { count, counted, shownKey } from '../format.ts';
 import type { PageProps } from '../page-props.ts';
-import { Field } from '../parts/action.tsx';
 import { SameCommand } from '../parts/command.tsx';
-import { Choice, FilterForm, type Filter } from '../parts/filter.tsx';
+import { Choice, type Filter } from '../parts/filter.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { Heading } from '../parts/page.tsx';
+import { Search } from '../parts/search.tsx';
 import { ListEnd } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
+import { hrefTo } from '../router.ts';
 import { usePages, type Pages } from '../use-data.ts';
 import { Change, ChangePage, changeText, stateNames } from './outbox-change.tsx';
 import {
@@ -32,7 +33,11 @@ type OutboxCounts = OverviewObject['outbox'];
 const pageSize = 25;
 
 function ChangeList({ query, outbox }: { query: URLSearchParams; outbox: OutboxCounts }) {
-  const filter: OutboxFilter = { state: query.get('state') ?? '', licenseKey: query.get('key') ?? '' };
+  const filter: OutboxFilter = {
+    state: query.get('state') ?? '',
+    licenseKey: query.get('key') ?? '',
+    search: query.get('search') ?? '',
+  };
   const pages = usePages<ExplainedOperation>(filterPath(filter, pageSize), 'operations');
   const isOutdated = useOutdated(outbox, pages);
   const [said, setSaid] = useState({ text: '' });
@@ -43,23 +48,23 @@ function ChangeList({ query, outbox }: { query: URLSearchParams; outbox: OutboxC
   return (
     <>
       <Heading title="Outbox">
-        {(pages.total ?? 0) > 0 && (
+        {filter.search === '' && (pages.total ?? 0) > 0 && (
           <BulkDecisions filter={filter} total={pages.total ?? 0} onDone={pages.reload} />
         )}
       </Heading>
       <Summary outbox={outbox} />
       <Choice path={['outbox']} query={query} name="state" label="State" choices={choicesOf(outbox)} />
-      <FilterForm path={['outbox']} query={query} names={['key']}>
-        <Field
-          label="License key"
-          name="key"
-          type="search"
-          value={isMasked(filter.licenseKey) ? '' : filter.licenseKey}
+      {filter.licenseKey === '' ? (
+        <Search
+          path={['outbox']}
+          query={query}
+          name="search"
+          label="Part of a license key, a coupon code, an order or an e-mail address"
         />
-      </FilterForm>
-      {isMasked(filter.licenseKey) && (
+      ) : (
         <p>
-          Only changes of <code>{shownKey(filter.licenseKey)}</code>.
+          Only changes of <code>{shownKey(filter.licenseKey)}</code>.{' '}
+          <a href={hrefTo(['outbox'], { state: filter.state })}>Show all</a>
         </p>
       )}
       <Said said={said} />
@@ -168,7 +173,7 @@ function Changes({
   if (items.length === 0)
     return (
       <p class="empty">
-        {filter.state === '' && filter.licenseKey === ''
+        {filter.state === '' && filter.licenseKey === '' && filter.search === ''
           ? 'The outbox is empty: all changes have reached the upstream.'
           : 'No change fits this filter.'}
       </p>

@@ -6,7 +6,6 @@ import { quoted } from '../parts/command.tsx';
 import { ListPage, type List } from '../parts/list.tsx';
 import { roll } from '../parts/roll.tsx';
 import { Secret } from '../parts/secret.tsx';
-import { Lines } from '../parts/table.tsx';
 
 import { Time } from '../parts/time.tsx';
 
@@ -22,16 +21,25 @@ const tokens: List<TokenObject> = {
   columns: [
     {
       name: 'Token',
-      cell: ({ label, token_id: id }) => (
-        <Lines below={<code class="id">{id}</code>}>
-          {label ?? (id === 'admin.token' ? 'The file admin.token' : 'without a label')}
-        </Lines>
-      ),
+      cell: ({ label, token_id: id }) =>
+        label ?? (id === 'admin.token' ? 'The file admin.token' : 'without a label'),
+      below: ({ token_id: id }) => <code class="id">{id}</code>,
     },
     { name: 'May', cell: ({ scopes }) => scopes.join(', ') },
     { name: 'Product', cell: ({ product_key: key }) => (key === null ? 'all' : <ProductName of={key} />) },
-    { name: 'Last used', cell: lastUse },
-    { name: 'Ends', cell: ({ expires_at: at }) => <Time at={at} /> },
+    {
+      name: 'Last used',
+      kind: 'named',
+      cell: ({ last_used_at: at }) => <Time at={at} />,
+      // A token that was never used, and was issued long ago, is perhaps no longer needed.
+      below: ({ last_used_at: used, created_at: issued }) =>
+        used === null && (
+          <>
+            issued <Time at={issued} />
+          </>
+        ),
+    },
+    { name: 'Ends', kind: 'named', place: 'wide', cell: ({ expires_at: at }) => <Time at={at} /> },
   ],
   actions: ({ token_id: id, label }) =>
     id === 'admin.token'
@@ -70,22 +78,6 @@ const tokens: List<TokenObject> = {
 };
 
 export const Tokens = () => <ListPage list={tokens} />;
-
-/** A token that was never used, and was issued long ago, is perhaps no longer needed. */
-function lastUse({ last_used_at: used, created_at: issued }: TokenObject) {
-  if (used !== null) return <Time at={used} />;
-  return (
-    <Lines
-      below={
-        <>
-          issued <Time at={issued} />
-        </>
-      }
-    >
-      never
-    </Lines>
-  );
-}
 
 const scopes: readonly (readonly [scope: string, meaning: string])[] = [
   ['verify', 'ask whether a key is valid'],

@@ -11,7 +11,7 @@ import { ListPage, type List } from '../parts/list.tsx';
 import { Badge, Notice, type Tone } from '../parts/notice.tsx';
 import { Section } from '../parts/page.tsx';
 import { Secret } from '../parts/secret.tsx';
-import { Lines, Table, type Column } from '../parts/table.tsx';
+import { Table, type Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
 
@@ -45,23 +45,23 @@ const webhooks: List<Webhook> = {
   columns: [
     {
       name: 'Endpoint',
-      cell: ({ webhook_id: id, url }) => (
-        <Lines below={<code class="id">{id}</code>}>
-          <a href={hrefTo(['webhooks', id])}>{url}</a>
-        </Lines>
-      ),
+      cell: ({ webhook_id: id, url }) => <a href={hrefTo(['webhooks', id])}>{url}</a>,
+      below: ({ webhook_id: id }) => <code class="id">{id}</code>,
     },
-    { name: 'Events', cell: ({ events }) => events?.join(', ') ?? 'all' },
+    { name: 'Events', kind: 'named', cell: ({ events }) => events?.join(', ') ?? 'all' },
     {
       name: 'State',
-      cell: ({ state, last_error: error }) => (
-        <Lines below={error}>
-          <Badge tone={tones[state]}>{state}</Badge>
-        </Lines>
-      ),
+      place: 'side',
+      cell: ({ state }) => <Badge tone={tones[state]}>{state}</Badge>,
+      below: ({ last_error: error }) => error,
     },
     { name: 'Waiting', kind: 'number', cell: ({ waiting }) => count(waiting) },
-    { name: 'Last success', cell: ({ last_success_at: at }) => <Time at={at} /> },
+    {
+      name: 'Last success',
+      kind: 'named',
+      place: 'wide',
+      cell: ({ last_success_at: at }) => <Time at={at} />,
+    },
   ],
   actions: ({ webhook_id: id, url, state }) => [
     {
@@ -186,16 +186,14 @@ function deliveriesOf(id: string): List<Delivery> {
 const deliveryColumns: readonly Column<Delivery>[] = [
   {
     name: 'Event',
-    cell: ({ type, event_id: event }) => <Lines below={<code class="id">{event}</code>}>{type}</Lines>,
+    cell: ({ type }) => type,
+    below: ({ event_id: event }) => <code class="id">{event}</code>,
   },
   {
     name: 'State',
-    cell: ({ state, error }) => (
-      <>
-        <Badge tone={state === 'delivered' ? 'ok' : 'fail'}>{state}</Badge>{' '}
-        {error !== null && <span class="quiet">{error}</span>}
-      </>
-    ),
+    place: 'side',
+    cell: ({ state }) => <Badge tone={state === 'delivered' ? 'ok' : 'fail'}>{state}</Badge>,
+    below: ({ error }) => error,
   },
   { name: 'Attempts', kind: 'number', cell: ({ attempts }) => count(attempts) },
   { name: 'Last attempt', cell: ({ at }) => <Time at={at} /> },

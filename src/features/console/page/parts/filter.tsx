@@ -1,17 +1,18 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useDaemon } from '../daemon.tsx';
+import { useDaemon, type Daemon } from '../daemon.tsx';
 import { goTo, hrefTo } from '../router.ts';
 import { Field, fieldText } from './action.tsx';
+import { type Place, Search } from './search.tsx';
 
 /** A filter of a list: a value in the address, a parameter of the request, and an option of the command. */
 export type Filter = {
   readonly name: string;
   readonly label: string;
-  /** `live`: searches while a person types. `product`: a choice of one product. `links`: `choices` as links. */
-  readonly kind: 'text' | 'search' | 'date' | 'live' | 'product' | 'links';
+  /** `live`: searches while a person types. `choice`: one of `options`. `links`: `choices` as links. */
+  readonly kind: 'text' | 'search' | 'date' | 'live' | 'choice' | 'links';
   readonly example?: string;
   readonly choices?: readonly (readonly [value: string, text: string])[];
+  readonly options?: (daemon: Daemon) => readonly (readonly [value: string, text: string])[];
   /** The parameters of the request; absent: the value under its name. */
   readonly sent?: (value: string) => Readonly<Record<string, string | null>>;
   /** The option of the command; absent: `--name VALUE`. */
@@ -21,18 +22,17 @@ export type Filter = {
 export const productFilter: Filter = {
   name: 'product',
   label: 'Product',
-  kind: 'product',
+  kind: 'choice',
+  options: ({ productNames }) => (productNames.size === 0 ? [] : [['', 'All products'], ...productNames]),
   sent: (key) => ({ product_key: key }),
 };
-
-type Place = { readonly path: readonly string[]; readonly query: URLSearchParams };
 
 /** The search, the fields, and then the choices. */
 export function Filters({ filters, ...place }: Place & { filters: readonly Filter[] }) {
   const of = (...kinds: readonly Filter['kind'][]): readonly Filter[] =>
     filters.filter(({ kind }) => kinds.includes(kind));
   const fields = of('text', 'search', 'date');
-  const choices = of('links', 'product');
+  const choices = of('links', 'choice');
   return (
     <>
       {of('live').map((filter) => (
@@ -55,8 +55,8 @@ export function Filters({ filters, ...place }: Place & { filters: readonly Filte
       {choices.length > 0 && (
         <div class="filters">
           {choices.map((filter) =>
-            filter.kind === 'product' ? (
-              <ProductChoice key={filter.name} {...place} />
+            filter.kind === 'choice' ? (
+              <Selection key={filter.name} {...place} {...filter} />
             ) : (
               <Choice key={filter.name} {...place} {...filter} />
             ),
@@ -124,68 +124,23 @@ export function Choice({
   );
 }
 
-/** Nothing is shown if no product is known. */
-function ProductChoice({ path, query }: Place) {
-  const { productNames } = useDaemon();
-  if (productNames.size === 0) return null;
-  const product = query.get('product') ?? '';
+/** Nothing is shown if there is no choice. */
+function Selection({ path, query, name, label, options }: Place & Filter) {
+  const daemon = useDaemon();
+  const known = options?.(daemon) ?? [];
+  const value = query.get(name) ?? '';
+  if (known.length === 0) return null;
+  // A link may have chosen something else.
+  const all = known.some(([each]) => each === value) ? known : [...known, [value, value] as const];
   const choose = (event: Event): void =>
-    goTo(path, { ...Object.fromEntries(query), product: (event.currentTarget as HTMLSelectElement).value });
+    goTo(path, { ...Object.fromEntries(query), [name]: (event.currentTarget as HTMLSelectElement).value });
   return (
-    <select aria-label="Product" onChange={choose}>
-      <option value="">All products</option>
-      {[...productNames].map(([key, name]) => (
-        <option key={key} value={key} selected={key === product}>
-          {name}
+    <select aria-label={label} onChange={choose}>
+      {all.map(([each, text]) => (
+        <option key={each} value={each} selected={each === value}>
+          {text}
         </option>
       ))}
     </select>
-  );
-}
-
-const searchAfterMs = 200;
-
-/** Searches while a person types. The text is kept in the address, without an entry in the history for each letter. */
-function Search({ path, query, name, label }: Place & Pick<Filter, 'name' | 'label'>) {
-  const search = query.get(name) ?? '';
-  const [text, setText] = useState(search);
-  const timer = useRef<number | undefined>(undefined);
-  const applied = useRef(search);
-  useLayoutEffect(() => {
-    // A link changed the address. A search of this field is not written back: the person may have typed on.
-    if (search !== applied.current) setText(search);
-    applied.current = search;
-  }, [search]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const apply = (value: string): void => {
-    clearTimeout(timer.current);
-    applied.current = value.trim();
-    location.replace(hrefTo(path, { ...Object.fromEntries(query), [name]: applied.current }));
-  };
-  const onInput = (event: Event): void => {
-    const { value } = event.currentTarget as HTMLInputElement;
-    setText(value);
-    clearTimeout(timer.current);
-    // One letter finds too much to be of use: it is searched when the person presses Enter.
-    if (value.trim().length === 1) return;
-    timer.current = window.setTimeout(() => apply(value), searchAfterMs);
-  };
-  const onSubmit = (event: Event): void => {
-    event.preventDefault();
-    apply(text);
-  };
-  return (
-    <form role="search" class="search" onSubmit={onSubmit}>
-      <label for="search">{label}</label>
-      <input
-        id="search"
-        type="search"
-        name={name}
-        value={text}
-        onInput={onInput}
-        autocomplete="off"
-        spellcheck={false}
-      />
-    </form>
   );
 }

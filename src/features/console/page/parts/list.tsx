@@ -4,6 +4,7 @@ import { count } from '../format.ts';
 import { usePages } from '../use-data.ts';
 import { Action, Actions, type ActionProps } from './action.tsx';
 import { quoted, SameCommand } from './command.tsx';
+import { Download } from './download.tsx';
 import { Filters, type Filter } from './filter.tsx';
 import { Heading, Section } from './page.tsx';
 import { ListTable, type Column } from './table.tsx';
@@ -30,6 +31,8 @@ export type List<Item> = {
   readonly actions?: (item: Item) => readonly ActionProps[];
   /** A button that reads the list again. */
   readonly canReadAgain?: boolean;
+  /** The name of a file with the whole list. */
+  readonly download?: string;
   /** The action that adds a row. */
   readonly add?: ActionProps | null;
   /** Shown if there is nothing, and if nothing fits the filters. */
@@ -61,7 +64,8 @@ export function ListPage<Item>({
       <ListTable
         caption={pages.total === null ? list.caption : `${list.caption}: ${count(pages.total)}`}
         pages={pages}
-        columns={columnsOf(list, pages.reload)}
+        columns={list.columns}
+        actions={actionsOf(list, pages.reload)}
         keyOf={list.keyOf}
         empty={given.length === 0 ? list.empty : list.noMatch}
       />
@@ -76,6 +80,13 @@ export function ListPage<Item>({
             Read again
           </button>
         )}
+        {list.download !== undefined && (
+          <Download
+            name={list.download}
+            path={withQuery(route, Object.assign({}, ...sent))}
+            member={member}
+          />
+        )}
         {add !== null && <Action onDone={pages.reload} {...add} />}
       </Heading>
       {intro}
@@ -86,13 +97,13 @@ export function ListPage<Item>({
   );
 }
 
-function columnsOf<Item>(
-  { columns, actions, nameOf }: List<Item>,
+function actionsOf<Item>(
+  { actions, nameOf }: List<Item>,
   onDone: () => void,
-): readonly Column<Item>[] {
-  if (actions === undefined) return columns;
-  const cell = (item: Item): ComponentChildren => (
-    <Actions list={actions(item)} about={nameOf?.(item)} onDone={onDone} />
-  );
-  return [...columns, { name: 'Actions', cell }];
+): ((item: Item) => ComponentChildren) | undefined {
+  if (actions === undefined) return undefined;
+  return (item) => {
+    const possible = actions(item);
+    return possible.length === 0 ? null : <Actions list={possible} about={nameOf?.(item)} onDone={onDone} />;
+  };
 }

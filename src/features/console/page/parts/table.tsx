@@ -1,4 +1,5 @@
-import type { ComponentChildren } from 'preact';
+import { Fragment, type ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { count } from '../format.ts';
 import type { Pages } from '../use-data.ts';
 import { Notice } from './notice.tsx';
@@ -6,45 +7,32 @@ import { Notice } from './notice.tsx';
 export type Column<Item> = {
   readonly name: string;
   readonly cell: (item: Item) => ComponentChildren;
-  readonly kind?: 'number' | 'text';
+  /** Quiet words on the line below the value. */
+  readonly below?: (item: Item) => ComponentChildren;
+  /** Numbers are aligned. On a narrow screen, both have their name. */
+  readonly kind?: 'number' | 'named';
+  /**
+   * On a narrow screen, a row has two lines: `main` and `side` are the first, and the rest is the second, which begins
+   * with `shortened`. `wide`: left out there. Absent in all columns: the first is `main`.
+   */
+  readonly place?: 'main' | 'side' | 'shortened' | 'wide';
+  /** What is below `main` is in the second line. */
+  readonly keepsBelow?: boolean;
 };
-
-/** A value, and quiet words on the line below it. */
-export function Lines({ children, below }: { children: ComponentChildren; below: ComponentChildren }) {
-  return (
-    <>
-      {children}
-      {below !== null && below !== false && (
-        <>
-          <br />
-          <span class="quiet">{below}</span>
-        </>
-      )}
-    </>
-  );
-}
 
 /** A list of the daemon, with a button for the next page. `empty` is shown instead of no rows. */
 export function ListTable<Item>({
-  caption,
   pages,
-  columns,
-  keyOf,
   empty,
-}: {
-  caption: string;
-  pages: Pages<Item>;
-  columns: readonly Column<Item>[];
-  keyOf: (item: Item) => string | number;
-  empty: ComponentChildren;
-}) {
+  ...table
+}: Omit<TableProps<Item>, 'rows'> & { pages: Pages<Item>; empty: ComponentChildren }) {
   const { items, error } = pages;
   if (error !== null && items === null) return <Notice tone="fail">{error.message}</Notice>;
   if (items === null) return <p class="quiet">Reading …</p>;
   if (items.length === 0) return <p class="empty">{empty}</p>;
   return (
     <>
-      <Table caption={caption} rows={items} columns={columns} keyOf={keyOf} />
+      <Table rows={items} {...table} />
       <ListEnd pages={pages} />
     </>
   );
@@ -68,29 +56,42 @@ export function ListEnd({ pages: { items, total, error, more } }: { pages: Pages
   );
 }
 
-/**
- * A table that scrolls sideways, also by keyboard. On a narrow screen each row is a block with the names of its
- * values; the roles keep it a table for screen readers.
- */
-export function Table<Item>({
-  caption,
-  rows,
-  columns,
-  keyOf,
-}: {
+type TableProps<Item> = {
   caption: string;
   rows: readonly Item[];
   columns: readonly Column<Item>[];
   keyOf: (item: Item) => string | number;
-}) {
+  /** What a person can do with a row; null: nothing. */
+  actions?: ((item: Item) => ComponentChildren) | undefined;
+};
+
+const narrow = matchMedia('(max-width: 600px)');
+
+function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(narrow.matches);
+  useEffect(() => {
+    const update = (): void => setNarrow(narrow.matches);
+    narrow.addEventListener('change', update);
+    return () => narrow.removeEventListener('change', update);
+  }, []);
+  return isNarrow;
+}
+
+/** A table that scrolls sideways, also by keyboard; on a narrow screen, a list with two lines a row. */
+export function Table<Item>(props: TableProps<Item>) {
+  return useNarrow() ? <Rows {...props} /> : <WideTable {...props} />;
+}
+
+function WideTable<Item>({ caption, rows, columns, keyOf, actions }: TableProps<Item>) {
+  const all = actions === undefined ? columns : [...columns, { name: 'Actions', cell: actions }];
   return (
     <div class="table" role="region" aria-label={caption} tabIndex={0}>
-      <table role="table">
+      <table>
         <caption>{caption}</caption>
         <thead>
-          <tr role="row">
-            {columns.map(({ name, kind }) => (
-              <th key={name} scope="col" role="columnheader" data-kind={kind}>
+          <tr>
+            {all.map(({ name, kind }) => (
+              <th key={name} scope="col" data-kind={kind}>
                 {name}
               </th>
             ))}
@@ -98,10 +99,11 @@ export function Table<Item>({
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)} role="row">
-              {columns.map(({ name, cell, kind }) => (
-                <td key={name} data-kind={kind} data-name={name} role="cell">
+            <tr key={keyOf(row)}>
+              {all.map(({ name, cell, below, kind }) => (
+                <td key={name} data-kind={kind}>
                   <div>{cell(row)}</div>
+                  <Below>{below?.(row)}</Below>
                 </td>
               ))}
             </tr>
@@ -109,5 +111,77 @@ export function Table<Item>({
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Below({ children }: { children: ComponentChildren }) {
+  return isNothing(children) ? null : <div class="quiet">{children}</div>;
+}
+
+function isNothing(content: ComponentChildren): boolean {
+  return content === null || content === undefined || content === false || content === '';
+}
+
+function Rows<Item>({ caption, rows, columns, keyOf, actions }: TableProps<Item>) {
+  return (
+    <section class="rows" aria-label={caption}>
+      <p class="quiet">{caption}</p>
+      <ul>
+        {rows.map((row) => (
+          <Row key={keyOf(row)} row={row} columns={columns} actions={actions?.(row) ?? null} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Row<Item>({
+  row,
+  columns,
+  actions,
+}: {
+  row: Item;
+  columns: readonly Column<Item>[];
+  actions: ComponentChildren;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const main = columns.find(({ place }) => place === 'main') ?? columns[0];
+  const side = columns.find(({ place }) => place === 'side');
+  const rest = columns.filter((column) => column !== main && column.place === undefined);
+  const below =
+    main?.keepsBelow === true
+      ? main.below?.(row)
+      : columns.find(({ place }) => place === 'shortened')?.cell(row);
+  const parts = rest
+    .map(({ name, kind, cell }) => {
+      const value = cell(row);
+      if (isNothing(value)) return null;
+      return kind === undefined ? value : [`${name.toLowerCase()} `, value];
+    })
+    .filter((part) => !isNothing(part));
+  return (
+    <li>
+      <div class="row">
+        <div class="row-main">{main?.cell(row)}</div>
+        <div>{side?.cell(row)}</div>
+        {actions !== null && (
+          <button type="button" aria-label="Actions" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            ⋯
+          </button>
+        )}
+      </div>
+      <p class="quiet row-below">
+        {!isNothing(below) && <span class="row-shortened">{below}</span>}
+        <span>
+          {parts.map((part, index) => (
+            <Fragment key={index}>
+              {(index > 0 || !isNothing(below)) && ' · '}
+              {part}
+            </Fragment>
+          ))}
+        </span>
+      </p>
+      {isOpen && actions}
+    </li>
   );
 }

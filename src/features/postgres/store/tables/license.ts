@@ -15,13 +15,16 @@ import type {
   HistoryReads,
   HistoryTable,
 } from '../../../../service/tables.ts';
-import { endOfPrefix } from '../../../../domain/text.ts';
+import { maxFound, type Search } from '../../../../domain/search.ts';
+import { isFound } from '../../../../store/tables/search.ts';
 import type { Idempotency } from '../../../../service/ports.ts';
 import { ofTenant, type Condition, type On, type SqlValue } from '../../../../store/sql.ts';
 import { changeFrom, history, license, soldColumns } from '../../../../store/tables/license.ts';
 import { keyLock } from '../locks.ts';
 import { inSchema, type Names } from '../names.ts';
 import {
+  dialect,
+  searchedText,
   statementOf,
   type PostgresSql,
   type Row,
@@ -34,19 +37,19 @@ export function ofBuyer(buyerEmail: string | undefined): Condition {
   return ['lower(license.buyer_email) = lower($1::text COLLATE "C")', buyerEmail];
 }
 
-/**
- * The licenses whose key or buyer begins with a text. Keys have letter case; a text in lower case also finds keys in
- * capitals.
- */
-function found(search: string | undefined): Condition {
-  const range = (column: string, change: string): string =>
-    `${column} >= ${change}($1::text COLLATE "C") AND ${column} < ${change}($2::text COLLATE "C")`;
-  const ranges = [
-    range('license.license_key', ''),
-    range('license.license_key', 'upper'),
-    range('lower(license.buyer_email)', 'lower'),
+/** The licenses that a search finds. The first condition is for the index of trigrams. */
+export function found(search: Search | undefined): Condition[] {
+  if (search === undefined) return [];
+  const { keys, text } = search;
+  const isMatch = isFound(dialect, '$1', {
+    keys,
+    key: 'license.license_key',
+    others: ['license.buyer_email'],
+  });
+  return [
+    [`${searchedText} LIKE lower($1::text COLLATE "C")`, `%${text.replaceAll(/[%_\\]/g, '\\$&')}%`],
+    [isMatch, text],
   ];
-  return [`(${ranges.join(' OR ')})`, search, search === undefined ? undefined : endOfPrefix(search)];
 }
 
 /** The conditions of an export. */
@@ -59,7 +62,7 @@ function conditionsOf(filter: LicenseFilter): Condition[] {
     ['license.license_key = $1', filter.licenseKey],
     ['license.enabled = $1', filter.enabled],
     ofBuyer(filter.buyerEmail),
-    found(filter.search),
+    ...found(filter.search),
     ...exported(filter),
   ];
 }
@@ -68,6 +71,7 @@ export function licenseReads(sql: PostgresSql): On<'postgres', LicenseReads> {
   const from = 'latchkey.license';
   const key = ['license_key'];
   const listed = sql.list<SoldLicense>({ select: soldColumns, from, key });
+  const searched = sql.planned.list<SoldLicense>({ select: soldColumns, from, key });
   const all = sql.list<License>({ select: license.list, from, key });
   return {
     get: sql.lookup<License>(
@@ -76,12 +80,16 @@ export function licenseReads(sql: PostgresSql): On<'postgres', LicenseReads> {
     ),
     after: (filter, licenseKey, limit) =>
       all.list(exported(filter), { limit, offset: 0, cursor: [licenseKey] }),
-    list: (filter, page) => listed.list(conditionsOf(filter), page),
-    count: (filter) => listed.count(conditionsOf(filter)),
+    list: (filter, page) =>
+      (filter.search === undefined ? listed : searched).list(conditionsOf(filter), page),
+    count: (filter) =>
+      filter.search === undefined
+        ? listed.count(conditionsOf(filter))
+        : searched.countUpTo(conditionsOf(filter), maxFound + 1),
   };
 }
 
-export function licenseTable(sql: WritingPostgresSql): On<'postgres', LicenseTable> {
+export function licenseTable(sql: WritingPostgresSql): AuthorityTable<LicenseTable> {
   const add = sql.exists(
     `INSERT INTO latchkey.license (license_key, product_key, buyer_email, uses, enabled, created_at)
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,

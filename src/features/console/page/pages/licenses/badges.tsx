@@ -30,14 +30,11 @@ export function FreshnessBadge({ freshness }: { freshness: Freshness }) {
   return <Badge tone={freshnessTones[freshness]}>{freshness}</Badge>;
 }
 
-/** A license key, which leads to its page, over the e-mail address of its customer. */
-export function KeyOfCustomer({ licenseKey, customer }: { licenseKey: string; customer: string }) {
+/** A license key, which leads to its page. */
+export function LicenseLink({ to: licenseKey }: { to: string }) {
   return (
-    <>
-      <a class="key" href={hrefTo(['licenses', licenseKey])}>
-        {shownKey(licenseKey)}
-      </a>
-      <span class="customer">{customer}</span>
-    </>
+    <a class="key" href={hrefTo(['licenses', licenseKey])}>
+      {shownKey(licenseKey)}
+    </a>
   );
 }

@@ -1,11 +1,10 @@
 import type { Activation } from '../../answers.ts';
 import { ProductName } from '../../daemon.tsx';
-import { shownKey } from '../../format.ts';
 import type { PageProps } from '../../page-props.ts';
 import { productFilter } from '../../parts/filter.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Time } from '../../parts/time.tsx';
-import { hrefTo } from '../../router.ts';
+import { LicenseLink } from './badges.tsx';
 import { deviceName, DeviceState, seatActions } from './seats.tsx';
 
 /** The devices that have asked for seats, of all licenses. */
@@ -15,6 +14,7 @@ const devices: List<Activation> = {
   from: ['/admin/v1/activations', 'activations', 25],
   command: 'latchkey activation list',
   filters: [
+    { name: 'search', label: 'Part of a device name, a license key or an e-mail address', kind: 'live' },
     {
       name: 'which',
       label: 'Devices',
@@ -37,24 +37,18 @@ const devices: List<Activation> = {
   nameOf: deviceName,
   columns: [
     { name: 'Device', cell: deviceName },
-    {
-      name: 'License key',
-      cell: ({ license_key: key }) => (
-        <a class="key" href={hrefTo(['licenses', key])}>
-          {shownKey(key)}
-        </a>
-      ),
-    },
-    { name: 'Product', cell: ({ product_key: key }) => <ProductName of={key} /> },
+    { name: 'License key', cell: ({ license_key: key }) => <LicenseLink to={key} /> },
+    { name: 'Product', place: 'wide', cell: ({ product_key: key }) => <ProductName of={key} /> },
     {
       name: 'Seat',
+      place: 'side',
       cell: (activation) => (
         <>
           {activation.has_seat ? 'taken' : 'free'} <DeviceState activation={activation} />
         </>
       ),
     },
-    { name: 'Last seen', cell: ({ renewed_at: at }) => <Time at={at} /> },
+    { name: 'Last seen', kind: 'named', cell: ({ renewed_at: at }) => <Time at={at} /> },
   ],
   actions: seatActions,
 };

@@ -5,23 +5,25 @@ import type { PageProps } from '../../page-props.ts';
 import { productFilter } from '../../parts/filter.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Badge } from '../../parts/notice.tsx';
-import { Lines, type Column } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
-import { FreshnessBadge, KeyOfCustomer, StateBadge } from './badges.tsx';
+import { useSession } from '../../session.ts';
+import { FreshnessBadge, LicenseLink, StateBadge } from './badges.tsx';
 import { License } from './license.tsx';
 
 /** Licenses: the search, and with a key in the path one license. */
 export function Licenses({ route: { path, query } }: PageProps) {
   const [, licenseKey] = path;
   const { role } = useDaemon();
+  const isAdmin = useSession()?.admin === true;
   if (licenseKey !== undefined) return <License licenseKey={licenseKey} />;
   const list = role === 'authority' ? sold : known;
-  return <ListPage list={searched(list, query.get('search') ?? '')} query={query} />;
+  return <ListPage list={searched(list, { search: query.get('search') ?? '', isAdmin })} query={query} />;
 }
 
 const filters: List<ListedLicenseObject>['filters'] = [
-  { name: 'search', label: 'License key or e-mail address, or how it begins', kind: 'live' },
+  { name: 'search', label: 'Part of a license key or of an e-mail address', kind: 'live' },
   {
     name: 'enabled',
     label: 'State',
@@ -38,10 +40,12 @@ const filters: List<ListedLicenseObject>['filters'] = [
 const columns: readonly Column<ListedLicenseObject>[] = [
   {
     name: 'License',
-    cell: ({ license_key: key, buyer_email: email }) => <KeyOfCustomer licenseKey={key} customer={email} />,
+    cell: ({ license_key: key }) => <LicenseLink to={key} />,
+    below: ({ buyer_email: email }) => email,
+    keepsBelow: true,
   },
   { name: 'Product', cell: ({ product_link: key }) => <ProductName of={key} /> },
-  { name: 'State', cell: ({ state }) => <StateBadge state={state} /> },
+  { name: 'State', place: 'side', cell: ({ state }) => <StateBadge state={state} /> },
 ];
 
 /** The licenses of an authority. */
@@ -63,7 +67,7 @@ const sold: List<ListedLicenseObject> = {
   columns: [
     ...columns,
     { name: 'Uses', kind: 'number', cell: ({ uses }) => count(uses) },
-    { name: 'Sold', cell: ({ date }) => <Time at={date} /> },
+    { name: 'Sold', place: 'wide', cell: ({ date }) => <Time at={date} /> },
   ],
 };
 
@@ -77,34 +81,31 @@ const known: List<ListedLicenseObject> = {
     ...columns,
     {
       name: 'Freshness',
-      cell: ({ freshness, confirmed_at: at }) => (
-        <Lines below={at !== null && <Time at={at} />}>
-          {freshness !== null && <FreshnessBadge freshness={freshness} />}
-        </Lines>
-      ),
+      cell: ({ freshness }) => freshness !== null && <FreshnessBadge freshness={freshness} />,
+      below: ({ confirmed_at: at }) => at !== null && <Time at={at} />,
     },
     {
       name: 'Uses',
       kind: 'number',
-      cell: ({ uses, pending }) => (
-        <Lines below={(pending ?? 0) > 0 && <Badge tone="warn">{count(pending ?? 0)} waiting</Badge>}>
-          {count(uses)}
-        </Lines>
-      ),
+      cell: ({ uses }) => count(uses),
+      below: ({ pending }) => (pending ?? 0) > 0 && <Badge tone="warn">{count(pending ?? 0)} waiting</Badge>,
     },
   ],
 };
 
 /** The list with the text that is searched. */
-function searched(list: List<ListedLicenseObject>, search: string): List<ListedLicenseObject> {
+function searched(
+  list: List<ListedLicenseObject>,
+  { search, isAdmin }: { search: string; isAdmin: boolean },
+): List<ListedLicenseObject> {
   if (search === '') return { ...list, noMatch: <>{list.noMatch} fits this filter.</> };
   return {
     ...list,
     caption: `${list.caption} that match “${search}”`,
     noMatch: (
       <>
-        {list.noMatch} has a key or an e-mail address that begins with “{search}”. Type the beginning as it
-        was sold: the middle of a key is not searched.
+        {list.noMatch} has “{search}” in its key or in the e-mail address of its buyer.
+        {!isAdmin && ' A session that only reads searches what it sees of a key, its end, or a whole key.'}
       </>
     ),
   };

@@ -53,7 +53,10 @@ export function Seats({
       <ListTable
         caption="Devices, those with a seat first"
         pages={{ ...pages, items }}
-        columns={columnsOf(items ?? [], pages.reload)}
+        columns={columnsOf(items ?? [])}
+        actions={(each) => (
+          <Actions list={seatActions(each)} about={deviceName(each)} onDone={pages.reload} />
+        )}
         keyOf={({ activation_id: id }) => id}
         empty="No device has asked for a seat."
       />
@@ -82,7 +85,7 @@ export function DeviceState({ activation: { state, copied_at: copiedAt } }: { ac
   );
 }
 
-function columnsOf(sorted: readonly Activation[], onDone: () => void): readonly Column<Activation>[] {
+function columnsOf(sorted: readonly Activation[]): readonly Column<Activation>[] {
   return [
     {
       name: 'Seat',
@@ -91,19 +94,16 @@ function columnsOf(sorted: readonly Activation[], onDone: () => void): readonly 
     },
     {
       name: 'Device',
+      place: 'main',
       cell: (activation) => (
         <>
           {deviceName(activation)} <DeviceState activation={activation} />
         </>
       ),
     },
-    { name: 'Since', cell: ({ created_at: at }) => <Time at={at} /> },
-    { name: 'Last seen', cell: ({ renewed_at: at }) => <Time at={at} /> },
-    { name: 'Free again', cell: ({ seat_until: at }) => at !== null && <Time at={at} /> },
-    {
-      name: 'Actions',
-      cell: (each) => <Actions list={seatActions(each)} about={deviceName(each)} onDone={onDone} />,
-    },
+    { name: 'Since', place: 'wide', cell: ({ created_at: at }) => <Time at={at} /> },
+    { name: 'Last seen', kind: 'named', cell: ({ renewed_at: at }) => <Time at={at} /> },
+    { name: 'Free again', place: 'wide', cell: ({ seat_until: at }) => at !== null && <Time at={at} /> },
   ];
 }
 

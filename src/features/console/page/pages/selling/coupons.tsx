@@ -48,7 +48,7 @@ const coupons: List<CountedCouponObject> = {
         </a>
       ),
     },
-    { name: 'State', cell: CouponState },
+    { name: 'State', place: 'side', cell: CouponState },
     { name: 'Discount', cell: Discount },
     { name: 'For', cell: (coupon) => <Scope coupon={coupon} /> },
     { name: 'Used', kind: 'number', cell: usedText },

@@ -3,6 +3,7 @@ import { type ApiError, asApiError, call, send, withQuery } from '../../api.ts';
 import { useCanAct, useDaemon } from '../../daemon.tsx';
 import { count, counted } from '../../format.ts';
 import { CannotAct } from '../../parts/cannot-act.tsx';
+import { save } from '../../parts/download.tsx';
 import { Refusal } from '../../parts/action.tsx';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
@@ -32,11 +33,12 @@ export function Exchange() {
   );
 }
 
+type Rejected = { row: number; code: string; detail: string; value?: string };
 type Report = {
   imported: number;
   unchanged: number;
   ignored: string[];
-  rejected: { row: number; code: string; detail: string }[];
+  rejected: Rejected[];
 };
 
 type State =
@@ -204,21 +206,35 @@ function Result({ state }: { state: State }) {
       </Notice>
       {report.rejected.length > 0 && (
         <Table
-          caption={`Why rows are rejected${report.rejected.length > shownRejected ? `: the first ${shownRejected}` : ''}`}
-          rows={report.rejected.slice(0, shownRejected)}
+          caption="Why rows are rejected"
+          rows={kindsOf(report.rejected)}
           columns={[
-            { name: 'Line', kind: 'number', cell: ({ row }) => row },
-            { name: 'Why', cell: ({ detail }) => detail },
-            { name: 'Code', cell: ({ code }) => <code>{code}</code> },
+            { name: 'Why', cell: ({ first }) => first.detail },
+            { name: 'Rows', kind: 'number', cell: ({ rows }) => count(rows) },
+            { name: 'First line', kind: 'number', cell: ({ first }) => first.row },
+            {
+              name: 'There it is',
+              cell: ({ first: { value } }) => value !== undefined && <code>{value}</code>,
+            },
           ]}
-          keyOf={({ row, code, detail }) => `${row} ${code} ${detail}`}
+          keyOf={({ first }) => first.detail}
         />
       )}
     </>
   );
 }
 
-const shownRejected = 100;
+type Kind = { first: Rejected; rows: number };
+
+/** The rejected rows by what is wrong, the most frequent first. */
+function kindsOf(rejected: readonly Rejected[]): readonly Kind[] {
+  const kinds = new Map<string, Kind>();
+  for (const row of rejected) {
+    const rows = (kinds.get(row.detail)?.rows ?? 0) + 1;
+    kinds.set(row.detail, { first: kinds.get(row.detail)?.first ?? row, rows });
+  }
+  return [...kinds.values()].toSorted((one, other) => other.rows - one.rows);
+}
 
 function NounChoice({
   noun,
@@ -273,12 +289,4 @@ function Export() {
       <SameCommand line={`latchkey ${noun} export ${noun}s.csv`} />
     </Section>
   );
-}
-
-function save(content: Blob, name: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
 }

@@ -50,7 +50,7 @@ const products: List<ProductObject> = {
     { name: 'Key', cell: ({ product_key: key }) => <code>{key}</code> },
     { name: 'Price', cell: ({ recurring }) => (recurring ? 'recurring' : 'once') },
     { name: 'Seats', kind: 'number', cell: ({ seats }) => seatsText(seats) },
-    { name: 'State', cell: ProductState },
+    { name: 'State', place: 'side', cell: ProductState },
   ],
   add: {
     label: 'Add a product',

@@ -7,7 +7,7 @@ import { Badge } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { shownKey } from '../../format.ts';
-import { KeyOfCustomer } from '../licenses/badges.tsx';
+import { LicenseLink } from '../licenses/badges.tsx';
 import { refund } from '../licenses/license-actions.tsx';
 import { sell } from './sell.tsx';
 
@@ -18,12 +18,7 @@ const purchases: List<PurchaseObject> = {
   from: ['/admin/v1/purchases', 'purchases', 25],
   command: 'latchkey purchase list',
   filters: [
-    {
-      name: 'email',
-      label: 'Whole e-mail address',
-      kind: 'search',
-      sent: (email) => ({ buyer_email: email }),
-    },
+    { name: 'search', label: 'Part of a license key or of an e-mail address', kind: 'live' },
     { name: 'since', label: 'From', kind: 'date', sent: (day) => ({ since: `${day}T00:00:00Z` }) },
     { name: 'until', label: 'To', kind: 'date', sent: (day) => ({ until: `${day}T23:59:59Z` }) },
     {
@@ -47,21 +42,17 @@ const purchases: List<PurchaseObject> = {
     { name: 'Sold', cell: ({ date }) => <Time at={date} /> },
     {
       name: 'License',
-      cell: ({ license }) => (
-        <KeyOfCustomer licenseKey={license.license_key} customer={license.buyer_email} />
-      ),
+      place: 'main',
+      cell: ({ license }) => <LicenseLink to={license.license_key} />,
+      below: ({ license }) => license.buyer_email,
+      keepsBelow: true,
     },
     { name: 'Product', cell: ({ license }) => <ProductName of={license.product_link} /> },
     {
       name: 'State',
-      cell: ({ refunded_at: at }) =>
-        at === null ? (
-          'kept'
-        ) : (
-          <>
-            <Badge tone="quiet">refunded</Badge> <Time at={at} />
-          </>
-        ),
+      place: 'side',
+      cell: ({ refunded }) => (refunded ? <Badge tone="quiet">refunded</Badge> : 'kept'),
+      below: ({ refunded_at: at }) => at !== null && <Time at={at} />,
     },
   ],
   actions: ({ purchase_id: id, refunded, license }) => (refunded ? [] : [refund(id, license)]),

@@ -1,0 +1,47 @@
+import { sqlState, sqlStates } from './faults.ts';
+import type { Database } from './database.ts';
+import { inSchema } from './names.ts';
+import { searchedText } from './statements.ts';
+
+/** Who has created pg_trgm has chosen its schema. */
+const extensionSchema = `SELECT quote_ident(nspname) AS schema FROM pg_catalog.pg_extension
+  JOIN pg_catalog.pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'pg_trgm'`;
+
+/** Whether searches have their index; null: there are no licenses yet. */
+export const isIndexed = `SELECT CASE WHEN to_regclass('latchkey.license') IS NOT NULL
+  THEN to_regclass('latchkey.license_search') IS NOT NULL END AS "isIndexed"`;
+
+/** What a server answers that lacks the extension, or whose role may not create it or the index. */
+const unable: ReadonlySet<string> = new Set([
+  sqlStates.insufficientPrivilege,
+  sqlStates.featureNotSupported,
+  sqlStates.undefinedFile,
+  sqlStates.noSuchSchema,
+]);
+
+/** Makes the index of searches. Without the right to, a search reads every license, and the doctor says so. */
+export async function indexSearches(database: Database): Promise<void> {
+  const { names } = database;
+  const [row] = await database.query(inSchema(names, isIndexed));
+  if (row?.['isIndexed'] !== false) return;
+  try {
+    await database.lend(async (connection) => {
+      await connection.begin(null, []);
+      await connection.execute('SET LOCAL statement_timeout = 0');
+      // Two schemas of a database may begin at the same time.
+      await connection.execute(`SELECT pg_advisory_xact_lock(hashtextextended('latchkey pg_trgm', 0))`);
+      await connection.execute('CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA public');
+      const [extension] = await connection.query(extensionSchema);
+      await connection.execute(
+        inSchema(
+          names,
+          `CREATE INDEX IF NOT EXISTS license_search ON latchkey.license
+             USING gin ((${searchedText.replaceAll('license.', '')}) ${String(extension?.['schema'])}.gin_trgm_ops)`,
+        ),
+      );
+      await connection.commit();
+    });
+  } catch (error) {
+    if (!unable.has(String(sqlState(error)))) throw error;
+  }
+}
