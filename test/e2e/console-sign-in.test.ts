@@ -95,7 +95,7 @@ describe.skipIf(!canTest)('signing in to the console in a real browser', () => {
       `[...document.querySelectorAll('button')].find((button) => button.textContent === 'Sign out').click()`,
     );
     await expect.poll(() => page.evaluate(code)).not.toBeNull();
-    expect((await http.get('/admin/v1/audit', { headers })).status).toBe(401);
+    await expect.poll(async () => (await http.get('/admin/v1/audit', { headers })).status).toBe(401);
     expect(await page.evaluate('sessionStorage.getItem("latchkey-session")')).toBeNull();
   });
 

@@ -33,7 +33,7 @@ export interface Browser extends AsyncDisposable {
   readonly newPage: () => Promise<Page>;
 }
 
-type Context = { readonly newPage: () => Promise<Page> };
+type Context = { readonly newPage: () => Promise<Page>; readonly pages: () => readonly Page[] };
 
 type Playwright = {
   chromium: {

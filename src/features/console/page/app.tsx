@@ -136,9 +136,11 @@ function Header({
 }
 
 async function signOut(session: Session): Promise<void> {
-  // A daemon that does not answer has no session either.
-  await send('DELETE', '/console/v1/sessions').catch(() => undefined);
+  const ending = send('DELETE', '/console/v1/sessions');
+  // Before other tabs find that their session is over.
   endSession(session, true);
+  // A daemon that does not answer has no session either.
+  await ending.catch(() => undefined);
 }
 
 function Navigation({
