@@ -116,6 +116,7 @@ const successes: readonly string[] = [
   'coupon import $folder/coupons.csv',
   'token list',
   'token issue --scope ops',
+  'token rotate $token_id',
   'token revoke $token_id',
   // No event follows, so that nothing is sent to this address.
   'webhook add https://1.1.1.1/latchkey --events license.issued',
