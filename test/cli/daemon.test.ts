@@ -470,6 +470,17 @@ test('outbox show prints what a change waits for, and how long', async () => {
   expect(out).not.toContain('decided');
 });
 
+test('outbox decide names each change whose decision is refused, and then exits with 1', async () => {
+  await using daemon = await startFakeDaemon();
+  const [title, detail] = ['The change is not open', 'The change is delivered.'];
+  daemon.answer(
+    { body: { data: { operations: [operation] } } },
+    { status: 409, body: { title, code: 'operation_not_open', detail } },
+  );
+  const { code, out } = await latchkey('outbox', 'decide', 'retry', '--all', '--state-dir', daemon.stateDir);
+  expect({ code, out }).toEqual({ code: 1, out: `retry: 0 changes.\n0192-a: ${detail}\n` });
+});
+
 test.each(['retry', 'drop', 'confirm'])(
   'outbox %s is sent for the change, which is shown after it',
   async (word) => {

@@ -183,6 +183,20 @@ test('the time of a first 404 shifts with the clock of waits after a restart of 
   expect(snapshots.get('KEY-1')).toMatchObject({ missingSince: 40, refreshAt: null });
 });
 
+test('a key that is not followed any more keeps the date at which the followed keys were confirmed together', async () => {
+  await using store = createTestStore();
+  const { snapshots, follows } = store.writing.transaction;
+  for (const licenseKey of ['ONE', 'OTHER']) {
+    snapshots.put(buildSnapshot({ license: buildLicense({ licenseKey }), confirmedAt: 10 }));
+    snapshots.setFollowed(licenseKey, true);
+  }
+  follows.put('press', { epoch: 'e', cursor: 'c', confirmedAt: 20 });
+  snapshots.setFollowed('ONE', false);
+  snapshots.unfollowAll();
+  follows.removeAll();
+  expect(['ONE', 'OTHER'].map((key) => snapshots.get(key)?.confirmedAt)).toEqual([20, 20]);
+});
+
 test('the counts group enabled keys by age, disabled keys separately, and exclude gone keys', async () => {
   await using store = createTestStore();
   const { snapshots } = store.writing.transaction;
@@ -297,7 +311,9 @@ test('waits shift with a clock that started again', async () => {
   const { operations } = store.writing.transaction;
   const waiting = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
   const behind = operations.add(buildOperation({ subject: 'A', nextAt: null }));
+  const lost = operations.add(buildOperation({ subject: 'B', nextAt: 90, reconcileAt: 90 }));
   operations.shiftWaits(-60);
+  expect(operations.get(lost.id)).toStrictEqual({ ...lost, nextAt: 30, reconcileAt: 30 });
   expect(operations.get(waiting.id)).toStrictEqual({ ...waiting, nextAt: 30 });
   expect(operations.get(behind.id)).toStrictEqual(behind);
 });

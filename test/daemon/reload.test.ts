@@ -1,7 +1,11 @@
+import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
 import { changedKeys } from '../../src/config/configuration.ts';
 import { LiveConfiguration, reloadedConfiguration } from '../../src/daemon/live-configuration.ts';
+import { Remembering } from '../support/app/remembering.ts';
 import { configurationOf } from '../support/builders/config-builders.ts';
+import { eventually } from '../support/harness/agent-harness.ts';
+import { listen } from '../support/network/listener.ts';
 
 const running = configurationOf({
   flags: {
@@ -154,4 +158,31 @@ test('The loops get the settings of the current configuration, also after a relo
     productIds: ['A', 'B'],
     policy: { reconcileAfterMs: 1000 },
   });
+});
+
+test('After a reload the upstream is asked with the new secret at once, also if it has refused the old one.', async () => {
+  let refusals = 0;
+  const server = createServer((request, response) => {
+    if (request.headers['product-secret-key'] === 'the-right-secret') {
+      response.end(JSON.stringify({ data: { license_key: 'KEY', enabled: true, uses: 1, date: null } }));
+      return;
+    }
+    refusals += 1;
+    response.writeHead(401).end('{}');
+  });
+  await using upstream = await listen(server);
+  await using agent = new Remembering();
+  const treeOf = (secret: string) => ({
+    upstream: { base_url: upstream.url },
+    products: [{ key: 'EDITOR', secret }],
+  });
+  const verify = async (secret: string): Promise<number> =>
+    (await agent.verify('KEY', `product-secret-key: ${secret}`)).status;
+  await agent.start(treeOf('a-wrong-secret'));
+  expect(await verify('a-wrong-secret')).toBe(503);
+  // The second refusal keeps the secret from being tested for 15 minutes.
+  agent.time.advance(2_000);
+  await eventually(() => refusals > 1);
+  agent.reload(treeOf('the-right-secret'));
+  expect(await verify('the-right-secret')).toBe(200);
 });

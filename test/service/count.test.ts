@@ -92,6 +92,13 @@ describe('a use on an agent', () => {
     expect(await refused.change('usage')).toMatchObject({ ok: false, problem: { code: 'verdict_expired' } });
   });
 
+  it('a use at an agent below is accepted whatever is known of the key, because its caller was perhaps answered', async () => {
+    await using agent = await createAgent({ enabled: false });
+    agent.pass(15 * 24 * hour);
+    const below = { id: 'u', createdAt: agent.now, epoch: null, isRepeat: false, seenRevision: null };
+    expect(await agent.change('usage', { below })).toMatchObject({ ok: true, value: { operationId: 'u' } });
+  });
+
   it('a use of a disabled key counts', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     await agent.record('usage');

@@ -137,6 +137,14 @@ describe('redeeming a coupon', () => {
     });
   });
 
+  it('a coupon that has not started is refused to an agent whose clock is ahead', async () => {
+    await using shop = await new Shop().open();
+    await shop.createCoupon({ startAt: shop.now + second });
+    expect(await shop.redeemAt('A-1', shop.now + day)).toMatchObject({
+      problem: { reasons: ['not_started'] },
+    });
+  });
+
   it('collections and recurring prices come from the catalogue, whatever the cart says', async () => {
     await using shop = await new Shop().open();
     await shop.createCoupon({ scope: { type: 'collection', collectionId: 'set' } });

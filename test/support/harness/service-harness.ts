@@ -14,7 +14,7 @@ import type { PlannedStep, SyncPolicy } from '../../../src/service/outbox/queue.
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
 import { type Result, isFailure } from '../../../src/domain/problem/problem.ts';
 import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';
-import type { Idempotency, WriterContext } from '../../../src/service/ports.ts';
+import type { Idempotency, Keyed, WriterContext } from '../../../src/service/ports.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import type { QueuedChange } from '../../../src/service/outbox/license-change.ts';
 import type { RecordedResponse } from '../../../src/service/outbox/record-response.ts';
@@ -152,10 +152,14 @@ export class AgentHarness extends Harness {
 
   async change(
     trigger: Exclude<LicenseTrigger, 'refund'>,
-    { idempotency = null, licenseKey = key }: { idempotency?: Idempotency | null; licenseKey?: string } = {},
+    {
+      idempotency = null,
+      licenseKey = key,
+      below = null,
+    }: { idempotency?: Idempotency | null; licenseKey?: string; below?: Keyed | null } = {},
   ): Promise<Result<QueuedChange>> {
     const { freshness, maxPending } = this;
-    const command = { productIds: [productKey], licenseKey, trigger, freshness, maxPending };
+    const command = { productIds: [productKey], licenseKey, trigger, freshness, maxPending, below };
     const result = await this.writer.write('queueChange', command, { idempotency });
     this.check();
     return result;

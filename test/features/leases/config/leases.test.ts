@@ -124,6 +124,13 @@ test('two holders of one configuration file need no warning, since it has no sec
   expect(warningsOf({ text: holder, files, worldReadable: [`${folder}/config.yaml`] })).toEqual([]);
 });
 
+test('a configuration file with the password of the proxy of a holder is warned of if every user can read it', () => {
+  const text = holder.replace('roots', 'proxy: "http://me:hush-hush@proxy", roots');
+  expect(warningsOf({ text, files, worldReadable: [`${folder}/config.yaml`] })).toEqual([
+    expect.stringContaining('holds a secret and can be read by every user') as string,
+  ]);
+});
+
 test('a device key that every user can read is warned of', () => {
   const text = holder.replace('roots', 'device_key_file: /run/device.jwk, roots');
   expect(warningsOf({ text, files, worldReadable: ['/run/device.jwk'] })).toEqual([

@@ -266,6 +266,12 @@ test.each([
   expect(await faults(`cursor=${encodeURIComponent(cursor)}`)).toEqual([422, invalid]);
 });
 
+test('a cursor of another list is refused, even if its rows are sorted by the same type', async () => {
+  const cursor = cursorOf(['licenses', 'KEY']);
+  expect(await faults(`cursor=${cursor}`, '/admin/v1/licenses')).toEqual([200]);
+  expect(await faults(`cursor=${cursor}`, '/admin/v1/products')).toEqual([422, invalid]);
+});
+
 test('an offset above the limit is refused, and the error says how to continue', async () => {
   const detail = 'out_of_range: offset must be at most 10000: follow the Link of each page instead.';
   expect(await faults('offset=10001')).toEqual([422, detail]);
