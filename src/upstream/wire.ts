@@ -22,7 +22,10 @@ const datetime = z.unknown().transform((value, context) => {
 });
 
 /** A date on which nothing depends: if it is missing or invalid, it is 0, which stands for an unknown date. */
-const displayDate = z.unknown().transform((value) => parseForeignDate(value) ?? 0);
+const displayDate = z
+  .unknown()
+  .optional()
+  .transform((value) => parseForeignDate(value) ?? 0);
 
 /** A text on which nothing depends; if it is not a text, or too long, it is empty. */
 const displayText = z.union([z.string().max(maxTextLength), z.number().transform(String)]).catch('');
