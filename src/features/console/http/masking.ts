@@ -7,6 +7,10 @@ import type { RawParameters } from '../../../wire/parameters.ts';
 import { keysOfResponse } from '../wire/console.ts';
 
 const macBytes = 16;
+/** Tells a cursor from a license key with the same text: no license key contains `\0`. */
+const cursorPrefix = '\0';
+/** Not the form of a cursor. */
+const noCursor = '~';
 /** A key that is a number must not change a time. */
 const instant = /^\d{4}-\d\d-\d\dT[\d:.]{8,}(?:Z|[+-]\d\d:\d\d)$/;
 
@@ -40,10 +44,17 @@ export class LicenseKeyMask implements KeyMask {
   }
 
   unmaskQuery(query: RawParameters): RawParameters {
-    const unmasked = [...query].map(
-      ([name, value]) => [name, typeof value === 'string' ? this.unmask(value) : value] as const,
-    );
+    const unmasked = [...query].map(([name, value]) => {
+      if (typeof value !== 'string') return [name, value] as const;
+      return [name, name === 'cursor' ? this.#cursorOf(value) : this.unmask(value)] as const;
+    });
     return new Map(unmasked);
+  }
+
+  /** Only cursors that this process has masked are known: others would show whether a key comes before a text. */
+  #cursorOf(masked: string): string {
+    const cursor = this.#decrypt(masked);
+    return cursor?.startsWith(cursorPrefix) === true ? cursor.slice(cursorPrefix.length) : noCursor;
   }
 
   /** Masks the body and the link of a response. Throws for a body that is not JSON: the keys in it are unknown. */
@@ -90,7 +101,7 @@ export class LicenseKeyMask implements KeyMask {
 
   /** A cursor contains the key of the last row of a page. */
   #maskLink(link: string): string {
-    return link.replace(/(?<=[?&]cursor=)[^&>]+/, (cursor) => this.#encrypt(cursor));
+    return link.replace(/(?<=[?&]cursor=)[^&>]+/, (cursor) => this.#encrypt(`${cursorPrefix}${cursor}`));
   }
 
   /** The initialization vector is a digest of the text (RFC 5297): equal texts have equal references. */

@@ -11,12 +11,13 @@ const extensionSchema = `SELECT quote_ident(nspname) AS schema FROM pg_catalog.p
 export const isIndexed = `SELECT CASE WHEN to_regclass('latchkey.license') IS NOT NULL
   THEN to_regclass('latchkey.license_search') IS NOT NULL END AS "isIndexed"`;
 
-/** What a server answers that lacks the extension, or whose role may not create it or the index. */
+/** What a server answers that lacks the extension, whose role may not create it or the index, or whose tables are in use. */
 const unable: ReadonlySet<string> = new Set([
   sqlStates.insufficientPrivilege,
   sqlStates.featureNotSupported,
   sqlStates.undefinedFile,
   sqlStates.noSuchSchema,
+  sqlStates.lockNotAvailable,
 ]);
 
 /** Makes the index of searches. Without the right to, a search reads every license, and the doctor says so. */

@@ -155,6 +155,13 @@ describe('a read-only session', () => {
     expect(statusCode).toBe(201);
   }
 
+  test('a cursor of its own making is refused, because it would show whether a key comes before a text', async () => {
+    const cursor = Buffer.from(JSON.stringify(['licenses', 'M'])).toString('base64url');
+    const url = `/admin/v1/licenses?buyer_email=buyer@example.com&cursor=${cursor}`;
+    expect((await get(url, admin)).statusCode).toBe(200);
+    expect((await get(url)).json()).toMatchObject({ errors: [{ code: 'invalid_cursor' }] });
+  });
+
   type Listed = { data: { licenses: { license_key: string }[] } };
 
   const get = async (url: string, headers: object = readOnly) =>
