@@ -15,7 +15,7 @@ import type { UpstreamCredentials } from '../service/access/credential.ts';
 import { AgentProducts } from '../service/agent/products.ts';
 import type { AgentSettings } from '../service/services.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
-import type { SyncOptions } from '../sync/sync.ts';
+import type { SyncOptions } from '../sync/options.ts';
 import { sha256 } from './system/machine.ts';
 
 /** The settings that took effect, and the settings that take effect after a restart. */

@@ -1,13 +1,11 @@
-import type { BreakerPolicy } from '../domain/outbox/outcome.ts';
 import { features } from '../features.ts';
 import type { Clock, Log, SyncUpstream, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
-import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
 import { type KeyedMutex, persist, Wake } from './waiting.ts';
-import type { LookupLimits } from './lookup-queue.ts';
+import type { SyncOptions } from './options.ts';
 import { probe, preload, refresh } from './background-reads.ts';
 import { LicenseFetcher } from './license-fetcher.ts';
 import { DeliveryLoop } from './delivery.ts';
@@ -31,26 +29,6 @@ function forUpstream({ settings, reader }: Pick<SyncParts, 'settings' | 'reader'
     return { ...options, rate: latchkeyRate, concurrency: latchkeyConcurrency * options.concurrency };
   };
 }
-
-/** The current configuration. */
-export type SyncOptions = {
-  /** Requests a second. */
-  rate: number;
-  /** How many queues send at once. */
-  concurrency: number;
-  breaker: BreakerPolicy;
-  policy: SyncPolicy;
-  /** How long an unknown key is remembered, in ms. */
-  unknownMs: number;
-  lookups: LookupLimits;
-  /** After this long without a request, a probe is sent, in ms. */
-  probeMs: number;
-  /** The ids of the configured products. */
-  productIds: readonly string[];
-  /** The key by which people know a product. */
-  productKeyOf: (productId: string) => string;
-  hasApiKey: boolean;
-};
 
 export type SyncParts = {
   reader: Reader;

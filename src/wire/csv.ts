@@ -288,7 +288,8 @@ async function* decode(
     const hasMark = first === 0xff || first === 0xfe;
     if (hasMark) throw new CsvUnreadable(isUtf16);
     // A word with a letter that is not one of ASCII shows a person whether this is the right encoding.
-    const [reading = ''] = /\S*[^\0-\x7f]\S*/.exec(new TextDecoder('windows-1252').decode(last)) ?? [];
+    const words = new TextDecoder('windows-1252').decode(last).split(/\s+/);
+    const reading = words.find((word) => /[^\0-\x7f]/.test(word)) ?? '';
     const other = { option: '--encoding windows-1252', reading: reading.slice(0, 64) };
     throw new CsvUnreadable('The file is not UTF-8: save it as UTF-8.', other);
   }

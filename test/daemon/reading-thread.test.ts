@@ -108,7 +108,8 @@ test('A running daemon reads no list, count or export in the server thread.', as
       });
       expect([path, response.status]).toEqual([path, 200]);
       await response.text();
-      const long = statements().filter((sql) => /LIMIT|count\(/.test(sql));
+      // The maintenance of the start may still remove silent agents.
+      const long = statements().filter((sql) => /LIMIT|count\(/.test(sql) && !sql.includes('seen_at <'));
       expect([path, long]).toEqual([path, []]);
     }
   } finally {

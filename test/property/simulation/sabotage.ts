@@ -2,7 +2,7 @@ import { done, failWith } from '../../../src/domain/problem/problem.ts';
 import type { SyncUpstream, Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { KeyedMutex } from '../../../src/sync/waiting.ts';
-import type { SyncOptions } from '../../../src/sync/sync.ts';
+import type { SyncOptions } from '../../../src/sync/options.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import type { Machine } from './machine.ts';

@@ -22,7 +22,8 @@ import {
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { persist } from '../../../src/sync/waiting.ts';
-import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
+import { Sync } from '../../../src/sync/sync.ts';
+import { type SyncOptions } from '../../../src/sync/options.ts';
 import { dialects } from '../../../src/upstream/dialects.ts';
 import { upstreamClientOver } from '../../../src/upstream/client.ts';
 import { recordTime } from '../../../src/daemon/maintenance.ts';

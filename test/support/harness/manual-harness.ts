@@ -4,7 +4,8 @@ import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
 import type { CouponPage, StorageError, Upstream } from '../../../src/service/ports.ts';
 import { KeyedMutex } from '../../../src/sync/waiting.ts';
-import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
+import { Sync } from '../../../src/sync/sync.ts';
+import { type SyncOptions } from '../../../src/sync/options.ts';
 import { HeldLists } from './held-lists.ts';
 import { AgentHarness, key, minute, productKey, second, valueOf } from './service-harness.ts';
 import { silent, uncounted } from '../silent-log.ts';

@@ -286,7 +286,7 @@ async function show(report: Report, { json, dryRun }: ImportOptions, output: Out
 
 /** One line for each kind of error: where it is first, the value there, and in how many other rows it is. */
 function linesOf(rejected: readonly Rejected[]): string[] {
-  const kinds = Map.groupBy(rejected, ({ detail }) => detail.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""'));
+  const kinds = Map.groupBy(rejected, ({ detail }) => detail.replaceAll(/"[^"]*"/g, '""'));
   return [...kinds.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];
     const { line, detail, value } = first;

@@ -7,9 +7,9 @@ import { searchedText } from './statements.ts';
 const extensionSchema = `SELECT quote_ident(nspname) AS schema FROM pg_catalog.pg_extension
   JOIN pg_catalog.pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'pg_trgm'`;
 
-/** Whether searches have their index; null: there are no licenses yet. */
-export const isIndexed = `SELECT CASE WHEN to_regclass('latchkey.license') IS NOT NULL
-  THEN to_regclass('latchkey.license_search') IS NOT NULL END AS "isIndexed"`;
+/** Whether searches in the schema `$1` have their index; null: there are no licenses yet. Needs no right to the schema. */
+export const isIndexed = `SELECT bool_or(relname = 'license_search') AS "isIndexed" FROM pg_catalog.pg_class
+  WHERE relnamespace = to_regnamespace($1::text) AND relname IN ('license', 'license_search')`;
 
 /** What a server answers that lacks the extension, whose role may not create it or the index, or whose tables are in use. */
 const unable: ReadonlySet<string> = new Set([
@@ -23,7 +23,7 @@ const unable: ReadonlySet<string> = new Set([
 /** Makes the index of searches. Without the right to, a search reads every license, and the doctor says so. */
 export async function indexSearches(database: Database): Promise<void> {
   const { names } = database;
-  const [row] = await database.query(inSchema(names, isIndexed));
+  const [row] = await database.query(isIndexed, [names.schema]);
   if (row?.['isIndexed'] !== false) return;
   try {
     await database.lend(async (connection) => {

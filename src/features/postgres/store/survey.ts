@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { clientConfig, deadlines, placeOf, type DatabaseAddress } from './client.ts';
 import { isTimeout, refusalOf } from './faults.ts';
 import { examine } from './migrations.ts';
-import { inSchema, namesIn, type Names } from './names.ts';
+import { namesIn, type Names } from './names.ts';
 import { isIndexed } from './search-index.ts';
 import type { SqlValue } from '../../../store/sql.ts';
 import { epochMs, type Row } from './statements.ts';
@@ -132,7 +132,7 @@ async function surveySchema(
 }
 
 async function surveySearch(ask: Ask, names: Names): Promise<boolean | null> {
-  const [row] = await ask(inSchema(names, isIndexed));
+  const [row] = await ask(isIndexed, [names.schema]);
   return row?.['isIndexed'] as boolean | null;
 }
 

@@ -2,7 +2,7 @@ import { TokenBucket, type Rate } from '../../../domain/token-bucket.ts';
 import type { Clock } from '../../../service/ports.ts';
 import { isSuccess } from '../../../domain/outbox/outcome.ts';
 import type { LicenseFetcher } from '../../../sync/license-fetcher.ts';
-import type { SyncOptions } from '../../../sync/sync.ts';
+import type { SyncOptions } from '../../../sync/options.ts';
 import { Wake } from '../../../sync/waiting.ts';
 import { hourMs } from '../../../domain/time.ts';
 

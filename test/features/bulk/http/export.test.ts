@@ -108,9 +108,24 @@ test('states and dates are read as stores write them', async () => {
     unchanged: 0,
     ignored: [],
     rejected: [
-      { row: 5, code: 'not_a_datetime', detail: 'date must be a date or an RFC 3339 datetime.' },
-      { row: 6, code: 'not_a_boolean', detail: 'enabled must be true or false, yes or no, 1 or 0.' },
-      { row: 6, code: 'not_a_datetime', detail: 'date must be a date or an RFC 3339 datetime.' },
+      {
+        row: 5,
+        code: 'not_a_datetime',
+        detail: 'date must be a date or an RFC 3339 datetime.',
+        value: '2024-02-30',
+      },
+      {
+        row: 6,
+        code: 'not_a_boolean',
+        detail: 'enabled must be true or false, yes or no, 1 or 0.',
+        value: 'perhaps',
+      },
+      {
+        row: 6,
+        code: 'not_a_datetime',
+        detail: 'date must be a date or an RFC 3339 datetime.',
+        value: '22/02/2024',
+      },
     ],
   });
   expect((await exported(server, 'licenses')).split('\r\n').slice(1, 4)).toEqual([
