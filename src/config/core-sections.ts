@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
-import { features } from '../features.ts';
 import type { KeyPath } from './errors.ts';
-import { isTree, valueAt } from './file/tree.ts';
 import { type rule, section } from './section.ts';
 import { freshness, sync } from './settings/sync.ts';
 import { listen } from './settings/listen.ts';
@@ -151,11 +149,3 @@ export type FeatureSection = {
  * "switched off" or "not given". Paths are absolute.
  */
 export type Configuration = Sections & { readonly role: RoleName };
-
-type Engine = NonNullable<(typeof features)[number]['engine']>;
-
-/** The engine that some settings ask for; null: the records are in the state directory. */
-export function engineIn(settings: object): Engine | null {
-  const engines = features.flatMap(({ engine }) => engine ?? []);
-  return engines.find((engine) => isTree(valueAt(settings, engine.section))) ?? null;
-}

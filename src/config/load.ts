@@ -2,7 +2,7 @@ import { statSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { engineIn } from './core-sections.ts';
+import { engineIn } from './engine.ts';
 import { collectErrors, describeIssue } from './section.ts';
 import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
 import type { Hint } from '../domain/finding.ts';

@@ -1,5 +1,5 @@
 import { type Configuration } from '../config/configuration.ts';
-import { engineIn } from '../config/core-sections.ts';
+import { engineIn } from '../config/engine.ts';
 import type { Log } from '../service/ports.ts';
 import type { OnMigration } from '../store/sqlite/files/migrations.ts';
 import { openStore } from '../store/sqlite/files/open.ts';

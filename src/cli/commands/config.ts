@@ -1,5 +1,5 @@
 import { type Configuration, effective } from '../../config/configuration.ts';
-import { engineIn } from '../../config/core-sections.ts';
+import { engineIn } from '../../config/engine.ts';
 import { formatConfigError, formatKey } from '../../config/errors.ts';
 import { leavesOf } from '../../config/file/tree.ts';
 import { type Finding, warn } from '../../domain/finding.ts';

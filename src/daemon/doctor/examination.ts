@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
 import { type Configuration } from '../../config/configuration.ts';
-import { engineIn } from '../../config/core-sections.ts';
+import { engineIn } from '../../config/engine.ts';
 import { type Finding, type Hint, fail, ok, warn } from '../../domain/finding.ts';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';

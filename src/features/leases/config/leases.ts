@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { engineIn, type FeatureSection } from '../../../config/core-sections.ts';
+import { type FeatureSection } from '../../../config/core-sections.ts';
+import { engineIn } from '../../../config/engine.ts';
 import { maxDeviceNameLength } from '../domain/lease.ts';
 import { readCertificates } from '../../../config/file/certificates.ts';
 import { rule, section } from '../../../config/section.ts';
