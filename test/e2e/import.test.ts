@@ -63,7 +63,7 @@ test('an import reads a catalogue from a file while keys are verified, reports e
     out: '10001 imported, 0 unchanged, 4 rejected\nIgnored columns: Note\n',
     err: [
       'line 10002: There already is another license with this key.',
-      'line 10003: buyer_email must be an e-mail address.',
+      'line 10003: buyer_email must be an e-mail address. It is "nobody".',
       'line 10005: license_key must have at most 1024 characters and 2048 bytes.',
       'line 10006: The row has 2 cells, and the header 6.',
       '',

@@ -15,7 +15,10 @@ export async function indexLicenses(
   signal: AbortSignal,
 ): Promise<void> {
   let before = 0;
-  while (!signal.aborted) {
+  for (;;) {
+    // At the start the store is first checked for damage: a write to a damaged page would end the process.
+    await pause(clock, waitMs, signal);
+    if (signal.aborted) return;
     await ignoreUnavailable(async () => {
       for (;;) {
         const indexed = await writer.write('indexLicenses', { limit });
@@ -25,6 +28,5 @@ export async function indexLicenses(
         if (left === 0 || !isIdle || signal.aborted) return;
       }
     });
-    await pause(clock, waitMs, signal);
   }
 }
