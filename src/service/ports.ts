@@ -155,7 +155,7 @@ export interface Upstream {
 export type LatchkeyRequest<Value> = {
   path: string;
   body: string;
-  /** Texts of it that no detail of an error may repeat. */
+  /** Texts of the request that no detail of an error may repeat. */
   hidden: readonly string[];
   /** For how long the upstream may wait before it answers. */
   waitMs: number;

@@ -51,11 +51,11 @@ export type SyncParts = {
 /** How often an agent looks whether its upstream has turned out to be a Latchkey, in ms. */
 const lookEveryMs = 1_000;
 
-/** What a feature does at an upstream that is a Latchkey, beside the deliveries. */
+/** What a feature runs if the upstream is a Latchkey, in addition to the deliveries. */
 export type SyncLoop = {
   /** Runs until the signal aborts. Rejects when the store failed. */
   run(signal: AbortSignal): Promise<void>;
-  /** There may be license keys that nobody has asked for before. */
+  /** Called when there may be new license keys in the store. */
   onNewKeys(): void;
 };
 
@@ -147,7 +147,7 @@ export class Sync {
     await Promise.all(this.#loopsOfFeatures.map((loop) => loop.run(signal)));
   }
 
-  /** Call it when there may be license keys that nobody has asked for before. */
+  /** Tells features that there may be new license keys in the store. */
   newKeys(): void {
     for (const loop of this.#loopsOfFeatures) loop.onNewKeys();
   }

@@ -42,7 +42,7 @@ export type Role = {
   agent: {
     fetcher: LicenseFetch & Pick<LicenseFetcher, 'fetch'>;
     deliveries: Deliveries;
-    /** Call it when there may be license keys that nobody has asked for before. */
+    /** Called when there may be new license keys in the store. */
     newKeys: () => void;
   } | null;
   /** What only this role of a feature has. */

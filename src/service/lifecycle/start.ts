@@ -76,7 +76,7 @@ export async function startAuthority(
   return done({ instance });
 }
 
-/** The original of a copied or restored store may have sent what is unfinished here, and is told what changes. */
+/** The original of a copied or restored store may have sent the unfinished operations, and follows the license keys. */
 function beginCopy(transaction: Transaction, context: Context): void {
   unfollowAll(transaction);
   transaction.snapshots.clearDisabledRevisions();

@@ -8,7 +8,7 @@ const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
 const speaksWire =
   /^(?:client|features\/(?:install|sandbox))\/|^(?:features\/\w+\/)?(?:config|cli|daemon|page|wire)\/|\/(?:\w+-)?wire\.ts$|^features\/postgres\/store\/client\.ts$|^http\/entry\/request-log\.ts$/;
 
-const problemTable = 'domain/problem/problem-table.ts';
+const problemTables = new Set(['domain/problem/problem-table.ts', 'domain/problem/server-problems.ts']);
 
 /** States and problem codes are words of the domain, which are spelled as on the wire everywhere. */
 export const strayWireNames: Rule = (tree) => {
@@ -17,7 +17,7 @@ export const strayWireNames: Rule = (tree) => {
     return typeof name === 'string' && snakeCase.test(name) ? [{ ...place, name }] : [];
   });
   const isWord = ({ path, folder, node }: Place): boolean =>
-    node.type === 'Literal' ? ['domain', 'service'].includes(folder) : path === problemTable;
+    node.type === 'Literal' ? ['domain', 'service'].includes(folder) : problemTables.has(path);
   const words = new Set(found.filter(isWord).map(({ name }) => name));
   return found
     .filter(({ path, node, name }) => node.type !== 'Literal' && !speaksWire.test(path) && !words.has(name))

@@ -13,8 +13,7 @@ import {
 } from '../../../domain/checkout/coupon.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
 
-/** The caller numbers the rows. */
-/** `value`: the beginning of the cell that is wrong, if it is known and no license key. */
+/** The caller numbers the rows. `value`: the beginning of the wrong cell, if it is known and no license key. */
 export type RejectedRow = { row: number; code: string; detail: string; value?: string };
 
 export type ImportReport = { imported: number; unchanged: number; rejected: RejectedRow[] };
