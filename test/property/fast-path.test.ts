@@ -16,7 +16,7 @@ type Step =
   | { act: 'change'; kind: 'usage' | 'decrease' | 'disable' | 'enable'; key: (typeof keys)[number] }
   | { act: 'refund'; key: (typeof keys)[number] }
   | { act: 'rename' | 'import' | 'revoke' | 'reload' }
-  | { act: 'roll' | 'issue' | 'pass'; hours: number };
+  | { act: 'rotate' | 'issue' | 'pass'; hours: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
@@ -26,7 +26,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
   fc.record({ act: fc.constant('refund' as const), key: fc.constantFrom(...keys) }),
   fc.record({ act: fc.constantFrom('rename', 'import', 'revoke', 'reload') }),
-  fc.record({ act: fc.constantFrom('roll', 'issue', 'pass'), hours: fc.constantFrom(0, 0.5, 1) }),
+  fc.record({ act: fc.constantFrom('rotate', 'issue', 'pass'), hours: fc.constantFrom(0, 0.5, 1) }),
 );
 
 /** An authority, one connection to it, and what it calls the same things otherwise than another does. */
@@ -64,7 +64,7 @@ class Twin {
       import: () => this.#import(),
       revoke: () => this.#revoke(),
       reload: () => this.#asked.reload(this.#tree),
-      roll: ({ hours }: { hours: number }) => this.#roll(hours),
+      rotate: ({ hours }: { hours: number }) => this.#rotate(hours),
       issue: ({ hours }: { hours: number }) => this.#issue(hours),
       pass: ({ hours }: { hours: number }) => this.#asked.time.advance(hours * hour),
     };
@@ -105,10 +105,10 @@ class Twin {
     await this.#post('licenses/import', { product_key: 'EDITOR', licenses: [license] });
   }
 
-  async #roll(hours: number): Promise<void> {
+  async #rotate(hours: number): Promise<void> {
     this.#secrets['old secret'] = this.#secrets.secret;
     const kept = hours === 0 ? {} : { keep_old_s: (hours * hour) / 1000 };
-    this.#secrets.secret = String((await this.#post('products/EDITOR/roll-secret', kept))['secret']);
+    this.#secrets.secret = String((await this.#post('products/EDITOR/rotate-secret', kept))['secret']);
   }
 
   async #issue(hours: number): Promise<void> {

@@ -81,7 +81,7 @@ export function queueChange(
       subject: before.licenseKey,
       productId: snapshot.productId,
       seenEnabled: trigger === 'enable' ? snapshot.local.enabled : null,
-      seenRevision: trigger === 'enable' ? revisionSeen(transaction, snapshot) : null,
+      seenRevision: trigger === 'enable' ? seenByCaller(transaction, snapshot, seenBelow) : null,
       below,
     },
     context,
@@ -96,6 +96,18 @@ export function queueChange(
   recordChange(transaction.history, { change: trigger, before, after: changed.local }, context);
   note(transaction, enabledEvent(before.licenseKey, before.enabled, changed.local.enabled));
   return done(shownChange(transaction, { snapshot: changed, operationId: operation.id }, snapshot));
+}
+
+/**
+ * The revision at which the caller of an enable saw the license, in the history of the upstream. `seenBelow`: in the history
+ * of this agent, 0 if the caller has seen only a former history. Then this agent cannot tell which disables the caller knows.
+ */
+function seenByCaller(
+  transaction: Transaction,
+  snapshot: LicenseSnapshot,
+  seenBelow: number | null,
+): number | null {
+  return seenBelow === 0 ? 0 : revisionSeen(transaction, snapshot);
 }
 
 /** The table counts what callers are shown. */

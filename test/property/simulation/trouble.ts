@@ -64,7 +64,7 @@ const lateArrival: Trouble = {
   begin: ({ network }) => network.change({ lateArrivals: true }),
 };
 
-/** There are three products, and the secret of one is rolled before the agent is told. */
+/** There are three products, and the secret of one is rotated before the agent is told. */
 const products: Trouble = {
   make(world) {
     const { ledger, random } = world;

@@ -342,6 +342,14 @@ export class SyncHarness implements Disposable {
     return await this.within(this.licenseService.change(request, never));
   }
 
+  /** An agent below sends an enable whose caller saw the license at a revision of this agent. */
+  async enableFromBelow(id: string, licenseKey: string, seen: number): Promise<Result<LicenseResponse>> {
+    const caller = fromBelow(id, `enable ${licenseKey}`, seen);
+    const { keyed = null } = caller.idempotency ?? {};
+    const request = { tenant, licenseKey, trigger: 'enable', waitMs: 0, ...caller, keyed } as const;
+    return await this.within(this.licenseService.change(request, never));
+  }
+
   async quote(cart: Cart = buildCart({})): Promise<Result<QuoteResponse>> {
     return await this.within(this.checkout.quote('default', cart, never));
   }
@@ -478,8 +486,8 @@ export class SyncHarness implements Disposable {
   }
 }
 
-function fromBelow(id: string, fingerprint: string): WriteOptions {
-  const keyed = { id, createdAt: 0, epoch: null, isRepeat: false, seenRevision: null };
+function fromBelow(id: string, fingerprint: string, seenRevision: number | null = null): WriteOptions {
+  const keyed = { id, createdAt: 0, epoch: null, isRepeat: false, seenRevision };
   return {
     actor: 'agent',
     requestId: null,
@@ -527,10 +535,11 @@ export async function startSyncHarness(
 export async function startLatchkeyHarness(
   keys: readonly string[],
   options: Partial<SyncOptions> = {},
+  read = keys,
 ): Promise<SyncHarness & { latchkey: LatchkeyVendor }> {
   const harness = new SyncHarness(keys, options, true);
   await harness.start();
-  for (const licenseKey of keys) await harness.verify(licenseKey);
+  for (const licenseKey of read) await harness.verify(licenseKey);
   await harness.time.runUntil(() => isLatchkey(harness.store), 5 * minute);
   return harness as SyncHarness & { latchkey: LatchkeyVendor };
 }

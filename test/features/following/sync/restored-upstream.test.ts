@@ -48,6 +48,16 @@ describe('a revocation', () => {
     expect(harness.vendor.licenses.get('KEY')).toMatchObject({ enabled: false });
   });
 
+  it('that an agent in the middle saw after it had lost its state stops an enable from below', async () => {
+    using harness = await startLatchkeyHarness(['KNOWN', 'KEY'], {}, ['KNOWN']);
+    harness.latchkey.set('KEY', 'disable');
+    expect(await shown(harness, 'KEY')).toMatchObject({ enabled: false });
+    await harness.enableFromBelow('e', 'KEY', 0);
+    await harness.time.advance(minute);
+    expect(newest(harness)).toMatchObject({ id: 'e', progress: { state: 'conflicted' } });
+    expect(harness.vendor.licenses.get('KEY')).toMatchObject({ enabled: false });
+  });
+
   it('is answered by the agent within seconds, and no older answer takes it back', async () => {
     using harness = await startLatchkeyHarness(['KEY']);
     await harness.time.advance(minute);

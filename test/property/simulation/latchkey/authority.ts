@@ -157,8 +157,8 @@ export class SimulatedAuthority implements Answering, Disposable {
     await this.#start(null);
   }
 
-  /** Rolls the secret of the product, and the API key. */
-  roll(): void {
+  /** Rotates the secret of the product, and the API key. */
+  rotate(): void {
     const next = Number(/\d+$/.exec(this.secret)?.[0]) + 1;
     this.secret = `the secret of the product, number ${next}`;
     this.apiKey = `the key of the account, number ${next}`;

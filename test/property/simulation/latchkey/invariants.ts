@@ -3,7 +3,7 @@ import { checkCouponsAtRest, checkCouponStep } from './coupon-invariants.ts';
 import type { Line } from './books.ts';
 import type { LatchkeyNetwork } from './network.ts';
 import { isOpenAbove, operationAbove, undecidable, type OperationRow, type Site } from './site.ts';
-import type { LatchkeyTroubleName, LatchkeyWorld, Sighting } from './world.ts';
+import type { LatchkeyTroubleName, LatchkeyWorld } from './world.ts';
 
 /** Throws at the first invariant that does not hold at this moment. */
 export function checkLatchkeyStep(world: LatchkeyWorld): void {
@@ -133,13 +133,6 @@ function checkCounted(
   }
 }
 
-/** Whether the agent in the middle has lost its state since an enable was asked for below. */
-function wasLostSince(world: LatchkeyWorld, { at, place }: Sighting): boolean {
-  const site = world.sites.find((each) => each.place === place);
-  const middle = site && middleAbove(world, site.network);
-  return (middle?.lostAt ?? -Infinity) >= at;
-}
-
 function othersIssued({ sites }: LatchkeyWorld, place: string, name: string): number {
   const others = sites.filter((site) => site.place !== place);
   return others.reduce((sum, { issued }) => sum + (issued.get(name) ?? 0), 0);
@@ -172,8 +165,6 @@ function checkRevocations(world: LatchkeyWorld, key: string): void {
     if (line.change < 0 || asked === undefined || last === null) continue;
     // Another history has forgotten when licenses were disabled (src/sync/README.md, Between Latchkeys).
     if (last.at < authority.historySince) continue;
-    // So has an agent in the middle that has lost its state since (src/sync/README.md, Known gaps).
-    if (wasLostSince(world, asked)) continue;
     // The caller knows of disables that were before in the outbox of the same agent, or asked for at an agent above.
     const disable = sighted.get(last.operation ?? '');
     const shownAt = troubles.has('chain') ? disable?.at : disable?.places.get(asked.place);

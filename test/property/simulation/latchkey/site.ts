@@ -82,8 +82,6 @@ export class Site implements Answering, Disposable {
   isMiddle = false;
   /** When the machine was last put back to an earlier snapshot (ms of virtual time); null: never. */
   putBackAt: number | null = null;
-  /** When the machine last lost its state directory (ms of virtual time); null: never. */
-  lostAt: number | null = null;
   /** When the agent last started (ms of virtual time). */
   startedAt = 0;
   readonly #world: Surroundings;
@@ -147,7 +145,6 @@ export class Site implements Answering, Disposable {
   async lose(): Promise<void> {
     this.agent.die();
     this.#backup = null;
-    this.lostAt = this.#world.time.monotonic;
     this.#replaceStore(null);
     await this.#startAnother();
   }

@@ -106,10 +106,10 @@ const copy: Trouble = {
   },
 };
 
-/** The secret of the product is rolled before the agents are told. */
+/** The secret of the product is rotated before the agents are told. */
 const secrets: Trouble = {
   make(world) {
-    if (world.random.chance(0.5)) world.authority.roll();
+    if (world.random.chance(0.5)) world.authority.rotate();
     else world.tellSecret();
   },
   heal: (world) => world.tellSecret(),
