@@ -168,6 +168,9 @@ describe('a token', () => {
     await rotate(harness.now + 20 * hour);
     harness.pass(9 * hour);
     expect(await who('bearer', third)).toBe('expired');
+    expect(
+      await harness.writer.write('rotateToken', { tokenId: token.tokenId, accountId: null, oldUntil: null }),
+    ).toMatchObject({ problem: { faults: [{ parameter: 'id', code: 'past' }] } });
     await harness.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null });
     expect(await who('bearer', third)).toBeNull();
   });
@@ -266,33 +269,33 @@ describe('a credential of an authority', () => {
     }
   });
 
-  it('a rolled credential replaces the previous credential', async () => {
+  it('a rotated credential replaces the previous credential', async () => {
     const { harness, secret, who } = await createAuthority();
     await using _ = harness;
     const { apiKey } = valueOf(
-      await harness.writer.write('rollApiKey', { accountId: 'default', oldUntil: null }),
+      await harness.writer.write('rotateApiKey', { accountId: 'default', oldUntil: null }),
     );
     expect(await who('api_key', apiKey)).toMatchObject({ credential: 'account:default' });
     expect(await who('api_key', 'api')).toBeNull();
-    const rolled = valueOf(
-      await harness.writer.write('rollProductSecret', { productKey: 'press', oldUntil: null }),
+    const rotated = valueOf(
+      await harness.writer.write('rotateProductSecret', { productKey: 'press', oldUntil: null }),
     );
-    expect(await who('product_secret', rolled.secret)).toMatchObject({ credential: 'product:press' });
+    expect(await who('product_secret', rotated.secret)).toMatchObject({ credential: 'product:press' });
     expect(await who('product_secret', secret)).toBeNull();
   });
 });
 
-describe('a credential that is rolled with an overlap', () => {
+describe('a credential that is rotated with an overlap', () => {
   it('an old credential works until the end of the overlap, with the same name as the new one', async () => {
     const { harness, secret, who } = await createAuthority();
     await using _ = harness;
     const oldUntil = harness.now + hour;
     const { writer } = harness;
-    const { apiKey } = valueOf(await writer.write('rollApiKey', { accountId: 'default', oldUntil }));
-    const rolled = valueOf(await writer.write('rollProductSecret', { productKey: 'press', oldUntil }));
+    const { apiKey } = valueOf(await writer.write('rotateApiKey', { accountId: 'default', oldUntil }));
+    const rotated = valueOf(await writer.write('rotateProductSecret', { productKey: 'press', oldUntil }));
     const all = async () => ({
       key: [await who('api_key', 'api'), await who('api_key', apiKey)],
-      secret: [await who('product_secret', secret), await who('product_secret', rolled.secret)],
+      secret: [await who('product_secret', secret), await who('product_secret', rotated.secret)],
     });
     harness.pass(hour - 1);
     const before = await all();
@@ -309,25 +312,25 @@ describe('a credential that is rolled with an overlap', () => {
     const { harness, secret, who } = await createAuthority();
     await using _ = harness;
     const oldUntil = harness.now + hour;
-    await harness.writer.write('rollApiKey', { accountId: 'default', oldUntil });
-    await harness.writer.write('rollProductSecret', { productKey: 'press', oldUntil });
+    await harness.writer.write('rotateApiKey', { accountId: 'default', oldUntil });
+    await harness.writer.write('rotateProductSecret', { productKey: 'press', oldUntil });
     for (const kind of kinds) {
       expect((await who(kind, 'api')) === null).toBe(kind !== 'api_key');
       expect((await who(kind, secret)) === null).toBe(kind !== 'product_secret');
     }
   });
 
-  it('an old credential ends when the credential is rolled again, with or without an overlap', async () => {
+  it('an old credential ends when the credential is rotated again, with or without an overlap', async () => {
     const { harness, who } = await createAuthority();
     await using _ = harness;
-    const roll = async (oldUntil: number | null) =>
-      valueOf(await harness.writer.write('rollApiKey', { accountId: 'default', oldUntil })).apiKey;
+    const rotate = async (oldUntil: number | null) =>
+      valueOf(await harness.writer.write('rotateApiKey', { accountId: 'default', oldUntil })).apiKey;
     const later = harness.now + hour;
-    const [second, third] = [await roll(later), await roll(later)];
+    const [second, third] = [await rotate(later), await rotate(later)];
     const known = async (...keys: string[]) =>
       (await Promise.all(keys.map((key) => who('api_key', key)))).map((found) => found !== null);
     expect(await known('api', second, third)).toEqual([false, true, true]);
-    const fourth = await roll(null);
+    const fourth = await rotate(null);
     expect(await known('api', second, third, fourth)).toEqual([false, false, false, true]);
   });
 
@@ -335,8 +338,8 @@ describe('a credential that is rolled with an overlap', () => {
     const { harness, secret } = await createAuthority();
     await using _ = harness;
     const oldUntil = harness.now + hour;
-    await harness.writer.write('rollApiKey', { accountId: 'default', oldUntil });
-    await harness.writer.write('rollProductSecret', { productKey: 'press', oldUntil });
+    await harness.writer.write('rotateApiKey', { accountId: 'default', oldUntil });
+    await harness.writer.write('rotateProductSecret', { productKey: 'press', oldUntil });
     const product = { name: 'X', recurring: false, accountId: 'default', productKey: null, secret };
     const take = async () => [
       (await harness.writer.write('addAccount', { name: 'X', apiKey: 'api' })).ok,

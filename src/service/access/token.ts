@@ -136,6 +136,11 @@ export async function rotateToken(
   const token = await ownToken(transaction, command);
   const oldDigest = await transaction.tokens.digest(tokenId);
   if (!token.ok || oldDigest === null) return token.ok ? notFound('token') : token;
+  const { expiresAt } = token.value;
+  if (expiresAt !== null && expiresAt <= context.now) {
+    const detail = 'The token has expired, and another secret would not be accepted: issue another token.';
+    return failWithFaults([{ parameter: 'id', code: 'past', detail }]);
+  }
   const { secret, digest } = newCredential('lk_tok', context);
   await transaction.tokens.setDigest(tokenId, digest);
   await storeOldCredential(transaction, { kind: 'token', id: tokenId }, oldDigest, oldUntil);
