@@ -23,12 +23,15 @@ const uuid = '[0-9a-f-]{36}';
  */
 const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object; record: string }>> = {
   'POST /admin/v1/accounts': { body: { name: 'Shop' }, record: `account.add | ${uuid} | Shop` },
-  'POST /admin/v1/accounts/:id/roll-key': { at: () => 'default', record: 'account.roll_key | default | ' },
+  'POST /admin/v1/accounts/:id/rotate-key': {
+    at: () => 'default',
+    record: 'account.rotate_key | default | ',
+  },
   'POST /admin/v1/products': {
     body: { name: 'Editor', product_key: 'P', secret: 'their-own-secret' },
     record: 'product.add | P | Editor',
   },
-  'POST /admin/v1/products/:id/roll-secret': { at: () => 'P', record: 'product.roll_secret | P | ' },
+  'POST /admin/v1/products/:id/rotate-secret': { at: () => 'P', record: 'product.rotate_secret | P | ' },
   'POST /admin/v1/collections': {
     body: { name: 'All', product_keys: ['P'], collection_id: 'C' },
     record: 'collection.add | C | All',
@@ -261,7 +264,7 @@ test('a refused request is not an audit entry', async () => {
   const server = serverOf(opened.app);
   for (const [url, payload] of [
     ['/admin/v1/accounts', {}],
-    ['/admin/v1/accounts/nobody/roll-key', undefined],
+    ['/admin/v1/accounts/nobody/rotate-key', undefined],
     ['/admin/v1/purchases', { product_key: 'nothing', buyer_email: 'buyer@example.com' }],
     ['/admin/v1/outbox/nothing/drop', undefined],
   ] as const) {

@@ -180,8 +180,8 @@ test('every kind of secret that a configuration or a command knows is told how t
     'listen.tls',
     'admin.token',
     'api.key',
-    'product roll',
-    'account roll',
+    'product rotate',
+    'account rotate',
     'token revoke',
   ]) {
     expect(chapter).toContain(word);

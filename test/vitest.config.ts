@@ -68,7 +68,7 @@ const onBothEngines = [
   'test/http/entry/{bodies,departure,instance,request-id}.test.ts',
   'test/http/openapi/openapi-examples.test.ts',
   'test/http/routes/admin/{audit,catalogue,coupon-change,history}.test.ts',
-  'test/http/routes/admin/{purchase,roll,sell}.test.ts',
+  'test/http/routes/admin/{purchase,rotate,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
   'test/features/leases/contract.test.ts',
   'test/features/leases/store/activation.test.ts',

@@ -13,10 +13,10 @@ const coreCommands: readonly Entry[] = [
   { name: 'enable', load: async () => (await import('./commands/use.ts')).enable },
   { name: 'disable', load: async () => (await import('./commands/use.ts')).disable },
   group('coupon', 'Create, change, list, quote and redeem coupons', () => import('./commands/coupon.ts')),
-  group('account', 'Add and list accounts, roll their API keys', () => import('./commands/account.ts')),
+  group('account', 'Add and list accounts, rotate their API keys', () => import('./commands/account.ts')),
   group(
     'product',
-    'Add, list and change products, roll their secrets',
+    'Add, list and change products, rotate their secrets',
     () => import('./commands/product.ts'),
   ),
   group(

@@ -268,15 +268,16 @@ function longReadsOf({
   return { lists, longRead: local.longRead, operations, storedLicenses };
 }
 
-/** Writes a rolled key of the first account to `api.key`. Only logs an error, because the caller must get the new key. */
+/** Writes a rotated key of the first account to `api.key`. Only logs an error, because the caller must get the new key. */
 function saveApiKeyIn(stateDir: string, log: Log): App['saveApiKey'] {
   return (accountId, apiKey) => {
     if (accountId !== defaultAccountId) return;
     try {
       replaceSecretFile(stateDir, 'apiKey', apiKey);
     } catch (error) {
-      const hint = 'write the new key into api.key yourself, or make api.key writable and roll the key again';
-      log.error({ err: error, hint }, 'the API key was rolled, but api.key still has the previous key');
+      const hint =
+        'write the new key into api.key yourself, or make api.key writable and rotate the key again';
+      log.error({ err: error, hint }, 'the API key was rotated, but api.key still has the previous key');
     }
   };
 }

@@ -28,14 +28,14 @@ export function endOfOld(until: number | null): string {
 /** Those of features are added when their use cases are loaded. */
 export const audited: AuditEntries = {
   addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
-  rollApiKey: ({ account, oldUntil }) => ({
-    act: 'account.roll_key',
+  rotateApiKey: ({ account, oldUntil }) => ({
+    act: 'account.rotate_key',
     subject: account.accountId,
     detail: endOfOld(oldUntil),
   }),
   addProduct: ({ product }) => ({ act: 'product.add', subject: product.productKey, detail: product.name }),
-  rollProductSecret: ({ product, oldUntil }) => ({
-    act: 'product.roll_secret',
+  rotateProductSecret: ({ product, oldUntil }) => ({
+    act: 'product.rotate_secret',
     subject: product.productKey,
     detail: endOfOld(oldUntil),
   }),

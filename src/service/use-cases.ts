@@ -14,11 +14,11 @@ export {
 } from './agent/snapshot.ts';
 export {
   addAccount,
-  rollApiKey,
+  rotateApiKey,
   addCollection,
   updateCollection,
   addProduct,
-  rollProductSecret,
+  rotateProductSecret,
   updateProduct,
 } from './authority/catalogue.ts';
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';

@@ -30,7 +30,7 @@ export const accountParameters = parameters(
 
 export const serializeAccount = serializerOf(accountObject.omit({ api_key: true, old_key_until: true }));
 
-/** The account with its API key, shown on creation and roll only. */
+/** The account with its API key, shown on creation and rotation only. */
 export function serializeAccountKey({ account, apiKey, oldUntil }: AccountWithKey): AccountObject {
   const until = oldUntil === null ? {} : { old_key_until: formatDatetime(oldUntil) };
   return { ...serializeAccount(account), api_key: apiKey, ...until };
@@ -39,16 +39,16 @@ export function serializeAccountKey({ account, apiKey, oldUntil }: AccountWithKe
 const longestS = 30 * 86_400;
 
 /** How long the old secret stays valid, in seconds; undefined: it stops at once. */
-export type Roll = { keepOldS?: number | undefined };
+export type Rotate = { keepOldS?: number | undefined };
 
-/** How an API key or a secret is rolled. Unknown parameters are refused: a misspelt parameter would stop the old secret at once. */
-export const rollParameters = parameters(
+/** How an API key or a secret is rotated. Unknown parameters are refused: a misspelt parameter would stop the old secret at once. */
+export const rotateParameters = parameters(
   { keep_old_s: integer(1, longestS).optional() },
-  { unknown: 'refused', id: 'Roll' },
+  { unknown: 'refused', id: 'Rotate' },
 );
 
 /** Until when the old secret stays valid, in epoch ms; null: it stops at once. */
-export function oldSecretUntil({ keepOldS }: Roll, now: number): number | null {
+export function oldSecretUntil({ keepOldS }: Rotate, now: number): number | null {
   return keepOldS === undefined ? null : now + keepOldS * 1000;
 }
 

@@ -129,7 +129,7 @@ export function serializeProduct({ leaseTerms, ...product }: Product): ProductOb
   });
 }
 
-/** The product with its secret, shown on creation and roll only. */
+/** The product with its secret, shown on creation and rotate only. */
 export function serializeProductSecret({
   product,
   secret: itsSecret,

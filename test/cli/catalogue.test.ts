@@ -126,15 +126,15 @@ test('coupon show accepts a negative id', async () => {
   expect(daemon.received[0]?.line).toBe('GET /agent/v1/coupons/-5');
 });
 
-test('account add and roll show the API key once', async () => {
+test('account add and rotate show the API key once', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { account_id: 'a1', name: 'Shop', api_key: 'lk_api_x' } } });
   const added = await latchkey('account', 'add', 'Shop', '--state-dir', daemon.stateDir);
   expect(added.out).toContain('api key  lk_api_x');
-  await latchkey('account', 'roll', 'a1', '--state-dir', daemon.stateDir);
+  await latchkey('account', 'rotate', 'a1', '--state-dir', daemon.stateDir);
   expect(daemon.received).toMatchObject([
     { line: 'POST /admin/v1/accounts', body: '{"name":"Shop"}' },
-    { line: 'POST /admin/v1/accounts/a1/roll-key' },
+    { line: 'POST /admin/v1/accounts/a1/rotate-key' },
   ]);
 });
 
@@ -235,17 +235,17 @@ test('product add takes the secret of an existing store from a file', async () =
   });
 });
 
-test('product roll and collection add call their routes', async () => {
+test('product rotate and collection add call their routes', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { ...editor, secret: 'new' } } });
-  await latchkey('product', 'roll', 'RGsF', '--state-dir', daemon.stateDir);
+  await latchkey('product', 'rotate', 'RGsF', '--state-dir', daemon.stateDir);
   daemon.answer({
     body: { data: { collection_id: 'c1', account_id: 'a1', name: 'Best', product_keys: ['A', 'B'] } },
   });
   const added = await latchkey('collection', 'add', 'Best', 'A', 'B', '--state-dir', daemon.stateDir);
   expect(added.out).toContain('products    A, B');
   expect(daemon.received).toMatchObject([
-    { line: 'POST /admin/v1/products/RGsF/roll-secret' },
+    { line: 'POST /admin/v1/products/RGsF/rotate-secret' },
     { line: 'POST /admin/v1/collections', body: '{"name":"Best","product_keys":["A","B"]}' },
   ]);
 });

@@ -387,15 +387,15 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(String((answer.body as Data)['detail'])).toContain('ops');
     });
 
-    test('a rolled API key stops working at once', async () => {
+    test('a rotated API key stops working at once', async () => {
       const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'A' } }));
-      const roll = await http.post(`/admin/v1/accounts/${String(account['account_id'])}/roll-key`, {
+      const rotate = await http.post(`/admin/v1/accounts/${String(account['account_id'])}/rotate-key`, {
         headers: admin,
       });
       expect(problem(await coupons({ 'service-api-key': String(account['api_key']) })).code).toBe(
         'credentials_invalid',
       );
-      expect((await coupons({ 'service-api-key': String(data(roll)['api_key']) })).status).toBe(200);
+      expect((await coupons({ 'service-api-key': String(data(rotate)['api_key']) })).status).toBe(200);
     });
   });
 

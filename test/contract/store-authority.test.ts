@@ -394,7 +394,7 @@ describe('the store of an authority', () => {
     expect(await store.reader.tokens.count({})).toBe(1);
   });
 
-  test('a rolled credential stays valid until it is pruned, and only the last one of an owner', async () => {
+  test('a rotated credential stays valid until it is pruned, and only the last one of an owner', async () => {
     await using store = await openAuthorityStore();
     const { oldCredentials } = store.reader;
     const old = { kind: 'api_key', id: 'default', until: at } as const;

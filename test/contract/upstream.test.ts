@@ -153,7 +153,7 @@ test('an unknown key and a wrong secret are not applied', async () => {
     message: 'Unknown license key',
     retryAfterMs: null,
   });
-  server.rollSecret('p1', 'secret-2');
+  server.rotateSecret('p1', 'secret-2');
   expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unauthorized', status: 401 });
 });
 
@@ -170,7 +170,7 @@ test('each request uses the current secret', async () => {
   let secret = 'secret-1';
   await using scene = await startHarness({ secretOf: () => secret });
   const { client, server } = scene;
-  server.rollSecret('p1', 'secret-2');
+  server.rotateSecret('p1', 'secret-2');
   expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unauthorized' });
   secret = 'secret-2';
   expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });

@@ -131,16 +131,16 @@ test('The last use of a token is recorded, also if its requests are answered fro
   expect(await lastUsed()).toBeLessThanOrEqual(later);
 });
 
-test('A rolled secret stops working at once, or at the end of keep_old_s.', async () => {
+test('A rotated secret stops working at once, or at the end of keep_old_s.', async () => {
   await using asked = await createAuthority();
   await asked.learn('KEY');
-  const roll = async (more: object) =>
-    JSON.stringify(await asked.admin('post', '/admin/v1/products/EDITOR/roll-secret', more));
-  const first = await roll({});
+  const rotate = async (more: object) =>
+    JSON.stringify(await asked.admin('post', '/admin/v1/products/EDITOR/rotate-secret', more));
+  const first = await rotate({});
   expect(await asked.verify('KEY')).toMatchObject({ status: 401, code: 'credentials_invalid' });
   const credential = `product-secret-key: ${/lk_prod_\w+/.exec(first)?.[0] ?? ''}`;
   expect(await asked.learn('KEY', credential)).toMatchObject({ status: 200 });
-  await roll({ keep_old_s: 3_600 });
+  await rotate({ keep_old_s: 3_600 });
   expect(await asked.learn('KEY', credential)).toMatchObject({ status: 200 });
   asked.time.advance(hour);
   expect(await asked.verify('KEY', credential)).toMatchObject({ status: 401, code: 'credentials_invalid' });

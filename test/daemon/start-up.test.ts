@@ -136,10 +136,10 @@ test('A start with an unknown key in api.key warns, with advice for a restore an
   await start(state, { ...silent, warn });
   await start(state, { ...silent, warn });
   expect(warnings).toEqual([]);
-  writeFileSync(join(state, 'api.key'), 'rolled-after-the-backup\n', { mode: 0o600 });
+  writeFileSync(join(state, 'api.key'), 'rotated-after-the-backup\n', { mode: 0o600 });
   await start(state, { ...silent, warn });
   expect(warnings).toEqual([
-    'the key in api.key matches no account (if a backup was restored, an older key is valid again: latchkey account roll default; if an older version rolled the key, it did not update the file: write the current key into api.key)',
+    'the key in api.key matches no account (if a backup was restored, an older key is valid again: latchkey account rotate default; if an older version rotated the key, it did not update the file: write the current key into api.key)',
   ]);
 });
 

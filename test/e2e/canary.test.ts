@@ -217,10 +217,10 @@ test('an authority discloses no secret and no license key to a caller who does n
   const purchase = { product_key: 'EDITOR', buyer_email: 'b@example.com', license_key: licenseKey(1) };
   await post('/admin/v1/purchases', purchase);
   const issued = await post('/admin/v1/tokens', { scopes: ['verify'] });
-  const rolled = await post('/admin/v1/products/EDITOR/roll-secret', {});
+  const rotated = await post('/admin/v1/products/EDITOR/rotate-secret', {});
   const account = await post('/admin/v1/accounts', { name: 'A' });
   told.secrets.push(token, secretIn(directory.path, 'api.key'), fieldOf(issued, 'token'));
-  told.secrets.push(fieldOf(rolled, 'secret'), fieldOf(account, 'api_key'));
+  told.secrets.push(fieldOf(rotated, 'secret'), fieldOf(account, 'api_key'));
 
   await driveRoutes(http, admin, told);
   await driveBrokenBytes(daemon, told);

@@ -67,8 +67,8 @@ test('the operator guide rotates a product secret without a gap, at the authorit
   await using store = await startStore(join(directory.path, 'store'), await freePort());
   await using agent = await startAgent(join(directory.path, 'agent'), store.daemon.tcp);
   expect(await verify(agent, product.secret)).toBe(200);
-  const [roll = '', ...afterwards] = commandsIn(chapterOf(rotate, 'A product secret'));
-  await store.run(roll, { KEY: product.productKey });
+  const [first = '', ...afterwards] = commandsIn(chapterOf(rotate, 'A product secret'));
+  await store.run(first, { KEY: product.productKey });
   const { secret } = store.answers.at(-1) as { secret: string };
   for (const each of [product.secret, secret]) expect(await verify(store, each)).toBe(200);
 
@@ -78,11 +78,11 @@ test('the operator guide rotates a product secret without a gap, at the authorit
   expect(await verify(agent, product.secret)).toBe(401);
 });
 
-test('an agent whose secret was rolled at once continues when it has the new secret', async () => {
+test('an agent whose secret was rotated at once continues when it has the new secret', async () => {
   await using directory = temporaryDirectory();
   await using store = await startStore(join(directory.path, 'store'), await freePort());
   await using agent = await startAgent(join(directory.path, 'agent'), store.daemon.tcp);
-  await store.run('latchkey product roll RGsF');
+  await store.run('latchkey product rotate RGsF');
   const { secret } = store.answers.at(-1) as { secret: string };
   expect(await verify(agent, product.secret)).toBe(503);
   writeFileSync(join(agent.root, 'rgsf.secret'), secret);

@@ -68,8 +68,8 @@ test('status names the credentials that the upstream refuses and the remedy, unt
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   await agent.createCoupon({ code: 'FIRST' });
-  harness.upstream.rollSecret('product', 'another-secret');
-  harness.upstream.rollApiKey('another-key');
+  harness.upstream.rotateSecret('product', 'another-secret');
+  harness.upstream.rotateApiKey('another-key');
   await agent.change('usage', 'KEY');
   await agent.createCoupon({ code: 'SECOND' });
   await eventually(async () => {
@@ -83,8 +83,8 @@ test('status names the credentials that the upstream refuses and the remedy, unt
   expect(told.out).not.toContain(secret);
 
   // Both remedies that status names: change the configuration, or accept the old credentials again.
-  harness.upstream.rollSecret('product', secret);
-  harness.upstream.rollApiKey('api-key');
+  harness.upstream.rotateSecret('product', secret);
+  harness.upstream.rotateApiKey('api-key');
   expect((await operate(harness.directory, 'sync', 'resume')).code).toBe(0);
   await agent.atRest();
   await eventually(async () => {

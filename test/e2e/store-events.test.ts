@@ -92,8 +92,8 @@ test('a reload applies a new secret of a store', async () => {
   await using harness = await start();
   const { agent, upstream } = harness;
   upstream.refund('KEY-1');
-  await harness.reconfigure({ webhooks: { in: { shop: { from: 'payhip', secret: 'rolled' } } } });
-  await send(agent.client, payhipRefund('rolled', { licenseKey: 'KEY-1' }));
+  await harness.reconfigure({ webhooks: { in: { shop: { from: 'payhip', secret: 'rotated' } } } });
+  await send(agent.client, payhipRefund('rotated', { licenseKey: 'KEY-1' }));
   await eventually(async () => (await isEnabled(agent, 'KEY-1')) === false);
   expect(await isEnabled(agent, 'KEY-2')).toBe(true);
 });

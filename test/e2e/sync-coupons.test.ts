@@ -247,7 +247,7 @@ test.concurrent(
     expect(await listedCodes(agent)).toEqual([]);
     await proxy.become({ kind: 'refuse' });
     expect((await agent.createCoupon({ code: 'WINTER' })).status).toBe(201);
-    upstream.rollApiKey('another-key');
+    upstream.rotateApiKey('another-key');
     await proxy.become({ kind: 'pass' });
     const line = await agent.process.said('the upstream refuses our credential');
     expect(line).toMatchObject({ coupons: true, error: 'HTTP 401: Wrong API key' });

@@ -55,7 +55,7 @@ test.concurrent(
     // Without a probe, because the first refusal would hit the use or the probe by chance.
     const agent = await harness.startAgent({ upstream: { probe: '1h' } });
     await learnBoth(agent);
-    upstream.rollSecret('product', 'another-secret');
+    upstream.rotateSecret('product', 'another-secret');
     expect((await agent.change('usage', 'LICENSE-1')).status).toBe(200);
     const line = await agent.process.said('the upstream refuses our credential');
     expect(line).toMatchObject({ product: 'product', error: 'HTTP 401: Wrong product secret key' });

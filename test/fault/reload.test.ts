@@ -30,7 +30,7 @@ test('SIGHUP applies the settings that it can, and logs which changed and which 
   await harness.startAgent();
   const daemon = harness.agent.process;
   await harness.agent.learn(['KEY']);
-  harness.upstream.rollSecret('product', 'another-secret');
+  harness.upstream.rotateSecret('product', 'another-secret');
   await harness.reconfigure({
     listen: { tcp: '127.0.0.1:1', socket_mode: '0660' },
     upstream: { base_url: 'http://127.0.0.1:9' },

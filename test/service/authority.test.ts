@@ -219,20 +219,20 @@ describe('createCoupon', () => {
 });
 
 describe('accounts, products and collections', () => {
-  it('rolling an API key or a product secret returns a new one, and an unknown account or product is refused', async () => {
+  it('rotating an API key or a product secret returns a new one, and an unknown account or product is refused', async () => {
     await using shop = await new Shop().open();
     const added = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
     const { accountId: id } = added.account;
-    const rolled = valueOf(await shop.writer.write('rollApiKey', { accountId: id, oldUntil: null }));
-    expect(rolled.apiKey).not.toBe(added.apiKey);
-    expect(refusalOf(await shop.writer.write('rollApiKey', { accountId: 'none', oldUntil: null }))).toBe(
+    const rotated = valueOf(await shop.writer.write('rotateApiKey', { accountId: id, oldUntil: null }));
+    expect(rotated.apiKey).not.toBe(added.apiKey);
+    expect(refusalOf(await shop.writer.write('rotateApiKey', { accountId: 'none', oldUntil: null }))).toBe(
       'account_not_found',
     );
     const secret = valueOf(
-      await shop.writer.write('rollProductSecret', { productKey: 'press', oldUntil: null }),
+      await shop.writer.write('rotateProductSecret', { productKey: 'press', oldUntil: null }),
     ).secret;
     expect(secret).toMatch(/^lk_prod_[0-9a-f]{64}$/);
-    const none = await shop.writer.write('rollProductSecret', { productKey: 'none', oldUntil: null });
+    const none = await shop.writer.write('rotateProductSecret', { productKey: 'none', oldUntil: null });
     expect(refusalOf(none)).toBe('product_not_found');
   });
 

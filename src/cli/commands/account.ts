@@ -39,15 +39,15 @@ export const commands = [
     view: newApiKeyView,
   }),
   defineRequest({
-    command: 'roll <account>',
+    command: 'rotate <account>',
     describe: 'Create a new API key; the old one stops at once, or after a while',
     builder: { account: positional('Account id', 'account'), 'keep-old': keepOldOption },
     examples: [
-      ['latchkey account roll default --keep-old 24h', 'callers have a day to change to the new one'],
+      ['latchkey account rotate default --keep-old 24h', 'callers have a day to change to the new one'],
     ],
     request: (args) => ({
       method: 'POST',
-      path: `${pathOf(accountsPath, args.account)}/roll-key`,
+      path: `${pathOf(accountsPath, args.account)}/rotate-key`,
       json: { keep_old_s: readKeepOld(args.keepOld) },
     }),
     view: newApiKeyView,

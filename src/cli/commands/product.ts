@@ -139,13 +139,15 @@ export const commands = [
     handler: async (args, output) => await changeProduct(args, output, { archived: false }),
   }),
   defineRequest({
-    command: 'roll <product>',
+    command: 'rotate <product>',
     describe: 'Create a new secret; the old one stops at once, or after a while',
     builder: { product: productPositional, 'keep-old': keepOldOption },
-    examples: [['latchkey product roll RGsF --keep-old 24h', 'callers have a day to change to the new one']],
+    examples: [
+      ['latchkey product rotate RGsF --keep-old 24h', 'callers have a day to change to the new one'],
+    ],
     request: (args) => ({
       method: 'POST',
-      path: `${pathOf(productsPath, args.product)}/roll-secret`,
+      path: `${pathOf(productsPath, args.product)}/rotate-secret`,
       json: { keep_old_s: readKeepOld(args.keepOld) },
     }),
     view: newSecretView,

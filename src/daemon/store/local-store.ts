@@ -133,8 +133,8 @@ export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): 
 async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
   if ((await isApiKeyKnown(stateDir, reader)) !== false) return;
   const hint =
-    `if a backup was restored, an older key is valid again: latchkey account roll ${defaultAccountId}; ` +
-    'if an older version rolled the key, it did not update the file: write the current key into api.key';
+    `if a backup was restored, an older key is valid again: latchkey account rotate ${defaultAccountId}; ` +
+    'if an older version rotated the key, it did not update the file: write the current key into api.key';
   log.warn({ hint }, 'the key in api.key matches no account');
 }
 

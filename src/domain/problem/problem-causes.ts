@@ -16,7 +16,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   credentials_missing:
     'The route needs a credential, and the request carries none of the right kind: an API key does not open a license route, nor a product secret a coupon route.',
   credentials_invalid:
-    'The server does not know the credential: it is mistyped, from another server, rolled, revoked, or, on an agent, of a product that is not in its configuration.',
+    'The server does not know the credential: it is mistyped, from another server, rotated, revoked, or, on an agent, of a product that is not in its configuration.',
   token_expired: 'The token was issued with an expiry (--expires), which has passed.',
   scope_missing:
     'The credential is valid but lacks a scope that this route needs; a token has the scopes it was issued with.',

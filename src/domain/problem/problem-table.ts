@@ -33,7 +33,7 @@ const table = {
   credentials_invalid: {
     status: 401,
     title: 'The credentials are not valid',
-    remedy: 'Check the credential: it may have been rolled or revoked, or belong to another server.',
+    remedy: 'Check the credential: it may have been rotated or revoked, or belong to another server.',
   },
   token_expired: {
     status: 401,

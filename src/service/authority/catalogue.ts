@@ -46,7 +46,7 @@ export async function addAccount(
 }
 
 /** Replaces an account's API key. The old key ends at once (specification 5, rule 2) or at `oldUntil`. */
-export async function rollApiKey(
+export async function rotateApiKey(
   transaction: AuthorityTransaction,
   { accountId, oldUntil }: { accountId: string; oldUntil: number | null },
   context: Context,
@@ -112,7 +112,7 @@ export async function addProduct(
 }
 
 /** Replaces a product's secret. The old secret ends at once or at `oldUntil`. */
-export async function rollProductSecret(
+export async function rotateProductSecret(
   transaction: AuthorityTransaction,
   { productKey, oldUntil }: { productKey: string; oldUntil: number | null },
   context: Context,

@@ -188,7 +188,7 @@ CREATE TABLE token (
   expires_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- Rolled API keys and product secrets that still work until an instant: at most one of each account or product.
+-- Rotated API keys and product secrets that still work until an instant: at most one of each account or product.
 CREATE TABLE old_credential (
   kind TEXT NOT NULL CHECK (kind IN ('api_key', 'product_secret', 'token')),
   id TEXT NOT NULL,

@@ -62,7 +62,7 @@ export function tokenTable<E extends Engine>(sql: WritingSql<E>): On<E, TokenTab
   };
 }
 
-/** Rolled credentials stay valid for a while. */
+/** Rotated credentials stay valid for a while. */
 export function oldCredentialReads<E extends Engine>(sql: Sql<E>): On<E, OldCredentialReads> {
   return {
     byDigest: sql.get<OldCredential>(
@@ -71,7 +71,7 @@ export function oldCredentialReads<E extends Engine>(sql: Sql<E>): On<E, OldCred
   };
 }
 
-/** An owner has at most one rolled credential. */
+/** An owner has at most one rotated credential. */
 export function oldCredentialTable<E extends Engine>(sql: WritingSql<E>): On<E, OldCredentialTable> {
   const put = sql.run(`INSERT INTO latchkey.old_credential (kind, id, until, digest) VALUES ($1, $2, $3, $4)
      ON CONFLICT (kind, id) DO UPDATE SET until = excluded.until, digest = excluded.digest`);

@@ -99,7 +99,7 @@ describe.skipIf(!isBrowserInstalled)(
 
     test('a secret that comes after its dialog was closed is shown', async () => {
       await page.open('accounts', 'Accounts');
-      await hold('POST /admin/v1/accounts/default/roll-key');
+      await hold('POST /admin/v1/accounts/default/rotate-key');
       await page.press(/^New API key: /);
       await page.press('New API key');
       await held();

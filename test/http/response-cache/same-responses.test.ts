@@ -208,7 +208,7 @@ test('the verify after a change shows the change before the writer announces it'
   expect(await kept.send(verifyKey())).toContain('"enabled":false');
 });
 
-test('a credential is refused as soon as it is rolled or deleted', async () => {
+test('a credential is refused as soon as it is rotated or deleted', async () => {
   await using harness = await startDialectHarness('authority', 'tcp');
   const { token, apiKey: account, secret, verifyToken } = harness.credentials;
   await using http = httpClient({ tcp: harness.addresses.tcp ?? '' });
@@ -226,12 +226,12 @@ test('a credential is refused as soon as it is rolled or deleted', async () => {
     [
       verify,
       { 'product-secret-key': secret },
-      () => http.post('/admin/v1/products/EDITOR/roll-secret', { headers }),
+      () => http.post('/admin/v1/products/EDITOR/rotate-secret', { headers }),
     ],
     [
       '/api/v2/coupons',
       { 'service-api-key': account },
-      () => http.post('/admin/v1/accounts/default/roll-key', { headers }),
+      () => http.post('/admin/v1/accounts/default/rotate-key', { headers }),
     ],
   ] as const) {
     const ask = async (): Promise<number> => (await http.get(path, { headers: carrier })).status;

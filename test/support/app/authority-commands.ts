@@ -19,7 +19,7 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
   addAccount: { name: 'Other', apiKey: 'theirs' },
-  rollApiKey: { accountId: 'of addAccount', oldUntil: at + 1 },
+  rotateApiKey: { accountId: 'of addAccount', oldUntil: at + 1 },
   addProduct: {
     name: 'Press',
     recurring: false,
@@ -27,7 +27,7 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
     productKey: 'press',
     secret: 'theirs',
   },
-  rollProductSecret: { productKey: 'press', oldUntil: null },
+  rotateProductSecret: { productKey: 'press', oldUntil: null },
   addCollection: { accountId: 'default', name: 'All', productKeys: ['press'], collectionId: 'all' },
   updateProduct: { productKey: 'press', name: 'Press 2', recurring: false, archived: false },
   updateCollection: { collectionId: 'all', name: 'Each', productKeys: ['press'] },

@@ -141,19 +141,19 @@ test('the plain upstream refuses an invalid request with a JSON object', async (
   expect(upstream.ledger.map(({ answered }) => answered)).toContain('status:404');
 });
 
-test('the plain upstream simulates another writer, a refund, a rolled secret and a deletion', async () => {
+test('the plain upstream simulates another writer, a refund, a rotated secret and a deletion', async () => {
   await using scene = await startHarness();
   const { client, upstream, use } = scene;
   upstream.useElsewhere(key, 5);
   upstream.refund(key);
   expect((await use()).body).toMatchObject({ data: { uses: 6, enabled: false } });
   expect(upstream.countsOf(key).net).toBe(1);
-  upstream.rollSecret('p1', 'secret-3');
+  upstream.rotateSecret('p1', 'secret-3');
   expect((await use()).status).toBe(401);
-  upstream.rollSecret('p1', 'secret-1');
+  upstream.rotateSecret('p1', 'secret-1');
   upstream.forget(key);
   expect((await use()).status).toBe(404);
-  upstream.rollApiKey('api-2');
+  upstream.rotateApiKey('api-2');
   expect((await client.get('/api/v2/coupons', { headers: account })).status).toBe(401);
 });
 

@@ -276,7 +276,7 @@ export class PlainUpstream implements AsyncDisposable {
       ...choices,
     };
     this.#moved.setMaxListeners(0);
-    for (const { productKey, secret } of products) this.rollSecret(productKey, secret);
+    for (const { productKey, secret } of products) this.rotateSecret(productKey, secret);
     for (const license of licenses) this.addLicense(license);
   }
 
@@ -326,11 +326,11 @@ export class PlainUpstream implements AsyncDisposable {
     license.uses = this.#floored(license.uses + delta);
   }
 
-  rollSecret(productKey: string, secret: string): void {
+  rotateSecret(productKey: string, secret: string): void {
     this.#secrets.set(productKey, secret);
   }
 
-  rollApiKey(apiKey: string): void {
+  rotateApiKey(apiKey: string): void {
     this.#apiKey = apiKey;
   }
 

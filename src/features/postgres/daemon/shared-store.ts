@@ -241,7 +241,7 @@ export async function logApiKey(stateDir: string, reader: AuthorityReader, log: 
   }
   if (isKnown !== false) return;
   const hint =
-    'the key was rolled, or another node created the first account: write the current key into api.key';
+    'the key was rotated, or another node created the first account: write the current key into api.key';
   log.warn({ hint }, 'the key in api.key matches no account');
 }
 

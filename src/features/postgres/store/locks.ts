@@ -22,9 +22,9 @@ export type AuthorityUseCase = {
 const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: CommandOf<Name>) => Locks } = {
   startAuthority: () => ({ start: [] }),
   addAccount: () => ({ credentials: [] }),
-  rollApiKey: ({ accountId }) => ({ credentials: [], account: [accountId] }),
+  rotateApiKey: ({ accountId }) => ({ credentials: [], account: [accountId] }),
   addProduct: () => ({ credentials: [] }),
-  rollProductSecret: ({ productKey }) => ({ credentials: [], product: [productKey] }),
+  rotateProductSecret: ({ productKey }) => ({ credentials: [], product: [productKey] }),
   updateProduct: ({ productKey }) => ({ product: [productKey] }),
   addCollection: noLocks,
   updateCollection: ({ collectionId }) => ({ collection: [collectionId] }),

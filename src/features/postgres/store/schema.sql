@@ -109,7 +109,7 @@ CREATE TABLE latchkey.token (
   expires_at bigint
 );
 
--- Rolled API keys and product secrets that still work until an instant: at most one of each account or product.
+-- Rotated API keys and product secrets that still work until an instant: at most one of each account or product.
 CREATE TABLE latchkey.old_credential (
   kind text COLLATE "C" NOT NULL CHECK (kind IN ('api_key', 'product_secret', 'token')),
   id text COLLATE "C" NOT NULL,

@@ -214,16 +214,16 @@ function disputeEvents(
 /** What the seller does now and then. */
 function officeEvents({ writer, shop, start, end }: Year): DemoEvent[] {
   const actor = 'token:admin.token';
-  const roll = async (at: number): Promise<void> => {
+  const rotate = async (at: number): Promise<void> => {
     const command = { productKey: 'm9ZdQ', oldUntil: at + 7 * dayMs };
-    const { product, secret } = await writer.run('rollProductSecret', command, { at, actor });
+    const { product, secret } = await writer.run('rotateProductSecret', command, { at, actor });
     shop.secrets.set(product.productKey, secret);
   };
   const reload = (detail: string) => (at: number) =>
     writer.run('recordProcessAct', { act: 'reload', detail }, { at, actor });
   return [
     { at: start + 90 * dayMs, run: reload('the configuration was read again') },
-    { at: start + 210 * dayMs, run: roll },
+    { at: start + 210 * dayMs, run: rotate },
     { at: end - 9 * dayMs, run: reload('the configuration was read again') },
   ];
 }

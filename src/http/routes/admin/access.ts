@@ -12,7 +12,7 @@ import {
   serializeAccount,
   serializeAccountKey,
   oldSecretUntil,
-  rollParameters,
+  rotateParameters,
   serializeToken,
   serializeTokenSecret,
   tokenList,
@@ -76,22 +76,22 @@ export const accountRoutes: readonly Route[] = [
   }),
   route({
     method: 'POST',
-    path: '/admin/v1/accounts/:id/roll-key',
-    operationId: 'rollApiKey',
+    path: '/admin/v1/accounts/:id/rotate-key',
+    operationId: 'rotateApiKey',
     tag: 'Accounts',
     summary: 'Give an account a new API key',
     access,
     roles,
     owned: 'account',
     answersSecret,
-    body: rollParameters,
+    body: rotateParameters,
     answers: { 200: enveloped(accountObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
       const oldUntil = oldSecretUntil(body, app.verifiedNow());
-      const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
-      if (!rolled.ok) return rolled;
-      app.saveApiKey(id, rolled.value.apiKey);
-      return ok(serializeAccountKey(rolled.value));
+      const rotated = await app.writer.write('rotateApiKey', { accountId: id, oldUntil }, writeOptions);
+      if (!rotated.ok) return rotated;
+      app.saveApiKey(id, rotated.value.apiKey);
+      return ok(serializeAccountKey(rotated.value));
     },
   }),
 ];
@@ -178,7 +178,7 @@ const rotateToken = route({
   refusals: ['token_not_found', 'token_of_the_file'],
   access,
   answersSecret: true,
-  body: rollParameters,
+  body: rotateParameters,
   answers: { 200: enveloped(tokenObject) },
   async handle({ app, principal, path: { id }, body, writeOptions }) {
     const command = {

@@ -5,7 +5,7 @@ import { ok, created, pageOf, emptyList } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { inStoredSpelling, lengthOf, searchFor } from '../../search.ts';
 import { enveloped } from '../../../wire/response.ts';
-import { oldSecretUntil, rollParameters } from '../../../wire/access.ts';
+import { oldSecretUntil, rotateParameters } from '../../../wire/access.ts';
 import {
   serializeProduct,
   serializeProductSecret,
@@ -123,21 +123,21 @@ export const productRoutes: readonly Route[] = [
   }),
   route({
     method: 'POST',
-    path: '/admin/v1/products/:id/roll-secret',
-    operationId: 'rollProductSecret',
+    path: '/admin/v1/products/:id/rotate-secret',
+    operationId: 'rotateProductSecret',
     tag: 'Products',
     summary: 'Give a product a new secret',
     access,
     roles,
     owned: 'product',
     answersSecret,
-    body: rollParameters,
+    body: rotateParameters,
     answers: { 200: enveloped(productObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
       const oldUntil = oldSecretUntil(body, app.verifiedNow());
       const command = { productKey: id, oldUntil };
-      const rolled = await app.writer.write('rollProductSecret', command, writeOptions);
-      return rolled.ok ? ok(serializeProductSecret(rolled.value)) : rolled;
+      const rotated = await app.writer.write('rotateProductSecret', command, writeOptions);
+      return rotated.ok ? ok(serializeProductSecret(rotated.value)) : rotated;
     },
   }),
 ];

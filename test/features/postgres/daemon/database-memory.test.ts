@@ -82,22 +82,22 @@ describe.skipIf(!hasPostgres)('The credential cache of a node', () => {
     expect(await verify(other, licenseKey, dropped)).toBe(401);
   });
 
-  test('A node refuses an API key and a product secret after another node has rolled them.', async () => {
+  test('A node refuses an API key and a product secret after another node has rotated them.', async () => {
     await using one = await startNode(server, { schema }, { time: manualTime() });
     await using other = await startNode(server, { schema }, { time: manualTime() });
     const licenseKey = await sellOne(one);
-    const rollSecret = async (): Promise<string> => {
-      const rolled = await one.call('/admin/v1/products/press/roll-secret', { body: {} });
-      return /lk_prod_\w+/.exec(await rolled.text())?.[0] ?? '';
+    const rotateSecret = async (): Promise<string> => {
+      const rotated = await one.call('/admin/v1/products/press/rotate-secret', { body: {} });
+      return /lk_prod_\w+/.exec(await rotated.text())?.[0] ?? '';
     };
-    const product = { 'product-secret-key': await rollSecret() };
+    const product = { 'product-secret-key': await rotateSecret() };
     const account = { 'service-api-key': one.apiKey ?? '' };
     const list = async (): Promise<number> =>
       (await other.call('/api/v2/coupons', { headers: account })).status;
     expect(await verify(other, licenseKey, product)).toBe(200);
     expect(await list()).toBe(200);
-    await rollSecret();
-    await one.call('/admin/v1/accounts/default/roll-key', { body: {} });
+    await rotateSecret();
+    await one.call('/admin/v1/accounts/default/rotate-key', { body: {} });
     await expect.poll(() => verify(other, licenseKey, product)).toBe(401);
     await expect.poll(list).toBe(401);
   });

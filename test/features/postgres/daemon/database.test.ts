@@ -111,10 +111,10 @@ describe.skipIf(!hasPostgres)('Nodes of an authority on one PostgreSQL', () => {
     const warnOfKey = () => logApiKey(node.stateDir, database.reader, { ...silent, warn });
     await warnOfKey();
     expect(warnings).toEqual([]);
-    writeFileSync(join(node.stateDir, 'api.key'), 'rolled-at-another-node\n', { mode: 0o600 });
+    writeFileSync(join(node.stateDir, 'api.key'), 'rotated-at-another-node\n', { mode: 0o600 });
     await warnOfKey();
     expect(warnings).toEqual([
-      'the key in api.key matches no account: the key was rolled, or another node created the first account: write the current key into api.key',
+      'the key in api.key matches no account: the key was rotated, or another node created the first account: write the current key into api.key',
     ]);
   });
 

@@ -30,7 +30,7 @@ export interface Shop {
   readonly writes: readonly (Write & { answered: Answered })[];
   readonly licenseKeys: readonly string[];
   readonly lastCouponId: number;
-  /** Credentials of every kind: a secret, a rolled secret, a token, an API key. */
+  /** Credentials of every kind: a secret, a rotated secret, a token, an API key. */
   readonly callers: readonly Record<string, string>[];
 }
 
@@ -94,7 +94,7 @@ export async function createShop(call: Caller): Promise<Shop> {
     lease_hold_s: 0,
     lease_email: true,
   });
-  const rolled = await write('POST', '/admin/v1/products/editor/roll-secret', { keep_old_s: 86_400 });
+  const rotated = await write('POST', '/admin/v1/products/editor/rotate-secret', { keep_old_s: 86_400 });
   await write('POST', '/admin/v1/collections', {
     name: odd,
     product_keys: ['press', 'editor'],
@@ -154,7 +154,7 @@ export async function createShop(call: Caller): Promise<Shop> {
     callers: [
       { 'product-secret-key': 'the-secret-of-press' },
       { 'product-secret-key': 'the-secret-of-editor' },
-      { 'product-secret-key': String(rolled['secret']) },
+      { 'product-secret-key': String(rotated['secret']) },
       { authorization: `Bearer ${String(token['token'])}` },
       apiKey,
     ],

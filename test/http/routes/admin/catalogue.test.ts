@@ -50,8 +50,8 @@ test('a product is created as requested, and its secret is shown once', async ()
   });
   expect(listed.headers['x-total-count']).toBe('1');
   expect(codeOf(await post('products', { name: 'Again', product_key: 'RGsF' }))).toBe('product_key_taken');
-  const rolled = await post('products/RGsF/roll-secret');
-  expect([rolled.statusCode, rolled.json<{ data: { secret: string } }>().data.secret]).toEqual([
+  const rotated = await post('products/RGsF/rotate-secret');
+  expect([rotated.statusCode, rotated.json<{ data: { secret: string } }>().data.secret]).toEqual([
     200,
     expect.stringMatching(/^lk_prod_/),
   ]);
@@ -204,9 +204,9 @@ test('a product for an unknown account is refused', async () => {
   });
 });
 
-test('an unknown object cannot be rolled or refunded', async () => {
-  expect(codeOf(await post('accounts/x/roll-key'))).toBe('account_not_found');
-  expect(codeOf(await post('products/x/roll-secret'))).toBe('product_not_found');
+test('an unknown object cannot be rotated or refunded', async () => {
+  expect(codeOf(await post('accounts/x/rotate-key'))).toBe('account_not_found');
+  expect(codeOf(await post('products/x/rotate-secret'))).toBe('product_not_found');
   expect(codeOf(await post('purchases/x/refund'))).toBe('purchase_not_found');
 });
 

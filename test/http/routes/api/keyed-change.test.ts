@@ -250,7 +250,7 @@ test('the creation of a coupon by an agent is carried out once under its key', a
   expect((await create()).json()).toEqual(first.json());
 });
 
-test('an agent whose secret was rolled is answered under its key, and a token of the product too', async () => {
+test('an agent whose secret was rotated is answered under its key, and a token of the product too', async () => {
   const key = await soldKey();
   const id = newId();
   await authority.change('usage', key, { id });
@@ -262,8 +262,8 @@ test('an agent whose secret was rolled is answered under its key, and a token of
   const { token } = issued.json<{ data: { token: string } }>().data;
   const headers = { authorization: `Bearer ${token}` };
   expect(await authority.change('usage', key, { id, repeat: true, headers })).toMatchObject({ uses: 1 });
-  const rolled = await authority.post('/admin/v1/products/PRESS/roll-secret', {}, byOperator);
-  const { secret } = rolled.json<{ data: { secret: string } }>().data;
+  const rotated = await authority.post('/admin/v1/products/PRESS/rotate-secret', {}, byOperator);
+  const { secret } = rotated.json<{ data: { secret: string } }>().data;
   const renewed = { 'product-secret-key': secret };
   expect(await authority.change('usage', key, { id, repeat: true, headers: renewed })).toMatchObject({
     uses: 1,

@@ -4,7 +4,7 @@ import { ProductName, useDaemon } from '../daemon.tsx';
 import { Checkboxes, Field, fieldText, taken } from '../parts/action.tsx';
 import { quoted } from '../parts/command.tsx';
 import { ListPage, type List } from '../parts/list.tsx';
-import { roll } from '../parts/roll.tsx';
+import { rotate } from '../parts/rotate.tsx';
 import { Secret } from '../parts/secret.tsx';
 
 import { Time } from '../parts/time.tsx';
@@ -45,7 +45,7 @@ const tokens: List<TokenObject> = {
     id === 'admin.token'
       ? []
       : [
-          roll({
+          rotate({
             what: 'token',
             of: label ?? id,
             command: `latchkey token rotate ${quoted(id)}`,

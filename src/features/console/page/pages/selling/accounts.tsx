@@ -4,7 +4,7 @@ import { Field, fieldText } from '../../parts/action.tsx';
 import { quoted } from '../../parts/command.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Secret } from '../../parts/secret.tsx';
-import { roll } from '../../parts/roll.tsx';
+import { rotate } from '../../parts/rotate.tsx';
 
 /** Accounts: sellers that share this authority and see nothing of each other. */
 const accounts: List<AccountObject> = {
@@ -26,12 +26,12 @@ const accounts: List<AccountObject> = {
     { name: 'Id', cell: ({ account_id: id }) => <code>{id}</code> },
   ],
   actions: ({ account_id: id, name }) => [
-    roll({
+    rotate({
       what: 'API key',
       of: name,
-      command: `latchkey account roll ${quoted(id)}`,
+      command: `latchkey account rotate ${quoted(id)}`,
       run: async (body) =>
-        (await send<AccountObject>('POST', `/admin/v1/accounts/${encodeURIComponent(id)}/roll-key`, body))
+        (await send<AccountObject>('POST', `/admin/v1/accounts/${encodeURIComponent(id)}/rotate-key`, body))
           .api_key,
     }),
   ],

@@ -10,7 +10,7 @@ import { Card, Fields, Heading } from '../../parts/page.tsx';
 import { Secret } from '../../parts/secret.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
-import { roll } from '../../parts/roll.tsx';
+import { rotate } from '../../parts/rotate.tsx';
 import { sell } from './sell.tsx';
 
 /** What is sold, and on how many devices a license works. */
@@ -184,15 +184,15 @@ function ProductActions({ product, onDone }: { product: ProductObject; onDone: (
       {!archived && <Action {...sell([product])} />}
       <EditProduct product={product} onDone={onDone} />
       <Action
-        {...roll({
+        {...rotate({
           what: 'secret',
           of: name,
-          command: `latchkey product roll ${quoted(key)}`,
+          command: `latchkey product rotate ${quoted(key)}`,
           run: async (body) =>
             (
               await send<ProductObject>(
                 'POST',
-                `/admin/v1/products/${encodeURIComponent(key)}/roll-secret`,
+                `/admin/v1/products/${encodeURIComponent(key)}/rotate-secret`,
                 body,
               )
             ).secret,

@@ -2,7 +2,7 @@ import { Field, fieldText, type ActionProps } from './action.tsx';
 import { Secret } from './secret.tsx';
 
 /** Replaces a credential; the old one may work for a time. */
-export function roll({
+export function rotate({
   what,
   of,
   command,

@@ -17,27 +17,27 @@ beforeAll(async () => {
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
-type Rolled = { data?: Record<string, string>; errors?: { parameter: string; code: string }[] };
+type Rotated = { data?: Record<string, string>; errors?: { parameter: string; code: string }[] };
 
-async function roll(path: string, payload?: object): Promise<Rolled & { status: number }> {
+async function rotate(path: string, payload?: object): Promise<Rotated & { status: number }> {
   const url = `/admin/v1/${path}`;
   const answer = await server.inject({ method: 'POST', url, headers, ...(payload && { payload }) });
-  return { status: answer.statusCode, ...answer.json<Rolled>() };
+  return { status: answer.statusCode, ...answer.json<Rotated>() };
 }
 
 async function statusWith(key: string): Promise<number> {
   return (await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': key } })).statusCode;
 }
 
-test('a rolled API key stays valid as long as requested, and the response says until when', async () => {
-  const { data = {} } = await roll('accounts/default/roll-key', { keep_old_s: 86_400 });
+test('a rotated API key stays valid as long as requested, and the response says until when', async () => {
+  const { data = {} } = await rotate('accounts/default/rotate-key', { keep_old_s: 86_400 });
   const left = Date.parse(data['old_key_until'] ?? '') - Date.now();
   expect(Math.round(left / 3_600_000)).toBe(24);
   expect([await statusWith(apiKey), await statusWith(data['api_key'] ?? '')]).toEqual([200, 200]);
   expect((await opened.record()).at(-1)).toBe(
-    `token:admin | account.roll_key | default | the old one until ${data['old_key_until']}`,
+    `token:admin | account.rotate_key | default | the old one until ${data['old_key_until']}`,
   );
-  const again = await roll('accounts/default/roll-key');
+  const again = await rotate('accounts/default/rotate-key');
   expect(again.data).not.toHaveProperty('old_key_until');
   expect([await statusWith(apiKey), await statusWith(data['api_key'] ?? '')]).toEqual([401, 401]);
   expect(await statusWith(again.data?.['api_key'] ?? '')).toBe(200);
@@ -47,11 +47,11 @@ test('a rolled API key stays valid as long as requested, and the response says u
   ]);
 });
 
-test('a rolled product secret stays valid as long as requested', async () => {
+test('a rotated product secret stays valid as long as requested', async () => {
   const payload = { name: 'P', product_key: 'P' };
   const made = await server.inject({ method: 'POST', url: '/admin/v1/products', headers, payload });
   const { secret } = made.json<{ data: { secret: string } }>().data;
-  const { data = {} } = await roll('products/P/roll-secret', { keep_old_s: 60 });
+  const { data = {} } = await rotate('products/P/rotate-secret', { keep_old_s: 60 });
   expect(data['old_secret_until']).toMatch(/^2/);
   const verify = async (sent: string): Promise<number> => {
     const url = '/api/v2/license/verify?license_key=none';
@@ -67,9 +67,9 @@ test.each([
   [{ keep_old_s: 30 * 86_400 + 1 }, 'keep_old_s out_of_range'],
   [{ keep_old_s: '24h' }, 'keep_old_s not_an_integer'],
   [{ keep_old: 60 }, 'keep_old unknown'],
-])('%j is refused, and nothing is rolled', async (payload, fault) => {
+])('%j is refused, and nothing is rotated', async (payload, fault) => {
   const before = (await opened.record()).length;
-  const { status, errors = [] } = await roll('accounts/default/roll-key', payload);
+  const { status, errors = [] } = await rotate('accounts/default/rotate-key', payload);
   expect([status, errors.map(({ parameter, code }) => `${parameter} ${code}`)]).toEqual([422, [fault]]);
   expect(await opened.record()).toHaveLength(before);
 });

@@ -3,22 +3,30 @@ import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 
-test('account roll --keep-old 24h prints when the old key ends', async () => {
+test('account rotate --keep-old 24h prints when the old key ends', async () => {
   await using daemon = await startFakeDaemon();
   const until = '2026-01-02T00:00:00+00:00';
   daemon.answer({ body: { data: { account_id: 'a', name: 'A', api_key: 'new', old_key_until: until } } });
-  const { out } = await latchkey('account', 'roll', 'a', '--keep-old', '24h', '--state-dir', daemon.stateDir);
+  const { out } = await latchkey(
+    'account',
+    'rotate',
+    'a',
+    '--keep-old',
+    '24h',
+    '--state-dir',
+    daemon.stateDir,
+  );
   expect(out).toContain(`api key        new\nold one until  ${until} (58 days ago)\n`);
   expect(daemon.received[0]).toMatchObject({
-    line: 'POST /admin/v1/accounts/a/roll-key',
+    line: 'POST /admin/v1/accounts/a/rotate-key',
     body: '{"keep_old_s":86400}',
   });
 });
 
-test('product roll prints when the old secret ends only with --keep-old', async () => {
+test('product rotate prints when the old secret ends only with --keep-old', async () => {
   await using daemon = await startFakeDaemon();
-  const roll = async (...argv: string[]): Promise<string> =>
-    (await latchkey('product', 'roll', 'P', ...argv, '--state-dir', daemon.stateDir)).out;
+  const rotate = async (...argv: string[]): Promise<string> =>
+    (await latchkey('product', 'rotate', 'P', ...argv, '--state-dir', daemon.stateDir)).out;
   const product: ProductObject = {
     product_key: 'P',
     account_id: 'a',
@@ -32,11 +40,11 @@ test('product roll prints when the old secret ends only with --keep-old', async 
     lease_email: false,
   };
   daemon.answer({ body: { data: { ...product, secret: 'new' } } });
-  expect(await roll()).toMatch(/^secret +new\n\n/m);
+  expect(await rotate()).toMatch(/^secret +new\n\n/m);
   const until = '2026-01-02T00:00:00+00:00';
   daemon.answer({ body: { data: { ...product, secret: 'new', old_secret_until: until } } });
-  expect(await roll('--keep-old', '24h')).toContain(`\nold one until  ${until} (58 days ago)\n`);
-  const line = 'POST /admin/v1/products/P/roll-secret';
+  expect(await rotate('--keep-old', '24h')).toContain(`\nold one until  ${until} (58 days ago)\n`);
+  const line = 'POST /admin/v1/products/P/rotate-secret';
   expect(daemon.received).toMatchObject([
     { line, body: '{}' },
     { line, body: '{"keep_old_s":86400}' },
@@ -44,6 +52,6 @@ test('product roll prints when the old secret ends only with --keep-old', async 
 });
 
 test.each(['24', 'soon', '0', '10ms'])('--keep-old %s is misuse', async (given) => {
-  const { code, err } = await latchkey('product', 'roll', 'P', '--keep-old', given);
+  const { code, err } = await latchkey('product', 'rotate', 'P', '--keep-old', given);
   expect([code, err]).toEqual([2, expect.stringContaining('--keep-old must be a duration')]);
 });
