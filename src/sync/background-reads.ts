@@ -8,7 +8,7 @@ import type { Probe, UpstreamLimiter } from './upstream-limiter.ts';
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
 import { licenseKeysIn } from '../domain/license.ts';
 import { isMissing, isPage } from '../domain/outbox/outcome.ts';
-import { isLatchkey } from '../service/outbox/upstream-epoch.ts';
+import { isLatchkey } from '../service/outbox/upstream/identity.ts';
 import type { Writer } from '../service/writer.ts';
 
 /** The probe reads this key if few license keys are known here: any response shows that the upstream is there. */

@@ -21,7 +21,7 @@ import type {
   UnreadableCoupon,
   Upstream,
 } from '../service/ports.ts';
-import { isLatchkey, isUpstreamKnown, keyedAs } from '../service/outbox/upstream-epoch.ts';
+import { isLatchkey, isUpstreamKnown, keyedAs } from '../service/outbox/upstream/identity.ts';
 import type { CommandOf, Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Reader } from '../service/tables.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { upstreamEpoch } from '../../src/service/outbox/upstream-epoch.ts';
+import { upstreamEpoch } from '../../src/service/outbox/upstream/identity.ts';
 import { allIds, newest, offline, shown, upstreamUses } from '../support/harness/keyed-harness.ts';
 import { lostAnswer, refusedWith } from '../support/harness/latchkey-vendor.ts';
 import { minute, second, startLatchkeyHarness } from '../support/harness/sync-harness.ts';

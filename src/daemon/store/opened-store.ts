@@ -1,5 +1,5 @@
 import type { App } from '../../http/app.ts';
-import { isUpstreamKnown } from '../../service/outbox/upstream-epoch.ts';
+import { isUpstreamKnown } from '../../service/outbox/upstream/identity.ts';
 import type { ChangeFeed, Writer } from '../../service/writer.ts';
 import type { LocalLists, AuthorityReader, Reader, Awaitable } from '../../service/tables.ts';
 import type { CredentialCache } from '../../service/access/credential.ts';

@@ -3,7 +3,7 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { features } from '../../features.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import { unfollowAll } from '../outbox/upstream-state.ts';
+import { unfollowAll } from '../outbox/upstream/change.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
 import { beginEpoch } from './epoch.ts';
@@ -19,9 +19,9 @@ import {
 } from '../../domain/outbox/operation.ts';
 import { elapsedMark } from './time-mark.ts';
 import { endWait, scheduleHead, putSnapshot } from '../outbox/queue.ts';
-import { renewUnknownHistory, beginUnknownHistory, shiftStoredWaits } from '../outbox/upstream-waits.ts';
+import { renewUnknownHistory, beginUnknownHistory, shiftStoredWaits } from '../outbox/upstream/waits.ts';
 import { loseResponse } from '../outbox/after-response.ts';
-import { boundUpstream, isLatchkey } from '../outbox/upstream-epoch.ts';
+import { boundUpstream, isLatchkey } from '../outbox/upstream/identity.ts';
 
 type StartStore = {
   /** The digest of `admin.token`. */

@@ -16,8 +16,8 @@ import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { endWait, move, queueOfOperation, scheduleHead, waitAfterFailure, type SyncPolicy } from './queue.ts';
-import { isKeyed } from './upstream-epoch.ts';
-import { holdIfElsewhere } from './upstream-state.ts';
+import { isKeyed } from './upstream/identity.ts';
+import { holdIfElsewhere } from './upstream/change.ts';
 
 /* What follows from a response to an operation, whether the operation was sent under its id or not. */
 

@@ -21,7 +21,7 @@ import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { endWait, move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
-import { isLatchkey, isUpstreamKnown } from './upstream-epoch.ts';
+import { isLatchkey, isUpstreamKnown } from './upstream/identity.ts';
 import { dropRedemption } from './coupon/redemption.ts';
 import { provisionalCoupon } from '../../domain/outbox/coupon-payload.ts';
 import { adoptOnceListed } from './coupon/provisional.ts';

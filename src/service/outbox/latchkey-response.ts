@@ -12,9 +12,10 @@ import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
 import { move, putSnapshot, queueOfOperation, scheduleHead, type SyncPolicy } from './queue.ts';
 import { endSuperseded, reopenOperations, awaitNextAttempt } from './after-response.ts';
-import { observeOlderStore, observeEpoch, observeOtherStore, isOlderThanKnown } from './upstream-state.ts';
+import { observeOlderStore, observeEpoch, observeOtherStore } from './upstream/change.ts';
+import { isOlderThanKnown } from './upstream/former.ts';
 import type { Refusal } from '../../domain/outbox/coupon-payload.ts';
-import { epochNumber } from './upstream-epoch.ts';
+import { epochNumber } from './upstream/identity.ts';
 
 /*
  * What the answers of a Latchkey mean. It carries out each change that is sent under the id of its operation once, and repeats

@@ -8,8 +8,8 @@ import type { Transaction } from '../tables.ts';
 import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
 import { endSuperseded } from './after-response.ts';
 import type { UnexpectedCount } from './record-response.ts';
-import { boundUpstream } from './upstream-epoch.ts';
-import { isOfOtherUpstream } from './upstream-state.ts';
+import { boundUpstream } from './upstream/identity.ts';
+import { isOfOtherUpstream } from './upstream/former.ts';
 
 /** A read of a key, with the snapshot before it. */
 type Reconciliation = { snapshot: LicenseSnapshot; read: License; sentAt: number; policy: SyncPolicy };

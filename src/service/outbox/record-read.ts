@@ -15,13 +15,14 @@ import type { Context } from '../ports.ts';
 import { features } from '../../features.ts';
 import type { Transaction } from '../tables.ts';
 import { putSnapshot, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
-import { unknownHistoryUntil } from './upstream-waits.ts';
+import { unknownHistoryUntil } from './upstream/waits.ts';
 import { refuseOperation, reopenOperations } from './after-response.ts';
 import type { UnexpectedCount } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
 import { isStale, licenseIn, seenAfter } from './latchkey-response.ts';
-import { epochNumber, isLatchkey } from './upstream-epoch.ts';
-import { isOlderThanKnown, observeOlderStore, observeEpoch } from './upstream-state.ts';
+import { epochNumber, isLatchkey } from './upstream/identity.ts';
+import { observeOlderStore, observeEpoch } from './upstream/change.ts';
+import { isOlderThanKnown } from './upstream/former.ts';
 
 type RecordRead = {
   licenseKey: string;

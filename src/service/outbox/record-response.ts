@@ -12,8 +12,9 @@ import { currentRun, isOfEarlierRun } from '../lifecycle/run-count.ts';
 import { confirmTime } from '../lifecycle/time-mark.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { isOfOtherUpstream, isOlderThanKnown, observeEpoch } from './upstream-state.ts';
-import { isKeyed } from './upstream-epoch.ts';
+import { observeEpoch } from './upstream/change.ts';
+import { isOfOtherUpstream, isOlderThanKnown } from './upstream/former.ts';
+import { isKeyed } from './upstream/identity.ts';
 import {
   awaitNextAttempt,
   endSuperseded,

@@ -1,5 +1,5 @@
 import type { Tenant } from '../../../domain/access/principal.ts';
-import { isUpstreamKnown } from '../../../service/outbox/upstream-epoch.ts';
+import { isUpstreamKnown } from '../../../service/outbox/upstream/identity.ts';
 import type { Reader } from '../../../service/tables.ts';
 import type { Writer } from '../../../service/writer.ts';
 import type { SyncStore } from './ports.ts';

@@ -7,7 +7,7 @@ import { putSnapshot, scheduleHead, type SyncPolicy } from '../../../service/out
 import { refreshAfter } from '../../../service/agent/snapshot.ts';
 import { reopenOperations } from '../../../service/outbox/after-response.ts';
 import { isStale, seenAfter } from '../../../service/outbox/latchkey-response.ts';
-import { observeOlderStore, observeEpoch } from '../../../service/outbox/upstream-state.ts';
+import { observeOlderStore, observeEpoch } from '../../../service/outbox/upstream/change.ts';
 import type { ChangesAnswer, FollowRequest } from './ports.ts';
 
 /*

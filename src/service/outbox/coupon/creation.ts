@@ -17,14 +17,14 @@ import {
   move,
   scheduleHead,
   type SyncPolicy,
-  send,
 } from '../queue.ts';
+import { send } from '../plan-step.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
 import { isRefused, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { confirmTime } from '../../lifecycle/time-mark.ts';
 import { recordCreationAtLatchkey, recordRefusalOfLatchkey } from './latchkey-creation.ts';
-import { isKeyed } from '../upstream-epoch.ts';
-import { observeEpoch } from '../upstream-state.ts';
+import { isKeyed } from '../upstream/identity.ts';
+import { observeEpoch } from '../upstream/change.ts';
 import { awaitNextAttempt, operationInFlight, recordOutcome, refuseOperation } from '../after-response.ts';
 import { couponPayload, provisionalCoupon } from '../../../domain/outbox/coupon-payload.ts';
 import { hasTerms, adoptCoupon, isKnownCode } from './provisional.ts';

@@ -28,8 +28,8 @@ import type { Reader, Transaction } from '../../tables.ts';
 import { recordUndecided, refusalIn } from '../latchkey-response.ts';
 import { enqueue, move, refuseWhenFull, scheduleHead, type SyncPolicy } from '../queue.ts';
 import { operationInFlight, recordOutcome } from '../after-response.ts';
-import { isLatchkey, isUpstreamKnown } from '../upstream-epoch.ts';
-import { observeEpoch } from '../upstream-state.ts';
+import { isLatchkey, isUpstreamKnown } from '../upstream/identity.ts';
+import { observeEpoch } from '../upstream/change.ts';
 
 /*
  * Redemptions of an agent whose upstream is a Latchkey. The upstream decides, so that the usage limit of a coupon holds

@@ -7,7 +7,7 @@ import type {
   OperationState,
 } from '../../../../src/domain/outbox/operation.ts';
 import { agentCredentials, TokenUses } from '../../../../src/service/access/credential.ts';
-import { isUpstreamKnown } from '../../../../src/service/outbox/upstream-epoch.ts';
+import { isUpstreamKnown } from '../../../../src/service/outbox/upstream/identity.ts';
 import { ChangeFeed } from '../../../../src/service/writer.ts';
 import { silent } from '../../../support/silent-log.ts';
 import type { VirtualClock, VirtualTime } from '../../../support/harness/virtual-clock.ts';

@@ -1,6 +1,6 @@
-import type { Context } from '../ports.ts';
-import type { Reader, Transaction } from '../tables.ts';
-import { done, type Result } from '../../domain/problem/problem.ts';
+import type { Context } from '../../ports.ts';
+import type { Reader, Transaction } from '../../tables.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 
 /* What is stored about the upstream besides operations: its last success, and why nothing is sent to it now. */
 
