@@ -15,11 +15,26 @@ import {
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { endWait, move, queueOfOperation, scheduleHead, waitAfterFailure, type SyncPolicy } from './queue.ts';
+import {
+  endWait,
+  move,
+  queueOfOperation,
+  scheduleHead,
+  waitAfterFailure,
+  type Failure,
+  type SyncPolicy,
+} from './queue.ts';
 import { isKeyed } from './upstream/identity.ts';
 import { holdIfElsewhere } from './upstream/change.ts';
 
 /* What follows from a response to an operation, whether the operation was sent under its id or not. */
+
+/** Why operations wait after an answer that is older than what is known here. */
+export const olderAnswer: Failure = {
+  detail: 'the upstream answered with older data than is known here: it was restored',
+  retryAfterMs: null,
+  outage: false,
+};
 
 /** The operation of a response; a response to an operation that is not in flight is not recorded. */
 export function operationInFlight({ operations }: Transaction, operationId: string): Result<Operation> {

@@ -119,6 +119,21 @@ export function waitAfterFailure(
   return { at: monotonic + waitMs, outage: failure.outage, failures, lastError: failure.detail };
 }
 
+/** The queues that were due needed this read, which brought nothing: they wait. */
+export function postponeDueQueues(
+  transaction: Transaction,
+  licenseKey: string,
+  { policy, sentAt, failure }: { policy: SyncPolicy; sentAt: number; failure: Failure },
+  context: Context,
+): void {
+  for (const queue of ['counter', 'state'] as const) {
+    const head = transaction.operations.head(licenseKey, queue);
+    if (head !== null && head.nextAt !== null && head.nextAt <= sentAt) {
+      scheduleHead(transaction, licenseKey, queue, waitAfterFailure(head, failure, policy, context));
+    }
+  }
+}
+
 /**
  * Stores a snapshot with the local state that the operations in the store add up to. `before`: the stored snapshot, if
  * the first operation of the queue was answered and nothing else changed.

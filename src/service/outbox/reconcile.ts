@@ -7,9 +7,11 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
 import { endSuperseded } from './after-response.ts';
-import type { UnexpectedCount } from './record-response.ts';
 import { boundUpstream } from './upstream/identity.ts';
 import { isOfOtherUpstream } from './upstream/former.ts';
+
+/** A count that this agent's own operations do not explain. */
+export type UnexpectedCount = { expected: number; got: number };
 
 /** A read of a key, with the snapshot before it. */
 type Reconciliation = { snapshot: LicenseSnapshot; read: License; sentAt: number; policy: SyncPolicy };

@@ -24,6 +24,7 @@ import {
   reopenOperations,
 } from './after-response.ts';
 import { recordCarriedOut, recordRefusal } from './latchkey-response.ts';
+import type { UnexpectedCount } from './reconcile.ts';
 import {
   nextReconcileAt,
   queueOfOperation,
@@ -41,9 +42,6 @@ type RecordResponse = {
   overlapped: boolean;
   policy: SyncPolicy;
 };
-
-/** A count that this agent's own operations do not explain. */
-export type UnexpectedCount = { expected: number; got: number };
 
 /** The state of the operation after the response, and why it is not delivered. */
 export type RecordedResponse = Pick<Operation, 'lastError'> & {

@@ -28,7 +28,7 @@ import type { Reader, Transaction } from '../../tables.ts';
 import { recordUndecided, refusalIn } from '../latchkey-response.ts';
 import { enqueue, move, refuseWhenFull, scheduleHead, type SyncPolicy } from '../queue.ts';
 import { operationInFlight, recordOutcome } from '../after-response.ts';
-import { isLatchkey, isUpstreamKnown } from '../upstream/identity.ts';
+import { isLatchkey, isPlain } from '../upstream/identity.ts';
 import { observeEpoch } from '../upstream/change.ts';
 
 /*
@@ -39,7 +39,7 @@ import { observeEpoch } from '../upstream/change.ts';
 
 /** Whether redemptions are sent to the upstream. They wait until an answer has shown what the upstream is. */
 export function sendsRedemptions(reader: Pick<Reader, 'settings'>): boolean {
-  return isLatchkey(reader) || !isUpstreamKnown(reader);
+  return !isPlain(reader);
 }
 
 type QueueRedemption = {

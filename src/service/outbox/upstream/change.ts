@@ -19,6 +19,7 @@ import { beginAddress, endFormerUpstream } from './former.ts';
 import {
   beginHistory,
   boundUpstream,
+  isPlain,
   isUpstreamKnown,
   storeAddress,
   storedEpoch,
@@ -87,6 +88,7 @@ export function observeEpoch(
   if (epoch === undefined && instance !== undefined) return;
   const before = storedEpoch(transaction);
   const isFirst = !isUpstreamKnown(transaction);
+  const wasPlain = isPlain(transaction);
   if (epoch === before || (epoch === undefined && !isFirst)) return;
   const sentTo = boundUpstream(transaction);
   storeEpoch(transaction, epoch ?? 'plain');
@@ -97,7 +99,7 @@ export function observeEpoch(
   }
   beginHistory(transaction);
   nameStoreAbove(transaction, epoch);
-  if (isFirst || before === 'plain') {
+  if (isFirst || wasPlain) {
     holdDoubtful(transaction, sentTo, context);
     return;
   }

@@ -47,6 +47,11 @@ export function isLatchkey(reader: Settings): boolean {
   return upstreamEpoch(reader) !== null;
 }
 
+/** Whether the upstream has turned out to be no Latchkey. */
+export function isPlain(reader: Settings): boolean {
+  return storedEpoch(reader) === 'plain';
+}
+
 /** Whether an answer has shown what the upstream is. */
 export function isUpstreamKnown(reader: Settings): boolean {
   return storedEpoch(reader) !== 'unknown';
