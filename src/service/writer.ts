@@ -47,7 +47,7 @@ export interface Writer {
 type Listener = (changes: readonly Change[]) => void;
 
 /** Announces what commits change, to everything that caches what was read from the store. */
-export class ChangeFeed {
+export class Announcer {
   readonly #listeners = new Set<Listener>();
 
   /** Calls the listener at each announcement. Returns a function that ends the subscription. */

@@ -103,7 +103,7 @@ async function probeLatchkey(
     limiter.observe(outcome, { owner: product, subject: 'sync', sentAt });
     return true;
   }
-  // A gateway hides /sync/v1, and perhaps lets the API pass.
+  // A gateway hides the change feed, and perhaps lets the API pass.
   const verified = await upstream.verify(product, probeKey, lifetime);
   limiter.observe(verified, { owner: product, subject: probeKey, sentAt });
   return true;

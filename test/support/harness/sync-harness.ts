@@ -250,7 +250,7 @@ export class SyncHarness implements Disposable {
   readonly #database = new DatabaseSync(':memory:');
   readonly store: Transaction;
   readonly #options: SyncOptions;
-  /** `/sync/v1` of the vendor; null: the vendor is a plain store. */
+  /** The change feed of the vendor; null: the vendor is a plain store. */
   readonly latchkey: LatchkeyVendor | null;
 
   /** Use `startSyncHarness`. */

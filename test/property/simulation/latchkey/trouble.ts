@@ -43,7 +43,7 @@ const late: Trouble = {
   begin: (world) => world.changeWeather({ latestMs: hourMs }),
 };
 
-/** A gateway hides `/sync/v1`, for a short or long time. Changes go on. */
+/** A gateway hides the change feed, for a short or long time. Changes go on. */
 const gateway: Trouble = {
   async make(world) {
     const { networks, random } = world;
