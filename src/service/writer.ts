@@ -109,7 +109,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   ...features.flatMap(({ useCases: own }) => own?.essential ?? []),
 ]);
 
-/** Whether a write is accepted while the disk is full (src/sync/README.md, The store). */
+/** Whether a write is accepted while the disk is full (src/sync/LIMITS.md, The store). */
 export function isEssential(name: UseCaseName): boolean {
   return essential.has(name);
 }

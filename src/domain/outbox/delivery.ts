@@ -34,7 +34,10 @@ export type QueueView = {
   isLatchkey: boolean;
 };
 
-/** Decides the next step of a queue whose head is due (src/sync/README.md, Queues and After a lost response). */
+/**
+ * Decides the next step of a queue whose head is due (src/sync/README.md, Queues; src/sync/PLAIN-UPSTREAM.md, After a lost
+ * response).
+ */
 export function nextStep(queue: QueueView): Step {
   const { head, now, reconcileAt, hasUncertain, isLatchkey } = queue;
   if (head === null || head.progress.state === 'in_flight') return { step: 'none' };
@@ -96,7 +99,7 @@ function sendOnBase(operation: Operation, { snapshot }: QueueView): Step {
 /*
  * The reconcile delay: after a lost response, the request itself may still be on its way, for example in a proxy, and
  * be applied late. Until the delay has passed, nothing is sent that could change places with that request, and no read
- * decides. (src/sync/README.md, After a lost response)
+ * decides. (src/sync/PLAIN-UPSTREAM.md, After a lost response)
  */
 
 /** The default of `sync.reconcile_after`, in ms. */

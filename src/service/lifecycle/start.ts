@@ -188,7 +188,7 @@ function makeInFlightUncertain(
 /**
  * After a restore or a copy, the original may have delivered what this store still holds. A Latchkey knows each operation by
  * its id: all are sent again. At another upstream each unfinished operation is read back against the last snapshot, and ends
- * inferred at best; requests of the original are waited for. (src/sync/README.md, Start, restore and copy)
+ * inferred at best; requests of the original are waited for. (src/sync/PLAIN-UPSTREAM.md, Start, restore and copy)
  */
 function doubtUnfinished(transaction: Transaction, { monotonic }: Pick<Context, 'monotonic'>): void {
   const isResent = isLatchkey(transaction);

@@ -163,7 +163,7 @@ export function reopenOperations(
  * The response to an attempt was lost: the request may still be applied until the reconcile delay has passed. A
  * disable sets a value and is repeated, but nothing else of its queue overtakes it. Any other operation becomes
  * uncertain, or is held if the upstream has changed meanwhile. An operation that was sent under its id is sent again.
- * (src/sync/README.md, After a lost response)
+ * (src/sync/PLAIN-UPSTREAM.md, After a lost response)
  */
 export function loseResponse(
   transaction: Transaction,

@@ -28,7 +28,7 @@ import { epochNumber } from './upstream/identity.ts';
 /*
  * What the answers of a Latchkey mean. It carries out each change that is sent under the id of its operation once, and repeats
  * its answer: after a lost answer the change is sent again. Its answers may arrive in another order than they were made: the
- * revision of a license orders them, within one history of the upstream. (src/sync/README.md, Between Latchkeys)
+ * revision of a license orders them, within one history of the upstream. (src/sync/BETWEEN-LATCHKEYS.md, Ids of operations and Revisions)
  */
 
 /** Records that the Latchkey has carried the change out. */

@@ -26,7 +26,7 @@ type ReconciledCounter = {
 const unreconciled: ReconciledCounter = { reconciled: false, unexpected: null };
 
 /**
- * Reconciles the uncertain counter operations with the count that was read (src/sync/README.md, After a lost
+ * Reconciles the uncertain counter operations with the count that was read (src/sync/PLAIN-UPSTREAM.md, After a lost
  * response).
  */
 export function reconcileCounter(

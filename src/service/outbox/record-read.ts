@@ -43,7 +43,7 @@ type AnsweredRead = RecordRead & { outcome: Applied<License> };
 
 /**
  * Records the response to a read, and reconciles the operations of the key. The read held both queues of the key.
- * (src/sync/README.md, After a lost response)
+ * (src/sync/PLAIN-UPSTREAM.md, After a lost response)
  */
 export function recordRead(
   transaction: Transaction,

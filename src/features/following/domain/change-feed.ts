@@ -2,7 +2,7 @@ import type { Rate } from '../../../domain/token-bucket.ts';
 
 const hourMs = 3_600_000;
 
-/* The limits of the change feed (src/sync/README.md, Between Latchkeys). */
+/* The limits of the change feed (src/sync/BETWEEN-LATCHKEYS.md, The change feed). */
 
 /** The version of the protocol. */
 export const syncProtocol = 1;

@@ -68,5 +68,5 @@ const changes = route({
       .then((answered) => (answered.ok ? ok(serializeChanges(answered.value)) : answered)),
 });
 
-/** The change feed (src/sync/README.md, Between Latchkeys). */
+/** What followers ask (src/sync/BETWEEN-LATCHKEYS.md, The change feed). */
 export const changeFeedRoutes: readonly Route[] = [info, changes];

@@ -12,7 +12,7 @@ import type { ChangesAnswer, FollowRequest } from './ports.ts';
 
 /*
  * Followed license keys: the upstream says what changes about them, and an answer without changes confirms all of them.
- * (src/sync/README.md, Between Latchkeys)
+ * (src/sync/BETWEEN-LATCHKEYS.md, The change feed)
  */
 
 type RecordChanges = {

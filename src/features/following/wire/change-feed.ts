@@ -8,7 +8,7 @@ import { licenseObject, serializeLicense } from '../../../wire/license.ts';
 import { instant, integer, parameters, textMatching, licenseKeyText } from '../../../wire/parameters.ts';
 import { serializerOf } from '../../../wire/shape.ts';
 
-/* The bodies of the change feed, `/sync/v1` (src/sync/README.md, Between Latchkeys). */
+/* The bodies of the change feed, `/sync/v1` (src/sync/BETWEEN-LATCHKEYS.md, The change feed). */
 
 /** 128 random bits of a follower. */
 export const agentId = textMatching(/^[0-9a-f]{32}$/, 32, 'must be 32 hexadecimal digits in lower case');

@@ -223,7 +223,7 @@ type RecordCouponListing = {
   confirmedAt: number;
 };
 
-/** Reconciles a creation whose response was lost with the upstream's list (src/sync/README.md, Coupons). */
+/** Reconciles a creation whose response was lost with the upstream's list (src/sync/PLAIN-UPSTREAM.md, Coupons). */
 export function recordCouponListing(
   transaction: Transaction,
   { operationId, listed, confirmedAt }: RecordCouponListing,

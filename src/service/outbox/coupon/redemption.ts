@@ -34,7 +34,7 @@ import { observeEpoch } from '../upstream/change.ts';
 /*
  * Redemptions of an agent whose upstream is a Latchkey. The upstream decides, so that the usage limit of a coupon holds
  * over all agents. While the upstream cannot be reached, the mirror decides, and the redemption is sent with the time at
- * which its caller was answered: the upstream accepts it over the limit. (src/sync/README.md, Coupons)
+ * which its caller was answered: the upstream accepts it over the limit. (src/sync/BETWEEN-LATCHKEYS.md, Redemptions and coupons)
  */
 
 /** Whether redemptions are sent to the upstream. They wait until an answer has shown what the upstream is. */

@@ -46,7 +46,7 @@ export type BoundUpstream = BoundProducts & {
 /**
  * Compares the configured upstream and products with the store, at each start and reload. This upstream cannot
  * reconcile what was sent to another one: such operations are held for a person. Other waiting operations are tried
- * again after their reconcile delays. (src/sync/README.md, Change of upstream)
+ * again after their reconcile delays. (src/sync/PLAIN-UPSTREAM.md, Change of upstream)
  */
 export function bindUpstream(
   transaction: Transaction,

@@ -7,7 +7,7 @@ import type { Reader, Transaction } from '../../tables.ts';
 /*
  * What the upstream is: its address, and if it is a Latchkey the history of its store, which each answer to an agent names
  * (`Latchkey-Epoch`). From the first such answer on, each change is sent under the id of its operation. A gateway that removes
- * the header later changes nothing. (src/sync/README.md, Between Latchkeys)
+ * the header later changes nothing. (src/sync/BETWEEN-LATCHKEYS.md, Ids of operations)
  */
 
 const addressSetting = 'upstream';

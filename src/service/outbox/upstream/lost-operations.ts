@@ -12,7 +12,7 @@ import { boundUpstream } from './identity.ts';
 /*
  * A Latchkey that was restored may have lost what it has answered. The operations that were delivered to it return to the
  * outbox, in their order and in batches, so that callers do not wait. Nothing is sent meanwhile: a change must not overtake
- * an earlier one. The upstream still has the answers to most of them. (src/sync/README.md, Between Latchkeys)
+ * an earlier one. The upstream still has the answers to most of them. (src/sync/BETWEEN-LATCHKEYS.md, Restored stores)
  */
 
 const setting = 'resume';
