@@ -51,7 +51,7 @@ export async function followReached(
   return done(follow);
 }
 
-/** Null: there are too many agents. */
+/** Null: there are too many followers. */
 async function followerOf(
   transaction: AuthorityTransaction,
   { agentId, tenant, now }: { agentId: string; tenant: Tenant; now: number },
@@ -80,7 +80,7 @@ export async function hasRoom(
 }
 
 /** Forgets up to `limit` followers that were last seen before an instant. Returns how many. */
-export async function forgetIdle(
+async function forgetIdle(
   { followers }: Pick<AuthorityTransaction, 'followers'>,
   { reach, before, limit }: { reach: string | null; before: number; limit: number },
 ): Promise<number> {
@@ -89,7 +89,7 @@ export async function forgetIdle(
   return numbers.length;
 }
 
-export function tooManyAgents(): Result<never> {
+function tooManyAgents(): Result<never> {
   const detail = `The product or account of this credential has ${maxAgentsPerReach} agents already.`;
   return failWith('too_many_agents', detail);
 }
@@ -106,7 +106,8 @@ export async function forgetAgent(
 }
 
 /**
- * Ends up to `limit` follows of followers that were last seen before an instant (epoch ms), and forgets up to `limit` of them. Returns how many rows were removed.
+ * Ends up to `limit` follows of followers that were last seen before an instant (epoch ms), and forgets up to `limit` of
+ * these followers. Returns how many rows were removed.
  */
 export async function pruneFollowers(
   { followers }: AuthorityTransaction,

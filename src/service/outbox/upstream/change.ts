@@ -19,7 +19,7 @@ import { beginAddress, endFormerUpstream } from './former.ts';
 import {
   beginHistory,
   boundUpstream,
-  isPlain,
+  isLatchkey,
   isUpstreamKnown,
   storeAddress,
   storedEpoch,
@@ -87,9 +87,9 @@ export function observeEpoch(
   // A Latchkey that does not know its own upstream yet names no epoch.
   if (epoch === undefined && instance !== undefined) return;
   const before = storedEpoch(transaction);
-  const isFirst = !isUpstreamKnown(transaction);
-  const wasPlain = isPlain(transaction);
-  if (epoch === before || (epoch === undefined && !isFirst)) return;
+  const wasKnown = isUpstreamKnown(transaction);
+  const wasLatchkey = isLatchkey(transaction);
+  if (epoch === before || (epoch === undefined && wasKnown)) return;
   const sentTo = boundUpstream(transaction);
   storeEpoch(transaction, epoch ?? 'plain');
   if (epoch === undefined) {
@@ -99,7 +99,7 @@ export function observeEpoch(
   }
   beginHistory(transaction);
   nameStoreAbove(transaction, epoch);
-  if (isFirst || wasPlain) {
+  if (!wasLatchkey) {
     holdDoubtful(transaction, sentTo, context);
     return;
   }
