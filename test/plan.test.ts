@@ -60,8 +60,18 @@ function listAgents(agents: FollowerReads): void {
 }
 
 function listAll(tables: Transaction): void {
-  const { accounts, products, collections, tokens, activations, followers, coupons, mirror, redemptions, audit } =
-    tables;
+  const {
+    accounts,
+    products,
+    collections,
+    tokens,
+    activations,
+    followers,
+    coupons,
+    mirror,
+    redemptions,
+    audit,
+  } = tables;
   for (const table of [accounts, products, collections, tokens]) {
     for (const filter of [{}, { tenant }]) {
       table.list(filter, byText);

@@ -44,5 +44,11 @@ export {
   queueVoid,
   recordRedemptionResponse,
 } from './outbox/coupon/redemption.ts';
-export { endOutage, storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/upstream/waits.ts';
+export {
+  endOutage,
+  storeLastSuccess,
+  storeRetryAfter,
+  pauseSync,
+  retryNow,
+} from './outbox/upstream/waits.ts';
 export { bindUpstream, nameUpstream } from './outbox/upstream/change.ts';

@@ -131,7 +131,8 @@ export class CouponSync implements CouponFetch {
       if (!wasKnown) await this.#listWhole('delivery');
       // As soon as the upstream is known to be a Latchkey, the creation is sent under its id. The list may have brought a
       // `Retry-After`.
-      const isSendable = wasKnown || (isPlain(reader) && (await limiter.admit('delivery', lifetime)).admitted);
+      const isSendable =
+        wasKnown || (isPlain(reader) && (await limiter.admit('delivery', lifetime)).admitted);
       await this.#record(operation, isSendable ? await this.#request(operation) : unknownUpstream, null);
       return;
     }

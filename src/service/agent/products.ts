@@ -29,10 +29,7 @@ export type BoundProducts = {
 };
 
 /** Stores the configured products, and says what has changed. Products are compared by their ids, which never change. */
-export function bindProducts(
-  { settings, operations }: Transaction,
-  products: ProductList,
-): BoundProducts {
+export function bindProducts({ settings, operations }: Transaction, products: ProductList): BoundProducts {
   const before = storedProducts(settings);
   const known = new Map(
     [...before.configured, ...before.removed].map(({ id, productKey }) => [id, productKey]),

@@ -78,8 +78,7 @@ export function lazyChangeFeed(parts: FeedParts): ChangeFeed {
   return {
     epoch: async () => await (await use()).epoch(),
     // No function of its own for each request: thousands of them may wait.
-    changes: (...request) =>
-      feed?.changes(...request) ?? use().then((loaded) => loaded.changes(...request)),
+    changes: (...request) => feed?.changes(...request) ?? use().then((loaded) => loaded.changes(...request)),
     get waiting() {
       return feed?.waiting ?? 0;
     },
@@ -110,6 +109,7 @@ async function load(parts: FeedParts): Promise<ChangeFeed> {
 }
 
 async function storeOf({ chain = null, reader, writer, clock }: FeedParts): Promise<FeedStore> {
-  if (chain === null) return (await import('../service/change-feed.ts')).authorityStore({ reader, writer, clock });
+  if (chain === null)
+    return (await import('../service/change-feed.ts')).authorityStore({ reader, writer, clock });
   return (await import('../service/chain.ts')).chainStore({ ...chain, writer });
 }

@@ -10,14 +10,7 @@ import type { Context, Idempotency, Keyed } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { keptUntil } from '../../idempotency.ts';
 import type { MirroredCoupon } from '../../agent/tables.ts';
-import {
-  enqueue,
-  refuseWhenFull,
-  nextReconcileAt,
-  move,
-  scheduleHead,
-  type SyncPolicy,
-} from '../queue.ts';
+import { enqueue, refuseWhenFull, nextReconcileAt, move, scheduleHead, type SyncPolicy } from '../queue.ts';
 import { send } from '../plan-step.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
 import { isRefused, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';

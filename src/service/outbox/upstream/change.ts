@@ -163,9 +163,7 @@ export function holdIfElsewhere(
 ): Operation {
   const { upstream } = operation;
   const isElsewhere =
-    upstream !== null &&
-    upstream !== boundUpstream(transaction) &&
-    upstream !== upstreamAddress(transaction);
+    upstream !== null && upstream !== boundUpstream(transaction) && upstream !== upstreamAddress(transaction);
   if (!isElsewhere || !mayHaveBeenApplied(operation) || setsValue(operation)) return operation;
   return holdElsewhere(transaction, operation, { before: upstream, monotonic });
 }
