@@ -4,4 +4,4 @@ import '../../../src/features/following/service/change-feed.ts';
 import '../../../src/features/following/service/use-cases.ts';
 import '../../../src/features/following/service/waiting.ts';
 import '../../../src/features/following/sync/follow.ts';
-import '../../../src/features/following/upstream/change-feed.ts';
+import '../../../src/features/following/upstream/feed-wire.ts';
