@@ -60,12 +60,13 @@ const floors: Readonly<Record<string, Allowance>> = {
       'features.ts',
       'service/outbox/queue.ts',
       'service/outbox/tables.ts',
-      // What the upstream is.
-      'service/outbox/upstream-epoch.ts',
+      'service/outbox/plan-step.ts',
+      // What the upstream is, and whether it gets again what it may have lost.
+      'service/outbox/upstream/identity.ts',
+      'service/outbox/upstream/lost-operations.ts',
       // Under which id an agent follows license keys, and what it is told about them.
       'features/following/service/follower-id.ts',
       'features/following/service/ports.ts',
-      'service/outbox/resume.ts',
       'service/status.ts',
       // What an event of a store is, and what became of it.
       'features/webhooks/service/store-event.ts',

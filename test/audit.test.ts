@@ -7,7 +7,7 @@ import type { AuditEntryObject } from '../src/wire/access.ts';
 import type { SyncControl } from '../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from './support/app/http-app.ts';
 import { buildActivation } from './features/leases/support/activation-builders.ts';
-import { buildSyncAgent } from './features/following/support/sync-agent.ts';
+import { buildFollower } from './features/following/support/follower.ts';
 import { buildEndpoint } from './features/webhooks/support/endpoint.ts';
 import { buildOperation } from './support/builders/operation-builders.ts';
 
@@ -162,7 +162,7 @@ async function openDesk(): Promise<TestApp> {
     const event = { type: 'license.issued', subject: 'KEY', eventId: 'event', at: Date.now() } as const;
     await webhooks.addEvent(event);
   });
-  await opened.write(({ sync }) => sync.add(buildSyncAgent({ productKey: 'P' })));
+  await opened.write(({ followers }) => followers.add(buildFollower({ productKey: 'P' })));
   const seat = { activationId: 'seat', licenseKey: 'TAKEN-OVER', productKey: 'P', deviceName: 'laptop' };
   await opened.write(({ activations }) => activations.put(buildActivation(seat)));
   return { ...opened, app: { ...opened.app, control } };

@@ -1,5 +1,5 @@
 import { afterAll, expect, test, vi } from 'vitest';
-import type { SyncReads } from '../src/features/following/service/tables.ts';
+import type { FollowerReads } from '../src/features/following/service/tables.ts';
 import type { ActivationFilter } from '../src/features/leases/service/tables.ts';
 import type { Transaction } from '../src/service/tables.ts';
 import { prepareList } from '../src/store/sql.ts';
@@ -54,14 +54,24 @@ const byText = { ...page, cursor: ['a'] };
 const byNumber = { ...page, cursor: [1] };
 const tenant = { accountId: 'a', productKey: 'p' };
 
-function listAgents(agents: SyncReads): void {
+function listAgents(agents: FollowerReads): void {
   agents.list({}, byNumber);
   agents.count({});
 }
 
 function listAll(tables: Transaction): void {
-  const { accounts, products, collections, tokens, activations, sync, coupons, mirror, redemptions, audit } =
-    tables;
+  const {
+    accounts,
+    products,
+    collections,
+    tokens,
+    activations,
+    followers,
+    coupons,
+    mirror,
+    redemptions,
+    audit,
+  } = tables;
   for (const table of [accounts, products, collections, tokens]) {
     for (const filter of [{}, { tenant }]) {
       table.list(filter, byText);
@@ -69,7 +79,7 @@ function listAll(tables: Transaction): void {
     }
   }
   products.list({ archived: false }, byText);
-  listAgents(sync);
+  listAgents(followers);
   const ofActivations: ActivationFilter[] = [
     {},
     { licenseKey: 'k' },

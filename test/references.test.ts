@@ -21,17 +21,16 @@ function filesIn(folder: string, ending: RegExp): string[] {
   return names.filter((name) => ending.test(name)).map((name) => join(folder, name));
 }
 
-const books = filesIn('src', /README\.md$/);
-const syncBook = read('src/sync/README.md');
+const books = filesIn('src', /\.md$/);
 
 function headingsOf(book: string): Set<string> {
   return new Set([...book.matchAll(/^##+ (.+)$/gm)].map(([, heading = '']) => heading));
 }
 
-/** What stands under a heading of the book of sync. */
-function section(heading: string): string {
-  const [, text] = syncBook.split(`\n## ${heading}\n`);
-  if (text === undefined) throw new Error(`there is no heading ${heading}`);
+/** What stands under a heading of a book. */
+function section(book: string, heading: string): string {
+  const [, text] = read(book).split(`\n## ${heading}\n`);
+  if (text === undefined) throw new Error(`there is no heading ${heading} in ${book}`);
   return text.split('\n## ', 1)[0] ?? '';
 }
 
@@ -53,7 +52,7 @@ const sources = [...filesIn('src', /\.(?:ts|md)$/), ...filesIn('test', /\.ts$/)]
 it('a comment that cites a reference names an existing page and heading', () => {
   const cited = sources.flatMap((path) => {
     const text = read(path).replaceAll(/\s*\n\s*(?:\*|\/\/) ?/g, ' ');
-    const citations = text.matchAll(/(src\/(?:[a-z]+\/)*README\.md), (?=[A-Za-z_])([^).;:|]*)/g);
+    const citations = text.matchAll(/(src\/(?:[a-z]+\/)*[A-Z-]+\.md), (?=[A-Za-z_])([^).;:|]*)/g);
     return [...citations].map(([, book = '', headings = '']) => ({
       path,
       book,
@@ -73,10 +72,17 @@ it('no file cites a page that is not in the repository', () => {
   const elsewhere = /(?:design|contract)(?:\.md)?,? (?:in )?sections? \d|\b(?:sync|contract|house)\.md/;
   const found = sources.filter((path) => elsewhere.test(read(path)));
   expect(found).toEqual([]);
+  const missing = sources.flatMap((path) =>
+    [...read(path).matchAll(/\bsrc\/(?:[a-z-]+\/)*[A-Z-]+\.md\b/g)]
+      .filter(([page]) => !existsSync(join(repository, page)))
+      .map(([page]) => [path, page]),
+  );
+  expect(missing).toEqual([]);
 });
 
 it('every path that a reference names exists', () => {
-  const named = ['src/README.md', 'src/sync/README.md', 'src/http/README.md', 'README.md'].flatMap((book) =>
+  const syncBooks = books.filter((path) => dirname(path) === 'src/sync');
+  const named = ['src/README.md', ...syncBooks, 'src/http/README.md', 'README.md'].flatMap((book) =>
     [...read(book).matchAll(/`([a-z][\w.-]*(?:\/[\w.*-]+)*(?:\/|\.(?:ts|md|yaml)))`/g)]
       .map(([, path = '']) => path)
       .filter((path) => path.includes('/'))
@@ -105,7 +111,9 @@ it('the architecture page names every reference', () => {
   }
 });
 
-const states = section('Operation states');
+const promise = 'src/sync/README.md';
+const limits = 'src/sync/LIMITS.md';
+const states = section(promise, 'Operation states');
 
 it('the sync reference explains every operation state, and no other', () => {
   expect(listed(states)).toEqual([...operationStates]);
@@ -161,7 +169,7 @@ function destinations(state: OperationState, type: OperationEventType): string[]
 }
 
 it('every invariant of the sync reference names tests that exist', () => {
-  const invariants = section('Invariants')
+  const invariants = section(limits, 'Invariants')
     .split(/^(?=\d+\. )/m)
     .slice(1);
   expect(invariants.length).toBeGreaterThan(7);
@@ -177,8 +185,8 @@ it('every invariant of the sync reference names tests that exist', () => {
 });
 
 it('every known gap of the sync reference belongs to an invariant', () => {
-  const numbers = [...section('Invariants').matchAll(/^(\d+)\. /gm)].map(([, number]) => number);
-  const [, ...gaps] = table(section('Known gaps'), 'gap');
+  const numbers = [...section(limits, 'Invariants').matchAll(/^(\d+)\. /gm)].map(([, number]) => number);
+  const [, ...gaps] = table(section(limits, 'Known gaps'), 'gap');
   expect(gaps.length).toBeGreaterThan(0);
   for (const [gap, invariants = ''] of gaps) {
     for (const number of invariants.split(', ')) expect(numbers, gap).toContain(number);
@@ -191,5 +199,5 @@ function isTitleIn(source: string, title: string): boolean {
 }
 
 it('the sync reference explains every log line of an operation, and no other', () => {
-  expect(listed(section('The log of an operation'))).toEqual([...tracePoints]);
+  expect(listed(section(promise, 'The log of an operation'))).toEqual([...tracePoints]);
 });

@@ -26,11 +26,11 @@ const timed = [
 /** Tests of `realProcesses` with an authority: they run once on each engine. */
 const realProcessesOnBothEngines = [
   'test/contract/hostile.test.ts',
-  'test/fault/{redemptions,sync-v1-killed}.test.ts',
+  'test/fault/{redemptions,change-feed-killed}.test.ts',
 ];
 
 /** A test of `realProcesses` that kills more often in a project of its own. */
-const killed = ['test/fault/sync-v1-killed.test.ts'];
+const killed = ['test/fault/change-feed-killed.test.ts'];
 
 /** Tests in process that start a PostgreSQL server of their own. */
 const withOwnPostgres = [
@@ -74,7 +74,7 @@ const onBothEngines = [
   'test/features/leases/store/activation.test.ts',
   'test/features/console/store/series.test.ts',
   'test/features/bulk/http/{export,import,import-dry-run}.test.ts',
-  'test/features/following/http/{agent,sync-v1,sync-v1-hostile,sync-v1-old}.test.ts',
+  'test/features/following/http/{agent,change-feed,change-feed-hostile,change-feed-old}.test.ts',
   'test/features/webhooks/http/webhook.test.ts',
   'test/cli/{every-command,seller}.test.ts',
 ];

@@ -20,8 +20,8 @@ import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { pause, type PersistentClock } from './system/clock.ts';
 import { proxyTo } from './upstream-settings.ts';
-import { isLatchkey, isUpstreamKnown } from '../service/outbox/upstream-epoch.ts';
-import { lastSuccessAt } from '../service/outbox/upstream-waits.ts';
+import { isLatchkey, isUpstreamKnown } from '../service/outbox/upstream/identity.ts';
+import { lastSuccessAt } from '../service/outbox/upstream/waits.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
 const drainMs = 10_000;

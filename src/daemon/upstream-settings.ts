@@ -15,7 +15,7 @@ export function connectionSettings(
   { tls }: Pick<Configuration['listen'], 'tls'>,
   { ca, maxConnections }: Pick<ConnectionSettings, 'maxConnections'> & { ca: string | null },
 ): ConnectionSettings {
-  // A request that comes back to this agent must get a response that says so (src/sync/README.md, What a response
+  // A request that comes back to this agent must get a response that says so (src/sync/PLAIN-UPSTREAM.md, What a response
   // proves). Therefore the client trusts the certificate of the own listener.
   const own = tls === null ? null : certificateIn(tls);
   const trust = trustSystemAnd(...[ca, own].filter((each) => each !== null));

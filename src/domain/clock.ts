@@ -187,7 +187,7 @@ export function learnDate(before: TimeState, date: number, { wall, monotonic }: 
 
 /**
  * Hears the `Date` of a valid upstream response. Nobody signs it, so no date moves the time further than the machine's own
- * clock allows (src/sync/README.md, The clock).
+ * clock allows (src/sync/LIMITS.md, The clock).
  */
 export function hearDate(before: TimeState, date: number, reading: ClockReading): CorrectedTime {
   const kept: TimeState = { ...advanceTime(before, reading), isConfirmed: true, upstream: date };

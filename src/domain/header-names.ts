@@ -40,7 +40,7 @@ export const instanceHeader = 'Latchkey-Instance';
 
 /**
  * Says with the `Idempotency-Key` of an agent's change when the agent's caller asked, and what the agent knew
- * (src/sync/README.md, Between Latchkeys): `created=<epoch ms>[, epoch=<32 hex>][, repeat][, seen=<revision>]`.
+ * (src/sync/BETWEEN-LATCHKEYS.md, Ids of operations): `created=<epoch ms>[, epoch=<32 hex>][, repeat][, seen=<revision>]`.
  */
 export const operationHeader = 'Latchkey-Operation';
 

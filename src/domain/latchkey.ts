@@ -1,7 +1,7 @@
 import type { Tenant } from './access/principal.ts';
 import { dayMs } from './time.ts';
 
-/* What two Latchkeys agree on (src/sync/README.md, Between Latchkeys). */
+/* What two Latchkeys agree on (src/sync/BETWEEN-LATCHKEYS.md). */
 
 /**
  * How long a store keeps its answers to the changes of agents, and what it knows of a silent agent. An agent keeps for as long

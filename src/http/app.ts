@@ -8,7 +8,7 @@ import type { Explanation } from '../domain/outbox/explanation.ts';
 import type { Credentials } from '../service/access/credential.ts';
 import type { AgentProducts } from '../service/agent/products.ts';
 import type { CheckoutService, CouponService, LicenseResponse, LicenseService } from '../service/services.ts';
-import type { ChangeFeed, Writer } from '../service/writer.ts';
+import type { Announcer, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Status } from '../service/status.ts';
 import type { LongRead } from '../service/long-read.ts';
@@ -112,7 +112,7 @@ export interface CoreApp extends Nullable<CoreAgentParts>, Nullable<CoreHolderPa
   explain(operation: Operation): Explanation;
   readonly writer: Writer;
   readonly credentials: Credentials;
-  readonly changes: ChangeFeed;
+  readonly changes: Announcer;
   /**
    * False if each request must reach its route: because a sandbox has added hooks to the server, or because other
    * instances change licenses without announcing it here.

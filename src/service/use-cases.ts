@@ -32,11 +32,10 @@ export { recordProcessAct, restore, startAgent, startAuthority, startHolder } fr
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon/creation.ts';
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';
-export { planStep } from './outbox/queue.ts';
+export { planStep } from './outbox/plan-step.ts';
 export { pruneOperations } from './outbox/prune.ts';
-export { resumeDelivered } from './outbox/resume.ts';
+export { resumeDelivered } from './outbox/upstream/lost-operations.ts';
 export { postpone, recordResponse } from './outbox/record-response.ts';
-export { endOutage } from './outbox/upstream-waits.ts';
 export { answerCoupon } from './outbox/coupon/latchkey-creation.ts';
 export { recordRead } from './outbox/record-read.ts';
 export {
@@ -45,5 +44,11 @@ export {
   queueVoid,
   recordRedemptionResponse,
 } from './outbox/coupon/redemption.ts';
-export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/upstream-waits.ts';
-export { bindUpstream, nameUpstream } from './outbox/upstream-state.ts';
+export {
+  endOutage,
+  storeLastSuccess,
+  storeRetryAfter,
+  pauseSync,
+  retryNow,
+} from './outbox/upstream/waits.ts';
+export { bindUpstream, nameUpstream } from './outbox/upstream/change.ts';

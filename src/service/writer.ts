@@ -47,7 +47,7 @@ export interface Writer {
 type Listener = (changes: readonly Change[]) => void;
 
 /** Announces what commits change, to everything that caches what was read from the store. */
-export class ChangeFeed {
+export class Announcer {
   readonly #listeners = new Set<Listener>();
 
   /** Calls the listener at each announcement. Returns a function that ends the subscription. */
@@ -109,7 +109,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   ...features.flatMap(({ useCases: own }) => own?.essential ?? []),
 ]);
 
-/** Whether a write is accepted while the disk is full (src/sync/README.md, The store). */
+/** Whether a write is accepted while the disk is full (src/sync/LIMITS.md, The store). */
 export function isEssential(name: UseCaseName): boolean {
   return essential.has(name);
 }

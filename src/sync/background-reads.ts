@@ -8,7 +8,7 @@ import type { Probe, UpstreamLimiter } from './upstream-limiter.ts';
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
 import { licenseKeysIn } from '../domain/license.ts';
 import { isMissing, isPage } from '../domain/outbox/outcome.ts';
-import { isLatchkey } from '../service/outbox/upstream-epoch.ts';
+import { isLatchkey } from '../service/outbox/upstream/identity.ts';
 import type { Writer } from '../service/writer.ts';
 
 /** The probe reads this key if few license keys are known here: any response shows that the upstream is there. */
@@ -103,7 +103,7 @@ async function probeLatchkey(
     limiter.observe(outcome, { owner: product, subject: 'sync', sentAt });
     return true;
   }
-  // A gateway hides /sync/v1, and perhaps lets the API pass.
+  // A gateway hides the change feed, and perhaps lets the API pass.
   const verified = await upstream.verify(product, probeKey, lifetime);
   limiter.observe(verified, { owner: product, subject: probeKey, sentAt });
   return true;

@@ -21,7 +21,7 @@ import type {
   UnreadableCoupon,
   Upstream,
 } from '../service/ports.ts';
-import { isLatchkey, isUpstreamKnown, keyedAs } from '../service/outbox/upstream-epoch.ts';
+import { isPlain, isUpstreamKnown, keyedAs } from '../service/outbox/upstream/identity.ts';
 import type { CommandOf, Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Reader } from '../service/tables.ts';
@@ -131,8 +131,8 @@ export class CouponSync implements CouponFetch {
       if (!wasKnown) await this.#listWhole('delivery');
       // As soon as the upstream is known to be a Latchkey, the creation is sent under its id. The list may have brought a
       // `Retry-After`.
-      const isPlain = isUpstreamKnown(reader) && !isLatchkey(reader);
-      const isSendable = wasKnown || (isPlain && (await limiter.admit('delivery', lifetime)).admitted);
+      const isSendable =
+        wasKnown || (isPlain(reader) && (await limiter.admit('delivery', lifetime)).admitted);
       await this.#record(operation, isSendable ? await this.#request(operation) : unknownUpstream, null);
       return;
     }

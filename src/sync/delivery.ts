@@ -1,9 +1,11 @@
 import type { License } from '../domain/license.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
 import { isLicenseKind, type Operation, type QueueName } from '../domain/outbox/operation.ts';
-import type { PlannedStep, SendStep, SyncPolicy } from '../service/outbox/queue.ts';
+import type { PlannedStep, SendStep } from '../service/outbox/plan-step.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { QueueKey } from '../service/outbox/tables.ts';
-import { isLatchkey, isResuming } from '../service/outbox/upstream-epoch.ts';
+import { isLatchkey } from '../service/outbox/upstream/identity.ts';
+import { isResuming } from '../service/outbox/upstream/lost-operations.ts';
 import type { Clock, Deliveries, Keyed, Log, Upstream } from '../service/ports.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';

@@ -10,7 +10,7 @@ import { probe, preload, refresh } from './background-reads.ts';
 import { LicenseFetcher } from './license-fetcher.ts';
 import { DeliveryLoop } from './delivery.ts';
 import { UpstreamLimiter } from './upstream-limiter.ts';
-import { isLatchkey } from '../service/outbox/upstream-epoch.ts';
+import { isLatchkey } from '../service/outbox/upstream/identity.ts';
 
 /**
  * `sync.rate` and `sync.concurrency` spare the stores of others. A Latchkey commits what arrives together at once, and says

@@ -42,7 +42,7 @@ const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCou
 /** Stands for the body of a 204 with which a Latchkey has voided a redemption. */
 export const voidedBody: JsonObject = {};
 
-/** Decides the outcome of a request: applied, not applied or ambiguous (src/sync/README.md, What a response proves). */
+/** Decides the outcome of a request: applied, not applied or ambiguous (src/sync/PLAIN-UPSTREAM.md, What a response proves). */
 export function classify<Value>(exchange: Exchange, context: ResponseContext<Value>): Outcome<Value> {
   return exchange.type === 'failed'
     ? classifyFailure(exchange, context.now)

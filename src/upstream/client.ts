@@ -111,7 +111,7 @@ type ApiCall<Value> = Route & {
   waitMs?: number;
 };
 
-/** The client of a server that speaks the specification in one of the dialects, and of `/sync/v1` of a Latchkey. */
+/** The client of a server that speaks the specification in one of the dialects, and of the change feed of a Latchkey. */
 export function upstreamClient(settings: UpstreamClientSettings, clock: UpstreamClock): UpstreamClient {
   return upstreamClientOver(networkTransport(settings), settings, clock);
 }
@@ -301,7 +301,7 @@ class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
 
 const redemptionPath = '/agent/v1/redemptions';
 
-/** Only a Latchkey has `/sync/v1`, and a Latchkey of any dialect answers it in the same way. */
+/** Only a Latchkey has a change feed, and a Latchkey of any dialect answers it in the same way. */
 const latchkeyOnly = { dialect: dialects.specification };
 
 const noValue = (): { value: null } => ({ value: null });

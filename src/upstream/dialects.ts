@@ -31,7 +31,7 @@ export type Dialect = {
 const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'change', 'getCoupon']);
 
 /**
- * A store behind a firewall that says "unknown" with 400 or an empty 200 (src/sync/README.md, What a response proves).
+ * A store behind a firewall that says "unknown" with 400 or an empty 200 (src/sync/PLAIN-UPSTREAM.md, What a response proves).
  */
 const payhip: Dialect = {
   refusalOf(response, request) {

@@ -14,7 +14,7 @@ import { Machine } from './simulation/machine.ts';
 import { SeededRandom } from './simulation/seeded-random.ts';
 
 const day = 86_400_000;
-/** A crash may lose the time since the last mark (src/sync/README.md, The clock). */
+/** A crash may lose the time since the last mark (src/sync/LIMITS.md, The clock). */
 const unmarkedMs = 60_000;
 const { signal } = new AbortController();
 

@@ -14,7 +14,7 @@ import {
   valueOf,
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
-import { isPaused } from '../../src/service/outbox/upstream-waits.ts';
+import { isPaused } from '../../src/service/outbox/upstream/waits.ts';
 
 const off = { enabled: false };
 

@@ -9,7 +9,7 @@ import {
   valueOf,
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
-import { retryAfterUntil } from '../../src/service/outbox/upstream-waits.ts';
+import { retryAfterUntil } from '../../src/service/outbox/upstream/waits.ts';
 
 async function decide(agent: AgentHarness, operationId: string, decision: Decision): Promise<void> {
   valueOf(await agent.writer.write('decideOperation', { operationId, decision }));

@@ -8,8 +8,8 @@ import {
   valueOf,
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
-import type { BoundUpstream } from '../../src/service/outbox/upstream-state.ts';
-import { retryAfterUntil } from '../../src/service/outbox/upstream-waits.ts';
+import type { BoundUpstream } from '../../src/service/outbox/upstream/change.ts';
+import { retryAfterUntil } from '../../src/service/outbox/upstream/waits.ts';
 
 const store = 'https://store.example';
 const other = 'https://other.example';

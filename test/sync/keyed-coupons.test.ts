@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { notSent } from '../../src/domain/outbox/outcome.ts';
-import { isLatchkey } from '../../src/service/outbox/upstream-epoch.ts';
+import { isLatchkey } from '../../src/service/outbox/upstream/identity.ts';
 import { buildCart } from '../support/builders/coupon-builders.ts';
 import { lostAnswer, type LatchkeyVendor } from '../support/harness/latchkey-vendor.ts';
 import { minute, second, startLatchkeyHarness, SyncHarness } from '../support/harness/sync-harness.ts';

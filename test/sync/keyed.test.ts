@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { upstreamEpoch } from '../../src/service/outbox/upstream-epoch.ts';
+import { upstreamEpoch } from '../../src/service/outbox/upstream/identity.ts';
 import { allIds, newest, offline, shown, upstreamUses } from '../support/harness/keyed-harness.ts';
 import { lostAnswer, refusedWith } from '../support/harness/latchkey-vendor.ts';
 import { minute, second, startLatchkeyHarness } from '../support/harness/sync-harness.ts';
@@ -99,7 +99,7 @@ describe('a gateway before a Latchkey', () => {
     expect(upstreamUses(harness, 'KEY')).toBe(1);
   });
 
-  it('that hides /sync/v1 behind a page does not keep the agent from the upstream after an outage', async () => {
+  it('that hides the change feed behind a page does not keep the agent from the upstream after an outage', async () => {
     using harness = await startLatchkeyHarness(['KEY']);
     const page = {
       outcome: 'ambiguous',
@@ -118,7 +118,7 @@ describe('a gateway before a Latchkey', () => {
     expect(harness.sync.limiter.admission().admitted).toBe(true);
   });
 
-  it('that hides /sync/v1 behind a page is not taken for an outage', async () => {
+  it('that hides the change feed behind a page is not taken for an outage', async () => {
     using harness = await startLatchkeyHarness(['KEY']);
     const page = {
       outcome: 'ambiguous',

@@ -7,7 +7,7 @@ import { agentCouponService } from '../../service/agent/coupon.ts';
 import { agentLicenseService } from '../../service/agent/license.ts';
 import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
-import { isPaused, retryAfterUntil } from '../../service/outbox/upstream-waits.ts';
+import { isPaused, retryAfterUntil } from '../../service/outbox/upstream/waits.ts';
 import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';

@@ -7,7 +7,7 @@ import { counted } from '../../domain/text.ts';
 import { isUnusedAuthority, roleOf, logKey } from '../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../service/ports.ts';
 import type { AuthorityReader, Reader } from '../../service/tables.ts';
-import { type Writer, ChangeFeed } from '../../service/writer.ts';
+import { type Writer, Announcer } from '../../service/writer.ts';
 import {
   StateDirectoryRefused,
   DatabaseRefused,
@@ -48,7 +48,7 @@ export async function openLocalStore(
   const current = new LiveConfiguration(configuration, storedProducts(reader.settings));
   const operationLog = new OperationLog(reader, (credential) => current.products.credentialName(credential));
   let metrics: Metrics | null = null;
-  const changes = new ChangeFeed();
+  const changes = new Announcer();
   const starting = startWriter(databasePath, clock, {
     role,
     recordsHistory: () => current.configuration.history.keepMs > 0,

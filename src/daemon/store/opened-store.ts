@@ -1,6 +1,6 @@
 import type { App } from '../../http/app.ts';
-import { isUpstreamKnown } from '../../service/outbox/upstream-epoch.ts';
-import type { ChangeFeed, Writer } from '../../service/writer.ts';
+import { isUpstreamKnown } from '../../service/outbox/upstream/identity.ts';
+import type { Announcer, Writer } from '../../service/writer.ts';
 import type { LocalLists, AuthorityReader, Reader, Awaitable } from '../../service/tables.ts';
 import type { CredentialCache } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
@@ -52,7 +52,7 @@ export type OpenedStore = {
   /** Hashes license keys with the key of the store. */
   log: Log;
   metrics: Metrics;
-  changes: ChangeFeed;
+  changes: Announcer;
   reader: AuthorityReader;
   writer: StoreWriter;
 } & ({ local: LocalStore; shared: null } | { local: null; shared: SharedStore });

@@ -34,7 +34,7 @@ export interface TimeSource {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The clock of this process. The wall clock alone can only move it forwards (src/sync/README.md, The clock). */
+/** The clock of this process. The wall clock alone can only move it forwards (src/sync/LIMITS.md, The clock). */
 export class PersistentClock implements Clock {
   readonly #source: TimeSource;
   readonly #elapsedOffset: number;

@@ -34,29 +34,42 @@ export type QueueView = {
   isLatchkey: boolean;
 };
 
-/** Decides the next step of a queue whose head is due (src/sync/README.md, Queues and After a lost response). */
+/**
+ * Decides the next step of a queue whose head is due (src/sync/README.md, Queues; src/sync/PLAIN-UPSTREAM.md, After a lost
+ * response).
+ */
 export function nextStep(queue: QueueView): Step {
-  const { head, snapshot, justRead, now, reconcileAt, hasUncertain, isLatchkey } = queue;
+  const { head, now, reconcileAt, hasUncertain, isLatchkey } = queue;
   if (head === null || head.progress.state === 'in_flight') return { step: 'none' };
   if (reconcileAt !== null && reconcileAt > now) return { step: 'wait', until: reconcileAt };
   if (head.progress.state === 'uncertain' || hasUncertain) return { step: 'read' };
+  return isLatchkey ? latchkeyStep(head, queue) : plainStep(head, queue);
+}
+
+function latchkeyStep(head: Operation, queue: QueueView): Step {
+  const send: Step = { step: 'send', operation: head, baseUses: null };
   // A revocation does not wait for a read first: a Latchkey answers 404 if it does not know the key.
-  if (isLatchkey && head.kind === 'disable' && head.attempts === 0)
-    return { step: 'send', operation: head, baseUses: null };
-  if (!justRead && snapshot !== null && mayBeMissing(snapshot)) return { step: 'read' };
-  if (isLatchkey) return keyedStep(head, justRead);
+  if (head.kind === 'disable' && head.attempts === 0) return send;
+  if (mayBeMissing(queue)) return { step: 'read' };
+  // An enable that was recorded before the upstream had named a revision needs a read, which names one.
+  const needsRevision = head.kind === 'enable' && head.seenRevision === null && !isUnanswered(head);
+  return needsRevision && !queue.justRead ? { step: 'read' } : send;
+}
+
+function plainStep(head: Operation, queue: QueueView): Step {
+  if (mayBeMissing(queue)) return { step: 'read' };
   // Only the Latchkey that it was sent to knows whether it was carried out. A read shows whether that is the upstream.
   if (isUnanswered(head)) return { step: 'read' };
   switch (head.kind) {
     case 'usage':
-      return canCount(queue) ? send(head, queue) : { step: 'read' };
+      return canCount(queue) ? sendOnBase(head, queue) : { step: 'read' };
     case 'decrease':
       // Never send on a count of 0: only a read made for this attempt shows that there is nothing to take back.
-      return canCount(queue) && snapshot !== null && snapshot.license.uses > 0
-        ? send(head, queue)
+      return canCount(queue) && queue.snapshot !== null && queue.snapshot.license.uses > 0
+        ? sendOnBase(head, queue)
         : { step: 'read' };
     case 'enable':
-      return justRead ? { step: 'send', operation: head, baseUses: null } : { step: 'read' };
+      return queue.justRead ? { step: 'send', operation: head, baseUses: null } : { step: 'read' };
     case 'disable':
     case 'create_coupon':
       return { step: 'send', operation: head, baseUses: null };
@@ -69,15 +82,9 @@ export function nextStep(queue: QueueView): Step {
   }
 }
 
-/** An enable that was recorded before the upstream had named a revision needs a read, which names one. */
-function keyedStep(head: Operation, justRead: boolean): Step {
-  const needsRead = head.kind === 'enable' && head.seenRevision === null && !isUnanswered(head) && !justRead;
-  return needsRead ? { step: 'read' } : { step: 'send', operation: head, baseUses: null };
-}
-
 /** The upstream answered 404 about the key: nothing is sent until a read shows the key. */
-function mayBeMissing({ missingSince, readFirst }: LicenseSnapshot): boolean {
-  return missingSince !== null || readFirst;
+function mayBeMissing({ snapshot, justRead }: QueueView): boolean {
+  return !justRead && snapshot !== null && (snapshot.missingSince !== null || snapshot.readFirst);
 }
 
 /** Whether the count was read in this run, and is not in question. */
@@ -85,14 +92,14 @@ function canCount({ snapshot, run }: QueueView): boolean {
   return snapshot !== null && snapshot.run === run;
 }
 
-function send(operation: Operation, { snapshot }: QueueView): Step {
+function sendOnBase(operation: Operation, { snapshot }: QueueView): Step {
   return { step: 'send', operation, baseUses: snapshot?.license.uses ?? null };
 }
 
 /*
  * The reconcile delay: after a lost response, the request itself may still be on its way, for example in a proxy, and
  * be applied late. Until the delay has passed, nothing is sent that could change places with that request, and no read
- * decides. (src/sync/README.md, After a lost response)
+ * decides. (src/sync/PLAIN-UPSTREAM.md, After a lost response)
  */
 
 /** The default of `sync.reconcile_after`, in ms. */

@@ -11,11 +11,11 @@ import { followingChecks } from './wire/checks.ts';
 export const following: Feature = {
   name: 'following',
   routes: async () => {
-    const [{ syncV1Routes }, { agentRoutes }] = await Promise.all([
-      import('./http/sync-v1.ts'),
+    const [{ changeFeedRoutes }, { agentRoutes }] = await Promise.all([
+      import('./http/change-feed.ts'),
       import('./http/agent.ts'),
     ]);
-    return [...syncV1Routes, ...agentRoutes];
+    return [...changeFeedRoutes, ...agentRoutes];
   },
   useCases: {
     load: () => import('./service/use-cases.ts'),
@@ -26,14 +26,14 @@ export const following: Feature = {
         licenses: [follow.flatMap(spellingsOf)],
       }),
       forgetAgent: noLocks,
-      pruneSync: noLocks,
+      pruneFollowers: noLocks,
     },
     local: ['followFromBelow', 'makeFollowerId', 'recordChanges'],
-    byOneNode: { pruneSync: { ok: true, value: { removed: 0 } } },
-    essential: ['makeFollowerId', 'pruneSync', 'recordChanges'],
+    byOneNode: { pruneFollowers: { ok: true, value: { removed: 0 } } },
+    essential: ['makeFollowerId', 'pruneFollowers', 'recordChanges'],
   },
   tables,
-  lists: ['sync'],
+  lists: ['followers'],
   onCopy: forgetFollower,
   atLatchkey: async () => (await import('./daemon/follow-upstream.ts')).followUpstream,
   process: async (parts) => (await import('./daemon/process.ts')).startFollowing(parts),

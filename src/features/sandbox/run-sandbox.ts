@@ -56,7 +56,7 @@ type SandboxCommand = SandboxFaults & {
   directory: string | null;
   /** Also runs an agent in front of the store. */
   withAgent: boolean;
-  /** The agent never uses `/sync/v1`. */
+  /** The agent never uses the change feed of the authority. */
   isPlain: boolean;
   /** Also issues leases for three devices, and runs a holder. */
   withHolder: boolean;

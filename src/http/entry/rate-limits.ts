@@ -7,7 +7,7 @@ import {
   type SentCredential,
   cacheKeyOf,
 } from '../../service/access/credential.ts';
-import type { ChangeFeed } from '../../service/writer.ts';
+import type { Announcer } from '../../service/writer.ts';
 import type { RateLimiter, RateLimiters } from '../app.ts';
 
 /** How many credentials are cached, and how many names have a token bucket. */
@@ -15,9 +15,9 @@ const maxNames = 10_000;
 
 /** Caches accepted credentials until a commit changes any credential. Wrong ones are not cached: attackers send many. */
 export class AnnouncedCredentialCache implements CredentialCache {
-  readonly #changes: ChangeFeed;
+  readonly #changes: Announcer;
 
-  constructor(changes: ChangeFeed) {
+  constructor(changes: Announcer) {
     this.#changes = changes;
   }
 

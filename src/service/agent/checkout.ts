@@ -9,7 +9,7 @@ import {
   type AnsweredRedemption,
   type QueuedRedemption,
 } from '../outbox/coupon/redemption.ts';
-import { isUpstreamKnown } from '../outbox/upstream-epoch.ts';
+import { isUpstreamKnown } from '../outbox/upstream/identity.ts';
 import type { Keyed, WriteOptions } from '../ports.ts';
 import {
   provenanceNow,

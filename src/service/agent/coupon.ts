@@ -22,7 +22,7 @@ import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon/creation.ts
 import { mirroredSince } from './mirror.ts';
 import type { LocalLists, Reader } from '../tables.ts';
 import type { MirroredCoupon } from './tables.ts';
-import { isLatchkey, isUpstreamKnown } from '../outbox/upstream-epoch.ts';
+import { isLatchkey, isUpstreamKnown } from '../outbox/upstream/identity.ts';
 import type {
   Clock,
   CouponFetch,

@@ -11,7 +11,7 @@ import {
   type LicenseChangeRequest,
 } from '../services.ts';
 import { acceptPastedKeys } from '../pasted-keys.ts';
-import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
+import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream/former.ts';
 import {
   freshnessEndsAt,
   type LicenseSnapshot,

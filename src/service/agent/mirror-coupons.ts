@@ -1,6 +1,6 @@
 import type { Applied } from '../../domain/outbox/outcome.ts';
 import type { Result } from '../../domain/problem/problem.ts';
-import { observeEpoch } from '../outbox/upstream-state.ts';
+import { observeEpoch } from '../outbox/upstream/change.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { storeCoupons, type MirrorCoupons } from './mirror.ts';

@@ -6,7 +6,7 @@ import {
   type ProductList,
 } from '../../domain/agent/product.ts';
 import { productCredential } from '../access/credential.ts';
-import type { SettingReads, SettingTable, Reader } from '../tables.ts';
+import type { SettingReads, SettingTable, Reader, Transaction } from '../tables.ts';
 import { upstreamProductName } from '../../domain/license.ts';
 
 const setting = 'products';
@@ -18,6 +18,33 @@ export function storedProducts(settings: SettingReads): ProductList {
 
 export function storeProducts(settings: Pick<SettingTable, 'set'>, products: ProductList): void {
   settings.set(setting, JSON.stringify(products));
+}
+
+/** What the configuration changed for stored products. */
+export type BoundProducts = {
+  /** Products that have another key now. */
+  renamed: readonly { from: string; to: string }[];
+  /** Products that are no longer configured, and how many operations wait for them. */
+  removed: readonly { productKey: string; operations: number }[];
+};
+
+/** Stores the configured products, and says what has changed. Products are compared by their ids, which never change. */
+export function bindProducts({ settings, operations }: Transaction, products: ProductList): BoundProducts {
+  const before = storedProducts(settings);
+  const known = new Map(
+    [...before.configured, ...before.removed].map(({ id, productKey }) => [id, productKey]),
+  );
+  const renamed = products.configured.flatMap(({ id, productKey }) => {
+    const from = known.get(id) ?? productKey;
+    return from === productKey ? [] : [{ from, to: productKey }];
+  });
+  const wasConfigured = new Set(before.configured.map(({ id }) => id));
+  const removed = products.removed
+    .map(({ id, productKey }) => ({ id, productKey, operations: operations.unfinishedOf(id) }))
+    .filter(({ id, operations: waiting }) => waiting > 0 || wasConfigured.has(id))
+    .map(({ productKey, operations: waiting }) => ({ productKey, operations: waiting }));
+  storeProducts(settings, products);
+  return { renamed, removed };
 }
 
 /**

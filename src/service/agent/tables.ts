@@ -105,7 +105,7 @@ export interface SnapshotTable extends SnapshotReads {
   shiftDates(shift: DateShift): void;
 }
 
-/** What an upstream that speaks `/sync/v1` last said about the followed keys of a product. */
+/** What the change feed of the upstream last said about the followed keys of a product. */
 export type FollowState = {
   epoch: string;
   cursor: string;

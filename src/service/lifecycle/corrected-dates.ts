@@ -4,7 +4,7 @@ import { shiftMirroredDates } from '../agent/mirror.ts';
 import type { Transaction } from '../tables.ts';
 import { storeMark } from './time-mark.ts';
 
-/** Stores a time that was taken back. What was dated by the wrong time goes back with it. (src/sync/README.md, The clock) */
+/** Stores a time that was taken back. What was dated by the wrong time goes back with it. (src/sync/LIMITS.md, The clock) */
 export async function correctDates(
   transaction: Transaction,
   { mark, shifts }: { mark: TimeMark; shifts: readonly DateShift[] },

@@ -3,7 +3,7 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { features } from '../../features.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import { unfollowAll } from '../outbox/upstream-state.ts';
+import { unfollowAll } from '../outbox/upstream/change.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
 import { beginEpoch } from './epoch.ts';
@@ -19,9 +19,9 @@ import {
 } from '../../domain/outbox/operation.ts';
 import { elapsedMark } from './time-mark.ts';
 import { endWait, scheduleHead, putSnapshot } from '../outbox/queue.ts';
-import { renewUnknownHistory, beginUnknownHistory, shiftStoredWaits } from '../outbox/upstream-waits.ts';
+import { renewUnknownHistory, beginUnknownHistory, shiftStoredWaits } from '../outbox/upstream/waits.ts';
 import { loseResponse } from '../outbox/after-response.ts';
-import { boundUpstream, isLatchkey } from '../outbox/upstream-epoch.ts';
+import { boundUpstream, isLatchkey } from '../outbox/upstream/identity.ts';
 
 type StartStore = {
   /** The digest of `admin.token`. */
@@ -188,7 +188,7 @@ function makeInFlightUncertain(
 /**
  * After a restore or a copy, the original may have delivered what this store still holds. A Latchkey knows each operation by
  * its id: all are sent again. At another upstream each unfinished operation is read back against the last snapshot, and ends
- * inferred at best; requests of the original are waited for. (src/sync/README.md, Start, restore and copy)
+ * inferred at best; requests of the original are waited for. (src/sync/PLAIN-UPSTREAM.md, Start, restore and copy)
  */
 function doubtUnfinished(transaction: Transaction, { monotonic }: Pick<Context, 'monotonic'>): void {
   const isResent = isLatchkey(transaction);

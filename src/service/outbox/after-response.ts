@@ -15,11 +15,26 @@ import {
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { endWait, move, queueOfOperation, scheduleHead, waitAfterFailure, type SyncPolicy } from './queue.ts';
-import { isKeyed } from './upstream-epoch.ts';
-import { holdIfElsewhere } from './upstream-state.ts';
+import {
+  endWait,
+  move,
+  queueOfOperation,
+  scheduleHead,
+  waitAfterFailure,
+  type Failure,
+  type SyncPolicy,
+} from './queue.ts';
+import { isKeyed } from './upstream/identity.ts';
+import { holdIfElsewhere } from './upstream/change.ts';
 
 /* What follows from a response to an operation, whether the operation was sent under its id or not. */
+
+/** Why operations wait after an answer that is older than what is known here. */
+export const olderAnswer: Failure = {
+  detail: 'the upstream answered with older data than is known here: it was restored',
+  retryAfterMs: null,
+  outage: false,
+};
 
 /** The operation of a response; a response to an operation that is not in flight is not recorded. */
 export function operationInFlight({ operations }: Transaction, operationId: string): Result<Operation> {
@@ -148,7 +163,7 @@ export function reopenOperations(
  * The response to an attempt was lost: the request may still be applied until the reconcile delay has passed. A
  * disable sets a value and is repeated, but nothing else of its queue overtakes it. Any other operation becomes
  * uncertain, or is held if the upstream has changed meanwhile. An operation that was sent under its id is sent again.
- * (src/sync/README.md, After a lost response)
+ * (src/sync/PLAIN-UPSTREAM.md, After a lost response)
  */
 export function loseResponse(
   transaction: Transaction,

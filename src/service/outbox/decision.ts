@@ -21,7 +21,7 @@ import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { endWait, move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
-import { isLatchkey, isUpstreamKnown } from './upstream-epoch.ts';
+import { isLatchkey, isPlain } from './upstream/identity.ts';
 import { dropRedemption } from './coupon/redemption.ts';
 import { provisionalCoupon } from '../../domain/outbox/coupon-payload.ts';
 import { adoptOnceListed } from './coupon/provisional.ts';
@@ -53,7 +53,7 @@ export function decideOperation(
     );
   }
   const queue = queueOf[operation.kind];
-  if (queue === 'order' && decision === 'retry' && isUpstreamKnown(transaction) && !isLatchkey(transaction)) {
+  if (queue === 'order' && decision === 'retry' && isPlain(transaction)) {
     const detail = 'The upstream counts no redemptions: drop or confirm it.';
     return failWith('operation_not_open', detail);
   }

@@ -10,16 +10,25 @@ import { confirmTime } from '../lifecycle/time-mark.ts';
 import { currentRun } from '../lifecycle/run-count.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
-import { move, putSnapshot, queueOfOperation, scheduleHead, type SyncPolicy } from './queue.ts';
-import { endSuperseded, reopenOperations, awaitNextAttempt } from './after-response.ts';
-import { observeOlderStore, observeEpoch, observeOtherStore, isOlderThanKnown } from './upstream-state.ts';
+import {
+  move,
+  postponeDueQueues,
+  putSnapshot,
+  queueOfOperation,
+  scheduleHead,
+  type SyncPolicy,
+} from './queue.ts';
+import { endSuperseded, olderAnswer, reopenOperations, awaitNextAttempt } from './after-response.ts';
+import { reconcileState } from './reconcile.ts';
+import { observeOlderStore, observeEpoch, observeOtherStore } from './upstream/change.ts';
+import { isOlderThanKnown } from './upstream/former.ts';
 import type { Refusal } from '../../domain/outbox/coupon-payload.ts';
-import { epochNumber } from './upstream-epoch.ts';
+import { epochNumber } from './upstream/identity.ts';
 
 /*
  * What the answers of a Latchkey mean. It carries out each change that is sent under the id of its operation once, and repeats
  * its answer: after a lost answer the change is sent again. Its answers may arrive in another order than they were made: the
- * revision of a license orders them, within one history of the upstream. (src/sync/README.md, Between Latchkeys)
+ * revision of a license orders them, within one history of the upstream. (src/sync/BETWEEN-LATCHKEYS.md, Ids of operations and Revisions)
  */
 
 /** Records that the Latchkey has carried the change out. */
@@ -131,6 +140,41 @@ export function recordUndecided(
     if (isHeld(transaction.operations.get(waiting.id) ?? waiting)) return;
   }
   awaitNextAttempt(transaction, waiting, { outcome, policy }, context);
+}
+
+/** A Latchkey carries each change out once under its id, so a read decides about none but an enable without a revision. */
+export function recordReadOfLatchkey(
+  transaction: Transaction,
+  { before, next }: { before: LicenseSnapshot; next: LicenseSnapshot },
+  { outcome, sentAt, policy }: { outcome: Applied<License>; sentAt: number; policy: SyncPolicy },
+  context: Context,
+): void {
+  const { licenseKey } = next.license;
+  const { operations, snapshots } = transaction;
+  // It is followed with the credential of the product under which it was found.
+  if (before.productId !== next.productId) snapshots.setFollowed(licenseKey, false);
+  if (before.gone) reopenOperations(transaction, licenseKey, context);
+  const said = { license: licenseIn(outcome), confirmedAt: outcome.confirmedAt };
+  if (isStale(transaction, before, said.license)) observeOlderStore(transaction);
+  const seen = seenAfter(transaction, before, said, context);
+  if (seen.readFirst) snapshots.setFollowed(licenseKey, false);
+  else if (needsState(operations.head(licenseKey, 'state')))
+    reconcileState(transaction, { snapshot: before, read: outcome.value, sentAt, policy }, context);
+  putSnapshot(transaction, { ...seen, productId: next.productId, refreshAt: next.refreshAt });
+  if (seen.readFirst) {
+    postponeDueQueues(transaction, licenseKey, { sentAt, policy, failure: olderAnswer }, context);
+    return;
+  }
+  for (const queue of ['counter', 'state'] as const) {
+    const head = operations.head(licenseKey, queue);
+    // The read shows the key, so the changes need not wait any longer.
+    if (head?.progress.state === 'pending' && head.nextAt !== null && head.nextAt > context.monotonic)
+      scheduleHead(transaction, licenseKey, queue, { at: context.monotonic, failures: 0 });
+  }
+}
+
+function needsState(head: Operation | null): boolean {
+  return head?.kind === 'enable' && head.seenRevision === null && !mayHaveBeenApplied(head);
 }
 
 const second = 1_000;

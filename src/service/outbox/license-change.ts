@@ -8,8 +8,8 @@ import {
 } from '../../domain/agent/license-snapshot.ts';
 import { isHeld, mayHaveBeenApplied, queueOf, type Operation } from '../../domain/outbox/operation.ts';
 import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
-import { revisionSeen } from './upstream-epoch.ts';
-import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
+import { revisionSeen } from './upstream/identity.ts';
+import { isOfFormerAddress, upstreamAddressSince } from './upstream/former.ts';
 import { recordChange } from '../history.ts';
 import { enabledEvent } from '../../domain/event.ts';
 import { note } from '../events.ts';

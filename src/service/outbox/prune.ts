@@ -3,7 +3,7 @@ import { agentRetentionMs } from '../../domain/latchkey.ts';
 import { dayMs } from '../../domain/time.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { isLatchkey } from './upstream-epoch.ts';
+import { isLatchkey } from './upstream/identity.ts';
 
 /** How long finished operations are kept if the upstream is no Latchkey: they are never sent again. */
 const plainKeptMs = 7 * dayMs;

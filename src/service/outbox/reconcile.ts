@@ -7,9 +7,11 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
 import { endSuperseded } from './after-response.ts';
-import type { UnexpectedCount } from './record-response.ts';
-import { boundUpstream } from './upstream-epoch.ts';
-import { isOfOtherUpstream } from './upstream-state.ts';
+import { boundUpstream } from './upstream/identity.ts';
+import { isOfOtherUpstream } from './upstream/former.ts';
+
+/** A count that this agent's own operations do not explain. */
+export type UnexpectedCount = { expected: number; got: number };
 
 /** A read of a key, with the snapshot before it. */
 type Reconciliation = { snapshot: LicenseSnapshot; read: License; sentAt: number; policy: SyncPolicy };
@@ -24,7 +26,7 @@ type ReconciledCounter = {
 const unreconciled: ReconciledCounter = { reconciled: false, unexpected: null };
 
 /**
- * Reconciles the uncertain counter operations with the count that was read (src/sync/README.md, After a lost
+ * Reconciles the uncertain counter operations with the count that was read (src/sync/PLAIN-UPSTREAM.md, After a lost
  * response).
  */
 export function reconcileCounter(

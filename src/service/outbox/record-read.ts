@@ -6,7 +6,7 @@ import {
   readResultOf,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
-import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
+import { mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
 import { isMissing, isOutage, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun } from '../lifecycle/run-count.ts';
@@ -14,14 +14,14 @@ import { confirmTime } from '../lifecycle/time-mark.ts';
 import type { Context } from '../ports.ts';
 import { features } from '../../features.ts';
 import type { Transaction } from '../tables.ts';
-import { putSnapshot, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
-import { unknownHistoryUntil } from './upstream-waits.ts';
-import { refuseOperation, reopenOperations } from './after-response.ts';
-import type { UnexpectedCount } from './record-response.ts';
-import { reconcileCounter, reconcileState } from './reconcile.ts';
-import { isStale, licenseIn, seenAfter } from './latchkey-response.ts';
-import { epochNumber, isLatchkey } from './upstream-epoch.ts';
-import { isOlderThanKnown, observeOlderStore, observeEpoch } from './upstream-state.ts';
+import { postponeDueQueues, putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
+import { unknownHistoryUntil } from './upstream/waits.ts';
+import { olderAnswer, refuseOperation, reopenOperations } from './after-response.ts';
+import { reconcileCounter, reconcileState, type UnexpectedCount } from './reconcile.ts';
+import { licenseIn, recordReadOfLatchkey } from './latchkey-response.ts';
+import { epochNumber, isLatchkey } from './upstream/identity.ts';
+import { observeEpoch } from './upstream/change.ts';
+import { isOlderThanKnown } from './upstream/former.ts';
 
 type RecordRead = {
   licenseKey: string;
@@ -43,96 +43,74 @@ type AnsweredRead = RecordRead & { outcome: Applied<License> };
 
 /**
  * Records the response to a read, and reconciles the operations of the key. The read held both queues of the key.
- * (src/sync/README.md, After a lost response)
+ * (src/sync/PLAIN-UPSTREAM.md, After a lost response)
  */
 export function recordRead(
   transaction: Transaction,
   command: RecordRead,
   context: Context,
 ): Result<RecordedRead> {
-  const { licenseKey, outcome: answer, sentAt, policy } = command;
-  if (answer.outcome !== 'applied') {
-    recordFailure(transaction, { ...command, outcome: answer }, context);
-    return done({ unexpected: null });
-  }
-  const outcome = { ...answer, confirmedAt: confirmTime(transaction, answer.confirmedAt, context) };
+  const { outcome } = command;
+  if (outcome.outcome === 'applied')
+    return done({ unexpected: recordAnswer(transaction, { ...command, outcome }, context) });
+  recordFailure(transaction, { ...command, outcome }, context);
+  return done({ unexpected: null });
+}
+
+/** Returns a count that is not explained. */
+function recordAnswer(
+  transaction: Transaction,
+  answered: AnsweredRead,
+  context: Context,
+): UnexpectedCount | null {
+  const confirmedAt = confirmTime(transaction, answered.outcome.confirmedAt, context);
+  const outcome = { ...answered.outcome, confirmedAt };
+  const command = { ...answered, outcome };
   if (!outcome.isCached) observeEpoch(transaction, outcome, context);
-  const read = outcome.value;
-  if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
-    // This read did not hold the queues of the key: it only shows under which name the key is known.
-    return done({ unexpected: null });
-  }
-  const before = transaction.snapshots.get(read.licenseKey);
+  const { licenseKey } = outcome.value;
+  // This read did not hold the queues of the key: it only shows under which name the key is known.
+  if (adoptSpelling(transaction, command.licenseKey, licenseKey, context) === 'known') return null;
+  const before = transaction.snapshots.get(licenseKey);
   if (before !== null && outcome.isCached) {
-    recordCached(transaction, before, { ...command, outcome }, context);
-    return done({ unexpected: null });
+    recordCached(transaction, before, command, context);
+    return null;
   }
-  const next = observe(transaction, { ...command, outcome }, before, context);
-  if (before !== null && isLatchkey(transaction) && !hasUncertain(transaction, read.licenseKey)) {
-    recordOfLatchkey(transaction, { before, next }, { ...command, outcome }, context);
-    return done({ unexpected: null });
-  }
-  if (before !== null && isOlderThanKnown(transaction, before, outcome.confirmedAt)) {
-    recordOlder(transaction, before, { ...command, outcome }, context);
-    return done({ unexpected: null });
-  }
-  if (before === null) {
-    putSnapshot(transaction, next);
-    return done({ unexpected: null });
-  }
+  const next = observe(transaction, command, before, context);
+  if (before === null) putSnapshot(transaction, next);
+  else if (isLatchkey(transaction) && !hasUncertain(transaction, licenseKey))
+    recordReadOfLatchkey(transaction, { before, next }, command, context);
+  else if (isOlderThanKnown(transaction, before, confirmedAt))
+    recordOlder(transaction, before, command, context);
+  else return recordReconciling(transaction, { before, next }, command, context);
+  return null;
+}
+
+/** Returns a count that is not explained. */
+function recordReconciling(
+  transaction: Transaction,
+  { before, next }: { before: LicenseSnapshot; next: LicenseSnapshot },
+  { outcome, sentAt, policy }: AnsweredRead,
+  context: Context,
+): UnexpectedCount | null {
+  const read = outcome.value;
   if (before.gone) reopenOperations(transaction, read.licenseKey, context);
   const reconciliation = { snapshot: before, read, sentAt, policy };
-  const counted = reconcileCounter(transaction, reconciliation, context);
+  const { reconciled, unexpected } = reconcileCounter(transaction, reconciliation, context);
   reconcileState(transaction, reconciliation, context);
   putSnapshot(transaction, {
     ...next,
-    license: counted.reconciled ? read : { ...read, uses: before.license.uses },
-    run: counted.reconciled ? next.run : before.run,
-    readFirst: counted.reconciled ? false : before.readFirst,
-    manyWriters: next.manyWriters || counted.unexpected !== null,
+    license: reconciled ? read : { ...read, uses: before.license.uses },
+    run: reconciled ? next.run : before.run,
+    readFirst: reconciled ? false : before.readFirst,
+    manyWriters: next.manyWriters || unexpected !== null,
   });
-  return done({ unexpected: counted.unexpected });
+  return unexpected;
 }
 
 /** What was sent without an id is in doubt: the count and the state that were read decide. */
 function hasUncertain({ operations }: Transaction, licenseKey: string): boolean {
   const queues = ['counter', 'state'] as const;
   return queues.some((queue) => operations.uncertain(licenseKey, queue).length > 0);
-}
-
-/** A Latchkey carries each change out once under its id, so a read decides about none but an enable without a revision. */
-function recordOfLatchkey(
-  transaction: Transaction,
-  { before, next }: { before: LicenseSnapshot; next: LicenseSnapshot },
-  { outcome, sentAt, policy }: AnsweredRead,
-  context: Context,
-): void {
-  const { licenseKey } = next.license;
-  const { operations, snapshots } = transaction;
-  // It is followed with the credential of the product under which it was found.
-  if (before.productId !== next.productId) snapshots.setFollowed(licenseKey, false);
-  if (before.gone) reopenOperations(transaction, licenseKey, context);
-  const said = { license: licenseIn(outcome), confirmedAt: outcome.confirmedAt };
-  if (isStale(transaction, before, said.license)) observeOlderStore(transaction);
-  const seen = seenAfter(transaction, before, said, context);
-  if (seen.readFirst) snapshots.setFollowed(licenseKey, false);
-  else if (needsState(operations.head(licenseKey, 'state')))
-    reconcileState(transaction, { snapshot: before, read: outcome.value, sentAt, policy }, context);
-  putSnapshot(transaction, { ...seen, productId: next.productId, refreshAt: next.refreshAt });
-  if (seen.readFirst) {
-    postponeDueQueues(transaction, licenseKey, { sentAt, policy, failure: older }, context);
-    return;
-  }
-  for (const queue of ['counter', 'state'] as const) {
-    const head = operations.head(licenseKey, queue);
-    // The read shows the key, so the changes need not wait any longer.
-    if (head?.progress.state === 'pending' && head.nextAt !== null && head.nextAt > context.monotonic)
-      scheduleHead(transaction, licenseKey, queue, { at: context.monotonic, failures: 0 });
-  }
-}
-
-function needsState(head: Operation | null): boolean {
-  return head?.kind === 'enable' && head.seenRevision === null && !mayHaveBeenApplied(head);
 }
 
 /** The snapshot that the response makes; `before`: the snapshot so far. */
@@ -188,12 +166,6 @@ function recordCached(
   putSnapshot(transaction, { ...before, ...next, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
-const older: Failure = {
-  detail: 'the upstream answered with older data than is known here: it was restored',
-  retryAfterMs: null,
-  outage: false,
-};
-
 /** An upstream that is an agent was restored, and knows less than this store: its answer changes nothing. */
 function recordOlder(
   transaction: Transaction,
@@ -203,7 +175,7 @@ function recordOlder(
 ): void {
   const { policy } = command;
   const at = { ...context, fraction: context.random.fraction(), readResult: 'unanswered' } as const;
-  postponeDueQueues(transaction, before.license.licenseKey, { ...command, failure: older }, context);
+  postponeDueQueues(transaction, before.license.licenseKey, { ...command, failure: olderAnswer }, context);
   putSnapshot(transaction, { ...before, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
@@ -256,21 +228,6 @@ function recordMissing(
   const readResult = next.gone ? 'gone' : 'unanswered';
   const at = { ...context, fraction: context.random.fraction(), readResult } as const;
   putSnapshot(transaction, { ...next, refreshAt: nextRefreshAt(snapshot, policy, at) });
-}
-
-/** The queues that were due needed this read, which brought nothing: they wait. */
-function postponeDueQueues(
-  transaction: Transaction,
-  licenseKey: string,
-  { policy, sentAt, failure }: { policy: SyncPolicy; sentAt: number; failure: Failure },
-  context: Context,
-): void {
-  for (const queue of ['counter', 'state'] as const) {
-    const head = transaction.operations.head(licenseKey, queue);
-    if (head !== null && head.nextAt !== null && head.nextAt <= sentAt) {
-      scheduleHead(transaction, licenseKey, queue, waitAfterFailure(head, failure, policy, context));
-    }
-  }
 }
 
 /**

@@ -12,8 +12,9 @@ import { currentRun, isOfEarlierRun } from '../lifecycle/run-count.ts';
 import { confirmTime } from '../lifecycle/time-mark.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { isOfOtherUpstream, isOlderThanKnown, observeEpoch } from './upstream-state.ts';
-import { isKeyed } from './upstream-epoch.ts';
+import { observeEpoch } from './upstream/change.ts';
+import { isOfOtherUpstream, isOlderThanKnown } from './upstream/former.ts';
+import { isKeyed } from './upstream/identity.ts';
 import {
   awaitNextAttempt,
   endSuperseded,
@@ -23,6 +24,7 @@ import {
   reopenOperations,
 } from './after-response.ts';
 import { recordCarriedOut, recordRefusal } from './latchkey-response.ts';
+import type { UnexpectedCount } from './reconcile.ts';
 import {
   nextReconcileAt,
   queueOfOperation,
@@ -40,9 +42,6 @@ type RecordResponse = {
   overlapped: boolean;
   policy: SyncPolicy;
 };
-
-/** A count that this agent's own operations do not explain. */
-export type UnexpectedCount = { expected: number; got: number };
 
 /** The state of the operation after the response, and why it is not delivered. */
 export type RecordedResponse = Pick<Operation, 'lastError'> & {

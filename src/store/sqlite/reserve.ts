@@ -72,7 +72,7 @@ const outOfSpaceErrors: ReadonlySet<number> = new Set([-constants.errno.ENOSPC, 
 /** With less free space than this, SQLite cannot open its files. */
 const minStartBytes = 1024 * 1024;
 
-/** A file that keeps disk space in reserve and is deleted when the disk is full (src/sync/README.md, The store). */
+/** A file that keeps disk space in reserve and is deleted when the disk is full (src/sync/LIMITS.md, The store). */
 export class ReserveFile {
   readonly #path: string;
   readonly #filling: () => Uint8Array;

@@ -12,7 +12,7 @@ import { notMeasured, plainRow, plainSource, type Theme } from '../theme.ts';
 const goal = { atMost: 100 } as const;
 /** The longest wait for a change, in seconds. */
 const waitS = 25;
-/** So many new agents of one credential may begin at once (features/following/domain/follow.ts). */
+/** So many new agents of one credential may begin at once (features/following/domain/change-feed.ts). */
 const agentsPerToken = 1_000;
 
 export const agentsTheme: Theme = {

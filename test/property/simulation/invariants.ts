@@ -13,7 +13,7 @@ type OperationRow = {
   attempts: number;
 };
 
-/** Throws at the first invariant (src/sync/README.md, Invariants) that does not hold at this moment. */
+/** Throws at the first invariant (src/sync/LIMITS.md, Invariants) that does not hold at this moment. */
 export function checkStep(world: World): void {
   checkNothingLost(world);
   for (const key of world.keys) {

@@ -12,7 +12,7 @@ import { reconcileAfterMs } from './network.ts';
 export type Sabotage = {
   writer?: (writer: Writer, machine: Machine, clock: VirtualClock) => Writer;
   upstream?: (upstream: Upstream) => Upstream;
-  /** The client of `/sync/v1`. */
+  /** The client of the change feed. */
   syncUpstream?: (upstream: SyncUpstream, machine: Machine) => SyncUpstream;
   transport?: (transport: Transport) => Transport;
   mutex?: () => KeyedMutex;

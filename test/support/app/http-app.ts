@@ -18,7 +18,7 @@ import {
   authorityCheckoutService,
 } from '../../../src/service/authority/services.ts';
 import { authorityCredentials, TokenUses } from '../../../src/service/access/credential.ts';
-import { ChangeFeed } from '../../../src/service/writer.ts';
+import { Announcer } from '../../../src/service/writer.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';
@@ -69,7 +69,7 @@ export async function openApp(
   await store.write(seed);
   const lines: LogLine[] = [];
   const tokenUses = new TokenUses();
-  const changeFeed = new ChangeFeed();
+  const announcer = new Announcer();
   const credentials = authorityCredentials({ reader, verifiedNow: () => Date.now(), uses: tokenUses });
   const core: CoreApp = {
     role,
@@ -96,14 +96,14 @@ export async function openApp(
     explain: (operation) =>
       explainOperation(localOf(store).reader, operation, { blocker: null, monotonic: Date.now() }),
     writer,
-    changes: changeFeed,
+    changes: announcer,
     cachesResponses: false,
     licenseCredential: null,
     sync: null,
     backup,
     credentials:
       changes.cachesResponses === true
-        ? new AnnouncedCredentialCache(changeFeed).cached(credentials)
+        ? new AnnouncedCredentialCache(announcer).cached(credentials)
         : credentials,
     rates: rateLimiters(
       () => ({ rate: 0, failedRate: 1_000_000 }),

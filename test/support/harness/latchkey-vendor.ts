@@ -28,7 +28,7 @@ export function refusedWith(code: string): NotApplied {
 
 type Provenance = Pick<Applied<License>, 'epoch' | 'revision' | 'appliedRevision'>;
 
-/** The body of `POST /sync/v1/changes`. */
+/** The body of a request to the change feed. */
 type ChangesBody = {
   agent: string;
   epoch: string | null;
@@ -52,15 +52,15 @@ function onTheWire({ licenseKey, productKey, buyerEmail, uses, enabled, createdA
   };
 }
 
-/** What makes a vendor in memory a Latchkey: keys, revisions, an epoch, and `/sync/v1`, which answers after 20 ms. */
+/** What makes a vendor in memory a Latchkey: keys, revisions, an epoch, and a change feed, which answers after 20 ms. */
 export class LatchkeyVendor implements SyncUpstream {
   /** The first 16 digits name the store. */
   epoch: string = '0123456789abcdef'.repeat(2);
-  /** The requests to `/sync/v1`, in order. */
+  /** The requests to the change feed, in order. */
   readonly asked: string[] = [];
   /** The keyed requests that arrived, in order. */
   readonly keyed: (Keyed & { kind: LicenseOperationKind; licenseKey: string })[] = [];
-  /** Replaces a request to `/sync/v1`, which is not carried out. */
+  /** Replaces a request to the change feed, which is not carried out. */
   instead: (what: string) => Outcome<never> | null = () => null;
   /** The revisions at which operations were carried out, by their ids; 0: without effect. */
   readonly answers: Map<string, number> = new Map<string, number>();
@@ -145,7 +145,7 @@ export class LatchkeyVendor implements SyncUpstream {
     return this.#answer('probe', signal, () => null);
   }
 
-  /** `POST /sync/v1/changes`. */
+  /** A request to the change feed. */
   async ask<Value>(
     _: string,
     { body, read }: LatchkeyRequest<Value>,

@@ -9,7 +9,7 @@ const missing: Outcome<never> = {
   retryAfterMs: null,
 };
 
-/** A plain upstream: it has no `/sync/v1`. */
+/** A plain upstream: it has no change feed. */
 export const noSync: SyncUpstream = {
   probe: () => Promise.resolve(missing),
   ask: () => Promise.resolve(missing),

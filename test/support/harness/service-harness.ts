@@ -10,7 +10,8 @@ import {
   type FreshnessPolicy,
 } from '../../../src/domain/agent/license-snapshot.ts';
 import type { QueueName, Operation } from '../../../src/domain/outbox/operation.ts';
-import type { PlannedStep, SyncPolicy } from '../../../src/service/outbox/queue.ts';
+import type { PlannedStep } from '../../../src/service/outbox/plan-step.ts';
+import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
 import { type Result, isFailure } from '../../../src/domain/problem/problem.ts';
 import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';

@@ -42,8 +42,8 @@ import { Sync } from '../../../src/sync/sync.ts';
 import { type SyncOptions } from '../../../src/sync/options.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
-import { retryAfterUntil } from '../../../src/service/outbox/upstream-waits.ts';
-import { isLatchkey } from '../../../src/service/outbox/upstream-epoch.ts';
+import { retryAfterUntil } from '../../../src/service/outbox/upstream/waits.ts';
+import { isLatchkey } from '../../../src/service/outbox/upstream/identity.ts';
 import { buildCart, buildTerms } from '../builders/coupon-builders.ts';
 import { CouponAuthority } from './coupon-authority.ts';
 import { LatchkeyVendor, lostAnswer } from './latchkey-vendor.ts';
@@ -250,7 +250,7 @@ export class SyncHarness implements Disposable {
   readonly #database = new DatabaseSync(':memory:');
   readonly store: Transaction;
   readonly #options: SyncOptions;
-  /** `/sync/v1` of the vendor; null: the vendor is a plain store. */
+  /** The change feed of the vendor; null: the vendor is a plain store. */
   readonly latchkey: LatchkeyVendor | null;
 
   /** Use `startSyncHarness`. */

@@ -1,4 +1,4 @@
-import { type AgentObject, agentObject } from '../wire/sync.ts';
+import { type AgentObject, agentObject } from '../wire/change-feed.ts';
 import { defineList, defineRequest, pathOf } from '../../../cli/client/request.ts';
 import { positional } from '../../../cli/command.ts';
 import { type Cell, formatFields, instant, toned, whole } from '../../../cli/format.ts';

@@ -1,6 +1,6 @@
 import type { SyncLoop, SyncLoopParts } from '../../../sync/sync.ts';
 import { Follow } from '../sync/follow.ts';
-import { changesRequest } from '../upstream/sync-wire.ts';
+import { changesRequest } from '../upstream/feed-wire.ts';
 
 /** Follows license keys at the upstream of an agent. */
 export function followUpstream(parts: SyncLoopParts): SyncLoop {

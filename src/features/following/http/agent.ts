@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
-import type { SyncAgent } from '../service/tables.ts';
-import { agentList, agentObject, serializeAgent, type AgentObject } from '../wire/sync.ts';
+import type { Follower } from '../service/tables.ts';
+import { agentList, agentObject, serializeAgent, type AgentObject } from '../wire/change-feed.ts';
 import { pageQuery } from '../../../wire/page.ts';
 import { enveloped } from '../../../wire/response.ts';
 import type { AppIn } from '../../../http/app.ts';
@@ -17,8 +17,8 @@ const shared = {
 } as const;
 const path = '/admin/v1/agents';
 
-function describe({ digest, syncServer }: AppIn<'authority'>, agent: SyncAgent): AgentObject {
-  const isWaiting = syncServer.isWaiting(agent.number);
+function describe({ digest, changeFeed }: AppIn<'authority'>, agent: Follower): AgentObject {
+  const isWaiting = changeFeed.isWaiting(agent.number);
   return serializeAgent(agent, { digest: digest(agent.agentId), isWaiting });
 }
 
@@ -31,10 +31,10 @@ const list = route({
   query: pageQuery('agents'),
   answers: { 200: enveloped(agentList) },
   async handle({ app, query, sentTo }) {
-    const { sync } = app.lists;
-    const rows = await sync.list({}, withNext(query));
-    const total = await sync.count({});
-    const keyOf = ({ number }: SyncAgent): [number] => [number];
+    const { followers } = app.lists;
+    const rows = await followers.list({}, withNext(query));
+    const total = await followers.count({});
+    const keyOf = ({ number }: Follower): [number] => [number];
     const read = pageOf({ list: 'agents', rows, total, keyOf }, query, sentTo);
     return ok({ agents: read.items.map((agent) => describe(app, agent)) }, read.headers);
   },

@@ -7,12 +7,12 @@ import { putSnapshot, scheduleHead, type SyncPolicy } from '../../../service/out
 import { refreshAfter } from '../../../service/agent/snapshot.ts';
 import { reopenOperations } from '../../../service/outbox/after-response.ts';
 import { isStale, seenAfter } from '../../../service/outbox/latchkey-response.ts';
-import { observeOlderStore, observeEpoch } from '../../../service/outbox/upstream-state.ts';
+import { observeOlderStore, observeEpoch } from '../../../service/outbox/upstream/change.ts';
 import type { ChangesAnswer, FollowRequest } from './ports.ts';
 
 /*
  * Followed license keys: the upstream says what changes about them, and an answer without changes confirms all of them.
- * (src/sync/README.md, Between Latchkeys)
+ * (src/sync/BETWEEN-LATCHKEYS.md, The change feed)
  */
 
 type RecordChanges = {

@@ -4,7 +4,7 @@ import type { Outcome } from '../../../domain/outbox/outcome.ts';
 import type { Result } from '../../../domain/problem/problem.ts';
 import type { Idempotency, WriteOptions } from '../../../service/ports.ts';
 import type { Awaitable } from '../../../service/tables.ts';
-import type { FollowKeys } from './follow.ts';
+import type { FollowKeys } from './followers.ts';
 import type { FollowedQuery, FollowedRead } from './tables.ts';
 
 /** `epoch` and `cursor`: from the answer before; null: the first request. */
@@ -37,7 +37,7 @@ export type ChangesAnswer = {
   isPutBack: boolean;
 };
 
-/** `POST /sync/v1/changes` of an upstream that is a Latchkey. Each call is one request; failures are outcomes. */
+/** Asks the change feed of an upstream that is a Latchkey. Each call is one request; failures are outcomes. */
 export type AskForChanges = (
   productId: string,
   agent: string,
@@ -45,7 +45,7 @@ export type AskForChanges = (
   signal: AbortSignal,
 ) => Promise<Outcome<ChangesAnswer>>;
 
-/** What an agent below asks. */
+/** What a follower asks. */
 export type ChangesRequest = {
   agentId: string;
   tenant: Tenant;
@@ -54,14 +54,14 @@ export type ChangesRequest = {
   cursor: string | null;
   follow: readonly string[];
   unfollow: readonly string[];
-  /** Keys that the agent answers 404. This side does not store them. */
+  /** Keys that the follower answers 404. This side does not store them. */
   watch: readonly string[];
-  /** The stored answer to the last change of this agent; null: the agent names none. */
+  /** The stored answer to the last change of this follower; null: it names none. */
   carriedOut: Pick<Idempotency, 'credential' | 'key'> | null;
   waitMs: number;
 };
 
-/** What an agent is told about the license keys that it follows. */
+/** What a follower is told about its license keys. */
 export type FollowedChanges = {
   epoch: string;
   cursor: string;
@@ -77,14 +77,14 @@ export type FollowedChanges = {
   appeared: readonly string[];
   /** There are more changes: ask again at once. */
   hasMore: boolean;
-  /** The agent must send all its keys again: none is followed. */
+  /** The follower must send all its keys again: none is followed. */
   isReset: boolean;
   /** This store does not know a change that it has carried out: an older copy of the store was put in its place. */
   isPutBack: boolean;
 };
 
-/** The side of /sync/v1 that agents ask: an authority, or an agent in the middle of a chain. */
-export interface SyncServer {
+/** What is behind `/sync/v1`: an authority, or an agent in the middle of a chain, tells followers what has changed. */
+export interface ChangeFeed {
   /** Refused while an agent does not follow license keys itself, because its upstream is no Latchkey. */
   epoch(): Promise<Result<string>>;
   /** Waits until there is something to tell, or the time is over. */
@@ -95,15 +95,15 @@ export interface SyncServer {
   ): Promise<Result<FollowedChanges>>;
   /** How many requests wait for a change. */
   readonly waiting: number;
-  /** Whether an agent waits for a change at this process. */
-  isWaiting(agent: number): boolean;
+  /** Whether a follower waits for a change at this process. */
+  isWaiting(follower: number): boolean;
   /** Ends all waits, now and later: the requests are answered as if their time were over. */
   stopWaiting(): void;
 }
 
 /** What differs between an authority and an agent in the middle of a chain. */
-export type SyncStore = {
-  /** Whether agents may begin to use it. */
+export type FeedStore = {
+  /** Whether followers may begin to use it. */
   isOffered: () => boolean;
   /** Returns the keys that are followed: those of the request that are within the reach. */
   follow: (command: FollowKeys, writeOptions: Partial<WriteOptions>) => Promise<Result<readonly string[]>>;

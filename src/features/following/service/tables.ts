@@ -2,8 +2,8 @@ import type { Tenant, TenantFilter } from '../../../domain/access/principal.ts';
 import type { License } from '../../../domain/license.ts';
 import type { Page } from '../../../domain/page.ts';
 
-/** An agent and the reach of its credential. Times are epoch ms. */
-export type SyncAgent = {
+/** An agent below that follows license keys here, with one credential. Times are epoch ms. */
+export type Follower = {
   /** The number of the row, which is never used again. */
   number: number;
   agentId: string;
@@ -18,10 +18,10 @@ export type SyncAgent = {
   seenAt: number;
 };
 
-export type NewSyncAgent = Omit<SyncAgent, 'number'>;
+export type NewFollower = Omit<Follower, 'number'>;
 
 /**
- * Reads what an agent is to be told: the followed licenses that have changed after a position, and the licenses with
+ * Reads what a follower is to be told: the followed licenses that have changed after a position, and the licenses with
  * `keys`. `position`: null reads only `keys`.
  */
 export type FollowedQuery = {
@@ -44,17 +44,17 @@ export type FollowedRead = {
   absent: readonly string[];
 };
 
-/** The agents that follow a license that has changed after a position, by their numbers. */
-export type FollowersRead = { position: string; hasMore: boolean; agents: readonly number[] };
+/** The followers of a license that has changed after a position, by their numbers. */
+export type ChangedFollowers = { position: string; hasMore: boolean; followers: readonly number[] };
 
-export interface SyncReads {
-  agent(agentId: string, reach: string): SyncAgent | null;
-  byNumber(number: number): SyncAgent | null;
-  list(filter: TenantFilter, page: Page): SyncAgent[];
+export interface FollowerReads {
+  get(agentId: string, reach: string): Follower | null;
+  byNumber(number: number): Follower | null;
+  list(filter: TenantFilter, page: Page): Follower[];
   count(filter: TenantFilter): number;
   countOfReach(reach: string): number;
   /**
-   * The numbers of up to `limit` agents that were last seen before an instant, those that were silent for longest first.
+   * The numbers of up to `limit` followers that were last seen before an instant, those that were silent for longest first.
    * `reach`: null: of all reaches.
    */
   idle(reach: string | null, before: number, limit: number): number[];
@@ -64,12 +64,12 @@ export interface SyncReads {
   isPosition(position: string): boolean;
   followed(query: FollowedQuery): FollowedRead;
   /** `position`: null reads only the position. */
-  followers(position: string | null): FollowersRead;
+  ofChanges(position: string | null): ChangedFollowers;
 }
 
-export interface SyncTable extends SyncReads {
-  add(agent: NewSyncAgent): void;
-  /** Notes that an agent was seen. */
+export interface FollowerTable extends FollowerReads {
+  add(follower: NewFollower): void;
+  /** Notes that a follower was seen. */
   setSeen(number: number, seenAt: number): void;
   /** Also forgets what it follows. */
   remove(number: number): void;
@@ -77,7 +77,7 @@ export interface SyncTable extends SyncReads {
   follow(number: number, licenseKeys: readonly string[]): number;
   /** `licenseKeys`: null ends all. Returns how many keys it follows now. */
   unfollow(number: number, licenseKeys: readonly string[] | null): number;
-  /** Ends up to `limit` follows of agents that were last seen before an instant. */
+  /** Ends up to `limit` follows of followers that were last seen before an instant. */
   pruneFollows(before: number, limit: number): number;
 }
 
@@ -104,17 +104,17 @@ export interface ChainTable extends ChainReads {
 
 declare module '../../../service/tables.ts' {
   interface Reader {
-    sync: SyncReads;
+    followers: FollowerReads;
     chain: ChainReads;
   }
   interface Transaction {
-    sync: SyncTable;
+    followers: FollowerTable;
     chain: ChainTable;
   }
   interface AgentTablesOfFeatures {
     chain: true;
   }
   interface ListsOfFeatures {
-    sync: true;
+    followers: true;
   }
 }

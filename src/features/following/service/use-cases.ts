@@ -1,6 +1,6 @@
 import type { FeatureUseCases } from '../../../service/audit.ts';
 import { followFromBelow } from './chain.ts';
-import { followKeys, forgetAgent, pruneSync } from './follow.ts';
+import { followKeys, forgetAgent, pruneFollowers } from './followers.ts';
 import { recordChanges } from './followed-changes.ts';
 import { makeFollowerId } from './follower-id.ts';
 
@@ -9,7 +9,7 @@ export const useCases = {
   followKeys,
   forgetAgent,
   makeFollowerId,
-  pruneSync,
+  pruneFollowers,
   recordChanges,
 };
 

@@ -1,12 +1,12 @@
 import type { Clock, Log } from '../../../service/ports.ts';
 import type { AuthorityReader } from '../../../service/tables.ts';
-import type { ChangeFeed } from '../../../service/writer.ts';
+import type { Announcer } from '../../../service/writer.ts';
 
 /** How often the history is read, in ms: other nodes announce only some changes. A wait ends at most this much too late. */
 const tickMs = 1_000;
 /** The shortest time between two reads of the history, in ms. */
 const minGapMs = 50;
-/** How many agents are woken up in one turn of the event loop. */
+/** How many followers are woken up in one turn of the event loop. */
 const wokenPerTurn = 100;
 
 /** `changed`: a followed license has changed. `over`: the time is over, or the caller has left. */
@@ -17,8 +17,8 @@ export type Wait = { readonly end: Promise<End>; cancel(): void };
 type Waiting = { until: number; end: (reason: End) => void };
 
 type Parts = {
-  reader: Pick<AuthorityReader, 'sync'>;
-  changes: Pick<ChangeFeed, 'subscribe'>;
+  reader: Pick<AuthorityReader, 'followers'>;
+  changes: Pick<Announcer, 'subscribe'>;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
   log: Pick<Log, 'warn'>;
   /** Resolves in another turn of the event loop. */
@@ -26,12 +26,12 @@ type Parts = {
 };
 
 /**
- * The requests that wait for a change of a followed license, by the number of their agent. They keep no license keys: one
- * reader of the history finds the agents that follow a changed license.
+ * The requests that wait for a change of a followed license, by the number of their follower. They keep no license keys: one
+ * reader of the history finds the followers of a changed license.
  */
-export class WaitingAgents {
+export class WaitingFollowers {
   readonly #parts: Parts;
-  readonly #ofAgent = new Map<number, Set<Waiting>>();
+  readonly #ofFollower = new Map<number, Set<Waiting>>();
   #count = 0;
   /** Where the reader of the history is; null: nobody waits. */
   #position: string | null = null;
@@ -53,12 +53,12 @@ export class WaitingAgents {
     return this.#count;
   }
 
-  has(agent: number): boolean {
-    return this.#ofAgent.has(agent);
+  has(follower: number): boolean {
+    return this.#ofFollower.has(follower);
   }
 
-  /** Begin the wait before the agent's licenses are read: each change after that read ends the wait. */
-  async begin(agent: number, { forMs, signal }: { forMs: number; signal: AbortSignal }): Promise<Wait> {
+  /** Begin the wait before the licenses of the follower are read: each change after that read ends the wait. */
+  async begin(follower: number, { forMs, signal }: { forMs: number; signal: AbortSignal }): Promise<Wait> {
     const ended = Promise.withResolvers<End>();
     const leave = (): void => waiting.end('over');
     let isOver = false;
@@ -68,11 +68,11 @@ export class WaitingAgents {
         if (isOver) return;
         isOver = true;
         signal.removeEventListener('abort', leave);
-        this.#remove(agent, waiting);
+        this.#remove(follower, waiting);
         ended.resolve(reason);
       },
     };
-    this.#add(agent, waiting);
+    this.#add(follower, waiting);
     signal.addEventListener('abort', leave);
     if (signal.aborted || this.#stopped.signal.aborted) waiting.end('over');
     else await this.#start();
@@ -85,23 +85,23 @@ export class WaitingAgents {
     for (const waiting of this.#all()) waiting.end('over');
   }
 
-  #add(agent: number, waiting: Waiting): void {
-    const others = this.#ofAgent.get(agent);
-    if (others === undefined) this.#ofAgent.set(agent, new Set([waiting]));
+  #add(follower: number, waiting: Waiting): void {
+    const others = this.#ofFollower.get(follower);
+    if (others === undefined) this.#ofFollower.set(follower, new Set([waiting]));
     else others.add(waiting);
     this.#count += 1;
   }
 
-  #remove(agent: number, waiting: Waiting): void {
-    const others = this.#ofAgent.get(agent);
+  #remove(follower: number, waiting: Waiting): void {
+    const others = this.#ofFollower.get(follower);
     others?.delete(waiting);
-    if (others?.size === 0) this.#ofAgent.delete(agent);
+    if (others?.size === 0) this.#ofFollower.delete(follower);
     this.#count -= 1;
   }
 
   async #start(): Promise<void> {
     if (this.#position !== null) return;
-    const { position } = await this.#parts.reader.sync.followers(null);
+    const { position } = await this.#parts.reader.followers.ofChanges(null);
     // Another request may have started it meanwhile; an earlier position loses nothing.
     if (this.#position !== null) return;
     this.#position = position;
@@ -141,11 +141,11 @@ export class WaitingAgents {
     this.#isDirty = false;
     try {
       for (let hasMore = true; hasMore && this.#count > 0;) {
-        const read = await this.#parts.reader.sync.followers(this.#position);
+        const read = await this.#parts.reader.followers.ofChanges(this.#position);
         this.#position = read.position;
         hasMore = read.hasMore;
         await this.#end(
-          read.agents.flatMap((agent) => [...(this.#ofAgent.get(agent) ?? [])]),
+          read.followers.flatMap((follower) => [...(this.#ofFollower.get(follower) ?? [])]),
           'changed',
         );
       }
@@ -164,6 +164,6 @@ export class WaitingAgents {
   }
 
   *#all(): Iterable<Waiting> {
-    for (const waits of this.#ofAgent.values()) yield* waits;
+    for (const waits of this.#ofFollower.values()) yield* waits;
   }
 }

@@ -1,10 +1,19 @@
 import type { License } from '../../../domain/license.ts';
 import type { On, Sql, SqlValue, WritingSql } from '../../../store/sql.ts';
 import { license } from '../../../store/tables/license.ts';
-import { changesPerRead } from '../domain/follow.ts';
-import type { FollowedQuery, FollowedRead, SyncReads, SyncTable } from '../service/tables.ts';
-import { formatPosition, parsePosition, type Position } from './history-position.ts';
-import { agentReads, agentTable } from './sync-agent.ts';
+import { changesPerRead } from '../domain/change-feed.ts';
+import type { FollowedQuery, FollowedRead, FollowerReads, FollowerTable } from '../service/tables.ts';
+import { rowReads, rowTable } from './follower.ts';
+
+/**
+ * A place in the history of changes on PostgreSQL: every transaction that the snapshot `base` shows is before it. (The id of
+ * a transaction is no place: transactions commit in another order.) `part`: a reader has also seen the changes that the
+ * snapshot `until` shows, up to one of a transaction and a license key.
+ */
+type Position = {
+  base: string;
+  part: { until: string; xid: string; licenseKey: string } | null;
+};
 
 /**
  * The changes after a position, up to a limit: `$1` is the snapshot before them, `$2` the snapshot that they must be in
@@ -69,7 +78,7 @@ const selectFollowers = `WITH
     JOIN latchkey.sync_follow AS follow ON follow.license_key = scanned.license_key)
   SELECT ${progress}, followers.agent FROM (SELECT) AS one LEFT JOIN followers ON true`;
 
-export function syncReads(sql: Sql<'postgres'>): On<'postgres', SyncReads> {
+export function followerReads(sql: Sql<'postgres'>): On<'postgres', FollowerReads> {
   const isPast = sql.value<boolean>(
     'SELECT pg_snapshot_xmax($1::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())',
   );
@@ -77,7 +86,7 @@ export function syncReads(sql: Sql<'postgres'>): On<'postgres', SyncReads> {
   const followed = sql.all<FollowedRow>(selectFollowed(sql.dialect.epoch));
   const followers = sql.all<Progress & { agent: number | null }>(selectFollowers);
   return {
-    ...agentReads(sql),
+    ...rowReads(sql),
     async isPosition(text) {
       const position = parsePosition(text);
       if (position === null) return false;
@@ -89,13 +98,13 @@ export function syncReads(sql: Sql<'postgres'>): On<'postgres', SyncReads> {
       const rows = await followed(...afterValues(position), agentId, reach, keys, accountId, productKey);
       return followedFrom(position, rows);
     },
-    async followers(text) {
+    async ofChanges(text) {
       const position = text === null ? null : parsePosition(text);
-      if (position === null) return { position: (await now()) ?? '', hasMore: false, agents: [] };
+      if (position === null) return { position: (await now()) ?? '', hasMore: false, followers: [] };
       const rows = await followers(...afterValues(position));
       const [first] = rows;
       if (first === undefined) throw new Error('the history has no row');
-      return { ...nextPosition(position, first), agents: rows.flatMap((row) => row.agent ?? []) };
+      return { ...nextPosition(position, first), followers: rows.flatMap((row) => row.agent ?? []) };
     },
   };
 }
@@ -117,12 +126,12 @@ function followedFrom(position: Position | null, rows: readonly FollowedRow[]): 
   };
 }
 
-export function syncTable(sql: WritingSql<'postgres'>): On<'postgres', SyncTable> {
-  const agents = agentTable(sql);
+export function followerTable(sql: WritingSql<'postgres'>): On<'postgres', FollowerTable> {
+  const agents = rowTable(sql);
   const follows = followTable(sql);
   return {
     ...agents,
-    ...syncReads(sql),
+    ...followerReads(sql),
     ...follows,
     async remove(number) {
       await follows.unfollow(number, null);
@@ -133,7 +142,7 @@ export function syncTable(sql: WritingSql<'postgres'>): On<'postgres', SyncTable
 
 type FollowMethod = 'follow' | 'unfollow' | 'pruneFollows';
 
-function followTable(sql: WritingSql<'postgres'>): On<'postgres', Pick<SyncTable, FollowMethod>> {
+function followTable(sql: WritingSql<'postgres'>): On<'postgres', Pick<FollowerTable, FollowMethod>> {
   const follow = sql.changes(`INSERT INTO latchkey.sync_follow (agent, license_key)
      SELECT $1::bigint, key FROM unnest($2::text[]) AS named (key) ON CONFLICT DO NOTHING`);
   const unfollow = sql.changes(`DELETE FROM latchkey.sync_follow
@@ -158,4 +167,48 @@ function followTable(sql: WritingSql<'postgres'>): On<'postgres', Pick<SyncTable
       return limit;
     },
   };
+}
+
+/** The largest transaction id, and one more. */
+const maxXid = 2n ** 63n;
+
+function formatPosition({ base, part }: Position): string {
+  return part === null ? base : JSON.stringify([base, part.until, part.xid, part.licenseKey]);
+}
+
+/** Null: the text is not a position. PostgreSQL would refuse it with an error. */
+function parsePosition(text: string): Position | null {
+  if (!text.startsWith('[')) return isSnapshot(text) ? { base: text, part: null } : null;
+  const members = parseTexts(text);
+  const [base = '', until = '', xid = '', licenseKey = ''] = members;
+  if (members.length !== 4 || !isSnapshot(base) || !isSnapshot(until) || !/^\d{1,18}$/.test(xid)) return null;
+  return licenseKey.isWellFormed() && !licenseKey.includes('\0')
+    ? { base, part: { until, xid, licenseKey } }
+    : null;
+}
+
+function parseTexts(text: string): string[] {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return Array.isArray(parsed) ? parsed.filter((each) => typeof each === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Whether PostgreSQL accepts a text as a `pg_snapshot`: `xmin:xmax:running,…`. */
+function isSnapshot(text: string): boolean {
+  const [, first = '', last = '', list = ''] = /^(\d{1,19}):(\d{1,19}):([\d,]*)$/.exec(text) ?? [];
+  if (first === '') return false;
+  const [xmin, xmax] = [BigInt(first), BigInt(last)];
+  if (xmin < 1n || xmax < xmin || xmax >= maxXid) return false;
+  if (list === '') return true;
+  let before = xmin - 1n;
+  return list.split(',').every((each) => {
+    if (!/^\d{1,19}$/.test(each)) return false;
+    const running = BigInt(each);
+    const isNext = running > before && running < xmax;
+    before = running;
+    return isNext;
+  });
 }

@@ -1,5 +1,4 @@
 import type { FeatureTables } from '../../../store/feature-tables.ts';
-import { chainReads, chainTable } from './chain.ts';
 import * as postgres from './postgres.ts';
 import * as sqlite from './sqlite.ts';
 
@@ -9,16 +8,16 @@ export const tables: FeatureTables = {
     sqlite: {
       reads(sql) {
         const positions = sqlite.positionsOf(sql);
-        return { sync: sqlite.syncReads(sql, positions), chain: chainReads(sql, positions) };
+        return { followers: sqlite.followerReads(sql, positions), chain: sqlite.chainReads(sql, positions) };
       },
       tables(sql) {
         const positions = sqlite.positionsOf(sql);
-        return { sync: sqlite.syncTable(sql, positions), chain: chainTable(sql, positions) };
+        return { followers: sqlite.followerTable(sql, positions), chain: sqlite.chainTable(sql, positions) };
       },
     },
     postgres: {
-      reads: (sql) => ({ sync: postgres.syncReads(sql) }),
-      tables: (sql) => ({ sync: postgres.syncTable(sql) }),
+      reads: (sql) => ({ followers: postgres.followerReads(sql) }),
+      tables: (sql) => ({ followers: postgres.followerTable(sql) }),
     },
   },
 };

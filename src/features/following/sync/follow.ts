@@ -1,11 +1,12 @@
 import { isTooLongKey } from '../../../domain/license.ts';
 import { backoffMs } from '../../../domain/outbox/delivery.ts';
 import { isPage } from '../../../domain/outbox/outcome.ts';
-import { maxFollowed, maxKeysPerAgent, maxWaitS, maxWatched } from '../domain/follow.ts';
+import { maxFollowed, maxKeysPerAgent, maxWaitS, maxWatched } from '../domain/change-feed.ts';
 import { followerId } from '../service/follower-id.ts';
 import type { AskForChanges, ChangesAnswer, FollowRequest } from '../service/ports.ts';
-import { isLatchkey, isResuming } from '../../../service/outbox/upstream-epoch.ts';
-import { lastCarriedOut } from '../../../service/outbox/resume.ts';
+import { isLatchkey } from '../../../service/outbox/upstream/identity.ts';
+import { isResuming } from '../../../service/outbox/upstream/lost-operations.ts';
+import { lastCarriedOut } from '../../../service/outbox/upstream/lost-operations.ts';
 import type { SyncPolicy } from '../../../service/outbox/queue.ts';
 import type { Clock } from '../../../service/ports.ts';
 import type { Reader } from '../../../service/tables.ts';
@@ -134,7 +135,7 @@ export class Follow {
     // This process ended the request: that says nothing about the upstream.
     if (waiting.signal.aborted) return true;
     if (signal.aborted) return false;
-    // A gateway that hides /sync/v1 says nothing about the upstream.
+    // A gateway that hides the change feed says nothing about the upstream.
     if (isPage(outcome)) return false;
     limiter.observe(outcome, { owner: productId, subject: `changes ${productId}`, sentAt });
     if (outcome.outcome !== 'applied') return false;

@@ -1,10 +1,10 @@
 import type { Checks } from '../../../wire/check.ts';
 
-/** `/sync/v1` may be silent for so long while the upstream answers other requests, in ms. */
+/** The change feed may be silent for so long while the upstream answers other requests, in ms. */
 const silentMs = 5 * 60_000;
 
 export const followingChecks: Checks = {
-  /** What is in front of a Latchkey hides `/sync/v1`, so that an agent learns of changes only by its own reads. */
+  /** What is in front of a Latchkey hides the change feed, so that an agent learns of changes only by its own reads. */
   sync_silent: {
     level: 'warn',
     find: ({ upstream }) => {

@@ -14,7 +14,7 @@ import { failWith, type Result } from '../../../domain/problem/problem.ts';
 import type { LeaseIssuer } from '../service/ports.ts';
 import type { LeaseService } from '../service/services.ts';
 import type { Log } from '../../../service/ports.ts';
-import type { ChangeFeed } from '../../../service/writer.ts';
+import type { Announcer } from '../../../service/writer.ts';
 
 /** The issuer of an authority or an agent. `count`: counts a request. */
 export function leaseIssuerOf(parts: ProcessParts, count: (result: string) => void): LeaseIssuer {
@@ -55,7 +55,7 @@ type Parts = {
   directory: string;
   leases: () => Promise<LeaseService>;
   clock: PersistentClock;
-  changes: ChangeFeed;
+  changes: Announcer;
   log: Log;
   count: (result: string) => void;
 };

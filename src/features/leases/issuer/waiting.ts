@@ -1,5 +1,5 @@
 import type { Clock } from '../../../service/ports.ts';
-import type { ChangeFeed } from '../../../service/writer.ts';
+import type { Announcer } from '../../../service/writer.ts';
 
 /** How often waiting requests are looked at, in ms: a wait ends at most this much too late. */
 const tickMs = 1_000;
@@ -15,7 +15,7 @@ type Waiting = {
 
 type Parts = {
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
-  changes: Pick<ChangeFeed, 'subscribe'>;
+  changes: Pick<Announcer, 'subscribe'>;
 };
 
 /** The requests that wait until a license changes (`Prefer: wait`), by license key. One timer serves all of them. */

@@ -16,7 +16,7 @@ import { answerRequest, type AnsweredRequest, type LeaseCommand, type ReportingD
 import { minuteMs } from '../../../domain/time.ts';
 import { recordChange } from '../../../service/history.ts';
 import { enqueue, refuseWhenFull } from '../../../service/outbox/queue.ts';
-import { isLatchkey } from '../../../service/outbox/upstream-epoch.ts';
+import { isLatchkey } from '../../../service/outbox/upstream/identity.ts';
 
 type AnswerAgentLeaseRequest = LeaseCommand & {
   /** The id of the configured product whose key the request names, and its terms. */

@@ -7,7 +7,7 @@ import { PersistentClock, machineTime, pause, type TimeSource } from '../../../d
 import { type Credentials, type KnownCredential } from '../../../service/access/credential.ts';
 import type { RevokeToken } from '../../../service/access/token.ts';
 import { authorityLicenseService } from '../../../service/authority/services.ts';
-import { ChangeFeed, type Writer } from '../../../service/writer.ts';
+import { Announcer, type Writer } from '../../../service/writer.ts';
 import { storedTime } from '../../../service/lifecycle/time-mark.ts';
 import { logKey, apiKeyKeptAt, type StartAuthority } from '../../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../../service/ports.ts';
@@ -73,7 +73,7 @@ export async function openSharedStore(
   const writer = resources.use(
     new DatabaseWriter(postgresWriter, { database, clock, time: databaseTime, log: storeLog }),
   );
-  const changes = new ChangeFeed();
+  const changes = new Announcer();
   resources.use(listenForNotifications(postgres, { names, clock, cache, changes, log: storeLog }));
   const { instance, log } = await wait.until(() =>
     startUsing(configuration, { writer, reader, log: options.log }),
@@ -131,7 +131,7 @@ function listenForNotifications(
   }: Pick<Database, 'names'> & {
     clock: PersistentClock;
     cache: NodeCache;
-    changes: ChangeFeed;
+    changes: Announcer;
     log: Log;
   },
 ): NotificationListener {

@@ -10,21 +10,14 @@ import type { Context, Idempotency, Keyed } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { keptUntil } from '../../idempotency.ts';
 import type { MirroredCoupon } from '../../agent/tables.ts';
-import {
-  enqueue,
-  refuseWhenFull,
-  nextReconcileAt,
-  move,
-  scheduleHead,
-  type SyncPolicy,
-  send,
-} from '../queue.ts';
+import { enqueue, refuseWhenFull, nextReconcileAt, move, scheduleHead, type SyncPolicy } from '../queue.ts';
+import { send } from '../plan-step.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
 import { isRefused, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { confirmTime } from '../../lifecycle/time-mark.ts';
 import { recordCreationAtLatchkey, recordRefusalOfLatchkey } from './latchkey-creation.ts';
-import { isKeyed } from '../upstream-epoch.ts';
-import { observeEpoch } from '../upstream-state.ts';
+import { isKeyed } from '../upstream/identity.ts';
+import { observeEpoch } from '../upstream/change.ts';
 import { awaitNextAttempt, operationInFlight, recordOutcome, refuseOperation } from '../after-response.ts';
 import { couponPayload, provisionalCoupon } from '../../../domain/outbox/coupon-payload.ts';
 import { hasTerms, adoptCoupon, isKnownCode } from './provisional.ts';
@@ -223,7 +216,7 @@ type RecordCouponListing = {
   confirmedAt: number;
 };
 
-/** Reconciles a creation whose response was lost with the upstream's list (src/sync/README.md, Coupons). */
+/** Reconciles a creation whose response was lost with the upstream's list (src/sync/PLAIN-UPSTREAM.md, Coupons). */
 export function recordCouponListing(
   transaction: Transaction,
   { operationId, listed, confirmedAt }: RecordCouponListing,

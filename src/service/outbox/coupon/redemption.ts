@@ -28,18 +28,18 @@ import type { Reader, Transaction } from '../../tables.ts';
 import { recordUndecided, refusalIn } from '../latchkey-response.ts';
 import { enqueue, move, refuseWhenFull, scheduleHead, type SyncPolicy } from '../queue.ts';
 import { operationInFlight, recordOutcome } from '../after-response.ts';
-import { isLatchkey, isUpstreamKnown } from '../upstream-epoch.ts';
-import { observeEpoch } from '../upstream-state.ts';
+import { isLatchkey, isPlain } from '../upstream/identity.ts';
+import { observeEpoch } from '../upstream/change.ts';
 
 /*
  * Redemptions of an agent whose upstream is a Latchkey. The upstream decides, so that the usage limit of a coupon holds
  * over all agents. While the upstream cannot be reached, the mirror decides, and the redemption is sent with the time at
- * which its caller was answered: the upstream accepts it over the limit. (src/sync/README.md, Coupons)
+ * which its caller was answered: the upstream accepts it over the limit. (src/sync/BETWEEN-LATCHKEYS.md, Redemptions and coupons)
  */
 
 /** Whether redemptions are sent to the upstream. They wait until an answer has shown what the upstream is. */
 export function sendsRedemptions(reader: Pick<Reader, 'settings'>): boolean {
-  return isLatchkey(reader) || !isUpstreamKnown(reader);
+  return !isPlain(reader);
 }
 
 type QueueRedemption = {

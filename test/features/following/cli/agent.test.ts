@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import type { AgentObject } from '../../../../src/features/following/wire/sync.ts';
+import type { AgentObject } from '../../../../src/features/following/wire/change-feed.ts';
 import { openCliShop } from '../../../support/app/cli-shop.ts';
-import { buildSyncAgent } from '../support/sync-agent.ts';
+import { buildFollower } from '../support/follower.ts';
 
 test('an operator lists agents and forgets one', async () => {
   await using shop = await openCliShop();
   const agentId = 'b'.repeat(32);
-  await shop.write(async ({ sync }) => {
-    await sync.add(buildSyncAgent({ productKey: 'PRESS' }));
-    await sync.add(buildSyncAgent({ agentId }));
+  await shop.write(async ({ followers }) => {
+    await followers.add(buildFollower({ productKey: 'PRESS' }));
+    await followers.add(buildFollower({ agentId }));
   });
   const list = await shop.run('agent', 'list');
   expect(list).toMatchObject({ code: 0, err: '' });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { sha256 } from '../../../../src/daemon/system/machine.ts';
-import type { AgentObject } from '../../../../src/features/following/wire/sync.ts';
+import type { AgentObject } from '../../../../src/features/following/wire/change-feed.ts';
 import { byAccount, byOperator, byOther, byProduct } from '../../../support/harness/keyed-authority.ts';
 import {
   agentA,

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Database } from '../../../../src/features/postgres/store/database.ts';
 import { systemRandom } from '../../../../src/daemon/system/machine.ts';
-import type { ChangesObject } from '../../../../src/features/following/wire/sync.ts';
+import type { ChangesObject } from '../../../../src/features/following/wire/change-feed.ts';
 import { startNode, type AuthorityNode } from '../../postgres/support/nodes.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../postgres/support/postgres.ts';
 

@@ -1,8 +1,8 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { systemRandom } from '../../../../src/daemon/system/machine.ts';
-import { lazySyncServer } from '../../../../src/features/following/daemon/sync-server.ts';
-import type { SyncServer } from '../../../../src/features/following/service/ports.ts';
-import type { ChangesObject } from '../../../../src/features/following/wire/sync.ts';
+import { lazyChangeFeed } from '../../../../src/features/following/daemon/process.ts';
+import type { ChangeFeed } from '../../../../src/features/following/service/ports.ts';
+import type { ChangesObject } from '../../../../src/features/following/wire/change-feed.ts';
 import {
   byProduct,
   openKeyedAuthority,
@@ -14,18 +14,18 @@ import { silent } from '../../../support/silent-log.ts';
 export const agentA = 'a'.repeat(32);
 export const agentB = 'b'.repeat(32);
 
-/** The agents' side of /sync/v1 against an authority. */
+/** Followers at the change feed of an authority. */
 export interface FollowedAuthority extends KeyedAuthority {
   changes(body: object, headers?: Headers): Promise<ChangesObject>;
 }
 
 export async function openAuthority(): Promise<FollowedAuthority> {
-  const servers: SyncServer[] = [];
+  const servers: ChangeFeed[] = [];
   const authority = await openKeyedAuthority(({ reader, writer, changes }, clock) => {
     const random = { ...systemRandom, fraction: () => 0 };
-    const syncServer = lazySyncServer({ reader, writer, changes, clock, random, log: silent });
-    servers.push(syncServer);
-    return { syncServer };
+    const changeFeed = lazyChangeFeed({ reader, writer, changes, clock, random, log: silent });
+    servers.push(changeFeed);
+    return { changeFeed };
   });
   return {
     ...authority,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxWatched } from '../../../../src/features/following/domain/follow.ts';
+import { maxWatched } from '../../../../src/features/following/domain/change-feed.ts';
 import type { SimulatedAgent } from '../../../property/simulation/simulated-agent.ts';
 import { productKey } from '../../../property/simulation/latchkey/authority.ts';
 import { LatchkeyWorld } from '../../../property/simulation/latchkey/world.ts';

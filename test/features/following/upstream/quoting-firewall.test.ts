@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Transport } from '../../../../src/upstream/exchange.ts';
-import { changesRequest } from '../../../../src/features/following/upstream/sync-wire.ts';
+import { changesRequest } from '../../../../src/features/following/upstream/feed-wire.ts';
 import { upstreamClientOver } from '../../../../src/upstream/client.ts';
 import { asSpecified } from '../../../support/harness/upstream-harness.ts';
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';

@@ -34,7 +34,7 @@ const withFollows = (changes: Partial<FollowStatus>, more: Partial<UpstreamStatu
 const codes = (status: Status) =>
   findingsOf(serializeStatus(status)).map(({ level, code }) => `${level} ${code}`);
 
-test('A status shows a silent /sync/v1 only while the upstream answers other requests.', () => {
+test('A status shows a silent change feed only while the upstream answers other requests.', () => {
   const silent = { confirmedAt: now - hour };
   expect(codes(withFollows(silent))).toEqual(['warn sync_silent']);
   expect(codes(withFollows({ confirmedAt: now - 5 * 60_000 }))).toEqual([]);
@@ -45,7 +45,7 @@ test('A status shows a silent /sync/v1 only while the upstream answers other req
   expect(codes(withFollows({ confirmedAt: null }))).toEqual([]);
 });
 
-test('The doctor says what to do about a silent /sync/v1.', () => {
+test('The doctor says what to do about a silent change feed.', () => {
   const status = serializeStatus(withFollows({ confirmedAt: now - hour }));
   expect(examineStatus(status, (words) => `latchkey ${words}`, 10)).toMatchObject([
     {

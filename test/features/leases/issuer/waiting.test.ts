@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { WaitingRequests } from '../../../../src/features/leases/issuer/waiting.ts';
-import { ChangeFeed } from '../../../../src/service/writer.ts';
+import { Announcer } from '../../../../src/service/writer.ts';
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 let time: VirtualTime;
-let changes: ChangeFeed;
+let changes: Announcer;
 let waiting: WaitingRequests;
 beforeEach(() => {
   time = new VirtualTime();
-  changes = new ChangeFeed();
+  changes = new Announcer();
   waiting = new WaitingRequests({ clock: time.clock(), changes });
 });
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Dispatcher } from 'undici';
-import { lazySyncServer } from '../../../../src/features/following/daemon/sync-server.ts';
+import { lazyChangeFeed } from '../../../../src/features/following/daemon/process.ts';
 import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
 import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import { authorityCredentials, TokenUses } from '../../../../src/service/access/credential.ts';
@@ -12,7 +12,7 @@ import {
 import { runUseCase } from '../../../../src/service/run.ts';
 import type { LicenseChangeRequest } from '../../../../src/service/services.ts';
 import {
-  ChangeFeed,
+  Announcer,
   type CommandOf,
   type CommandResult,
   type UseCaseName,
@@ -43,7 +43,7 @@ export type AuthoritySabotage = {
 };
 
 /** The process of an authority. `end` ends its requests. */
-type Process = { writer: Writer; changes: ChangeFeed; served: Served; end: AbortController };
+type Process = { writer: Writer; changes: Announcer; served: Served; end: AbortController };
 
 /** A real authority: its use cases, its routes, and its tables on SQLite in memory. */
 export class SimulatedAuthority implements Answering, Disposable {
@@ -216,11 +216,11 @@ export class SimulatedAuthority implements Answering, Disposable {
       }),
     });
     const writer = this.#sabotage.writer?.(honest, machine) ?? honest;
-    const changes = new ChangeFeed();
+    const changes = new Announcer();
     const parts = { reader, writer, changes, clock, random, log: silent };
-    const syncServer = lazySyncServer(parts);
+    const changeFeed = lazyChangeFeed(parts);
     const end = new AbortController();
-    end.signal.addEventListener('abort', () => syncServer.stopWaiting());
+    end.signal.addEventListener('abort', () => changeFeed.stopWaiting());
     const services = {
       role: 'authority' as const,
       instance,
@@ -235,7 +235,7 @@ export class SimulatedAuthority implements Answering, Disposable {
       }),
       products: null,
       digest,
-      syncServer,
+      changeFeed,
       reader,
       writer,
       changes,

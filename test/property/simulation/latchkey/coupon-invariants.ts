@@ -142,7 +142,7 @@ function isLostAbove(world: LatchkeyWorld, { network }: Site, id: string): boole
   return isBelow && losing.some((name) => troubles.has(name)) && operationAbove(sites, id) === undefined;
 }
 
-/** A late copy of a refused request is judged again, and so is that of a copied agent (src/sync/README.md, Known gaps). */
+/** A late copy of a refused request is judged again, and so is that of a copied agent (src/sync/LIMITS.md, Known gaps). */
 function isJudgedAgain({ networks, troubles }: LatchkeyWorld, { id, kind, state }: OperationRow): boolean {
   if (kind !== 'redeem') return false;
   const isLate = state === 'cancelled' && networks.some(({ takenLate }) => takenLate.has(id));
@@ -181,7 +181,7 @@ const losing = ['agent_restore', 'lost_state', 'rollback'] as const;
 
 /**
  * The agent in the middle has lost the creation, and calls its code taken: the list shows the coupon, and not who has created it
- * (src/sync/README.md, Coupons).
+ * (src/sync/BETWEEN-LATCHKEYS.md, Redemptions and coupons).
  */
 function isFoundInList(world: LatchkeyWorld, site: Site, { id, kind, state }: OperationRow): boolean {
   return kind === 'create_coupon' && state === 'inferred' && isLostAbove(world, site, id);

@@ -1,5 +1,5 @@
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
-import { isLatchkey } from '../../../../src/service/outbox/upstream-epoch.ts';
+import { isLatchkey } from '../../../../src/service/outbox/upstream/identity.ts';
 import type { Configuration, Faults } from '../machine.ts';
 import { productKey, SimulatedAuthority } from './authority.ts';
 import { LatchkeyNetwork } from './network.ts';

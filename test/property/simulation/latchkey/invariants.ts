@@ -163,7 +163,7 @@ function checkRevocations(world: LatchkeyWorld, key: string): void {
     const asked = decided.has(line.operation ?? '') ? undefined : sighted.get(line.operation ?? '');
     if (line.change < 0) last = line;
     if (line.change < 0 || asked === undefined || last === null) continue;
-    // Another history has forgotten when licenses were disabled (src/sync/README.md, Between Latchkeys).
+    // Another history has forgotten when licenses were disabled (src/sync/BETWEEN-LATCHKEYS.md, Revisions).
     if (last.at < authority.historySince) continue;
     // The caller knows of disables that were before in the outbox of the same agent, or asked for at an agent above.
     const disable = sighted.get(last.operation ?? '');
@@ -194,7 +194,7 @@ function checkOperation(world: LatchkeyWorld, site: Site, operation: OperationRo
 
 /**
  * Whether the agent in the middle has lost an operation from below because it was put back, and the agent below was put back
- * or started since, so that perhaps nothing shows the loss but counts (src/sync/README.md, Restored stores).
+ * or started since, so that perhaps nothing shows the loss but counts (src/sync/BETWEEN-LATCHKEYS.md, Restored stores).
  */
 function isLostUnseen(world: LatchkeyWorld, { network, putBackAt, startedAt }: Site, id: string): boolean {
   const { sites, sighted } = world;

@@ -12,7 +12,7 @@ export type Weather = {
   trouble: number;
   away: 'refused' | 'lost_request' | null;
   unauthorized: number;
-  /** What a gateway answers instead of `/sync/v1`; null: nothing. */
+  /** What a gateway answers instead of the change feed; null: nothing. */
   gateway: 'missing' | 'nonsense' | 'page' | null;
   /** How late a request may arrive that its sender no longer waits for, in ms. */
   latestMs: number;

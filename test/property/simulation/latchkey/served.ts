@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Dispatcher } from 'undici';
-import type { SyncServer } from '../../../../src/features/following/service/ports.ts';
+import type { ChangeFeed } from '../../../../src/features/following/service/ports.ts';
 import type { App, ServerSettings } from '../../../../src/http/app.ts';
 import { dialects } from '../../../../src/http/dialects.ts';
 import { routesOf } from '../../../../src/http/routes/all.ts';
@@ -33,7 +33,7 @@ export type Services = Pick<
   | 'credentials'
   | 'products'
   | 'digest'
-> & { syncServer: SyncServer };
+> & { changeFeed: ChangeFeed };
 
 const settings: ServerSettings = {
   listener: 'socket',

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { lazySyncServer } from '../../../../src/features/following/daemon/sync-server.ts';
+import { lazyChangeFeed } from '../../../../src/features/following/daemon/process.ts';
 import type { TimeMark } from '../../../../src/domain/clock.ts';
 import type {
   LicenseOperationKind,
@@ -7,8 +7,8 @@ import type {
   OperationState,
 } from '../../../../src/domain/outbox/operation.ts';
 import { agentCredentials, TokenUses } from '../../../../src/service/access/credential.ts';
-import { isUpstreamKnown } from '../../../../src/service/outbox/upstream-epoch.ts';
-import { ChangeFeed } from '../../../../src/service/writer.ts';
+import { isUpstreamKnown } from '../../../../src/service/outbox/upstream/identity.ts';
+import { Announcer } from '../../../../src/service/writer.ts';
 import { silent } from '../../../support/silent-log.ts';
 import type { VirtualClock, VirtualTime } from '../../../support/harness/virtual-clock.ts';
 import { count } from '../history.ts';
@@ -86,7 +86,7 @@ export class Site implements Answering, Disposable {
   startedAt = 0;
   readonly #world: Surroundings;
   #clock: VirtualClock;
-  #changes = new ChangeFeed();
+  #changes = new Announcer();
   #served: Served | null = null;
   #backup: { bytes: Uint8Array; answered: Map<string, number>; told: ToldCoupons } | null = null;
 
@@ -240,7 +240,7 @@ export class Site implements Answering, Disposable {
   #process(): SimulatedAgent {
     const { random, configuration, faults, sabotage, broken } = this.#world;
     this.#served = null;
-    this.#changes = new ChangeFeed();
+    this.#changes = new Announcer();
     return new SimulatedAgent({
       machine: this.machine,
       network: this.network,
@@ -288,7 +288,7 @@ export class Site implements Answering, Disposable {
       ),
       products,
       digest: (text: string) => text,
-      syncServer: lazySyncServer({ ...parts, chain }),
+      changeFeed: lazyChangeFeed({ ...parts, chain }),
       reader,
       writer,
       changes,

@@ -43,7 +43,7 @@ const late: Trouble = {
   begin: (world) => world.changeWeather({ latestMs: hourMs }),
 };
 
-/** A gateway hides `/sync/v1`, for a short or long time. Changes go on. */
+/** A gateway hides the change feed, for a short or long time. Changes go on. */
 const gateway: Trouble = {
   async make(world) {
     const { networks, random } = world;
@@ -149,7 +149,7 @@ const clocks: Trouble = {};
 
 /** All agents are off for a month, often with changes that were sent and not answered. */
 const month: Trouble = {
-  // What an agent in the middle has taken over 29 days ago and lost is not sent again (src/sync/README.md, Restored stores).
+  // What an agent in the middle has taken over 29 days ago and lost is not sent again (src/sync/BETWEEN-LATCHKEYS.md, Restored stores).
   without: ['rollback', 'copy', 'lost_state'],
   async make(world, site, key) {
     const { random, sites, authority } = world;

@@ -1,41 +1,35 @@
-import { done, type Result } from '../../domain/problem/problem.ts';
-import {
-  isCountUncertain,
-  isOlderEvidence,
-  type LicenseSnapshot,
-} from '../../domain/agent/license-snapshot.ts';
-import { beginRun, currentRun } from '../lifecycle/run-count.ts';
+import { storeOf } from '../../../domain/latchkey.ts';
 import {
   isHeld,
   isUnanswered,
   mayHaveBeenApplied,
   queueOf,
   type Operation,
-} from '../../domain/outbox/operation.ts';
-import type { Applied } from '../../domain/outbox/outcome.ts';
-import { storeOf } from '../../domain/latchkey.ts';
-import type { ProductList } from '../../domain/agent/product.ts';
-import { expireCoupons, forgetCoupons } from '../agent/mirror.ts';
-import { storedProducts, storeProducts } from '../agent/products.ts';
-import type { Context } from '../ports.ts';
-import { nameStoreAbove } from '../lifecycle/epoch.ts';
-import { beginResume, endResume } from './resume.ts';
+} from '../../../domain/outbox/operation.ts';
+import type { Applied } from '../../../domain/outbox/outcome.ts';
+import type { ProductList } from '../../../domain/agent/product.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
+import { expireCoupons, forgetCoupons } from '../../agent/mirror.ts';
+import { bindProducts, type BoundProducts } from '../../agent/products.ts';
+import { nameStoreAbove } from '../../lifecycle/epoch.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { move, putSnapshot, scheduleHead, queueOfOperation } from '../queue.ts';
+import { beginAddress, endFormerUpstream } from './former.ts';
 import {
-  boundTo,
+  beginHistory,
   boundUpstream,
-  epochNumber,
-  epochNumberSetting,
-  epochSetting,
+  isLatchkey,
   isUpstreamKnown,
-  plainUpstreamName,
-  unknownUpstream,
-} from './upstream-epoch.ts';
-import type { Reader, Transaction } from '../tables.ts';
-import { move, putSnapshot, scheduleHead, queueOfOperation } from './queue.ts';
-import { forgetUpstream } from './upstream-waits.ts';
+  storeAddress,
+  storedEpoch,
+  storeEpoch,
+  upstreamAddress,
+} from './identity.ts';
+import { beginResume, endResume } from './lost-operations.ts';
+import { forgetUpstream } from './waits.ts';
 
-const boundSince = 'upstream_run';
-const addressSince = 'upstream_address';
+/* What follows when the upstream turns out to be another one, or the same with another history. */
 
 /** The upstream and the products of the configuration. */
 type BindUpstream = {
@@ -44,32 +38,26 @@ type BindUpstream = {
 };
 
 /** What the configuration changed for stored operations and products. */
-export type BoundUpstream = {
+export type BoundUpstream = BoundProducts & {
   /** Operations that may have been applied at another upstream: only a person can decide about them now. */
   heldOperations: number;
-  /** Products that have another key now. */
-  renamed: readonly { from: string; to: string }[];
-  /** Products that are no longer configured, and how many operations wait for them. */
-  removed: readonly { productKey: string; operations: number }[];
 };
 
 /**
  * Compares the configured upstream and products with the store, at each start and reload. This upstream cannot
  * reconcile what was sent to another one: such operations are held for a person. Other waiting operations are tried
- * again after their reconcile delays. (src/sync/README.md, Change of upstream)
+ * again after their reconcile delays. (src/sync/PLAIN-UPSTREAM.md, Change of upstream)
  */
 export function bindUpstream(
   transaction: Transaction,
   { baseUrl, products }: BindUpstream,
   context: Context,
 ): Result<BoundUpstream> {
-  const { settings } = transaction;
-  const before = settings.get(boundTo);
+  const before = upstreamAddress(transaction);
   let heldOperations = 0;
   if (before !== baseUrl) {
     const sentTo = boundUpstream(transaction);
-    settings.set(boundTo, baseUrl);
-    settings.set(epochSetting, unknownUpstream);
+    storeAddress(transaction, baseUrl);
     if (before !== null) {
       unfollowAll(transaction);
       endResume(transaction);
@@ -77,43 +65,13 @@ export function bindUpstream(
       forgetCoupons(transaction);
       heldOperations = leaveUpstream(transaction, sentTo, context);
       transaction.snapshots.restartWaits(context.monotonic);
-      const since: AddressSince = { run: currentRun(transaction), at: context.now };
-      settings.set(addressSince, JSON.stringify(since));
+      beginAddress(transaction, context);
     }
   }
-  const { renamed, removed } = bindProducts(transaction, products);
+  const boundProducts = bindProducts(transaction, products);
   // Waiting operations may have waited for another secret, key, proxy or `sync.backoff`.
   transaction.operations.endBackoff(context.monotonic);
-  return done({ heldOperations, renamed, removed });
-}
-
-/** Whether another upstream said what the snapshot says. */
-export function isOfOtherUpstream({ settings }: Reader, snapshot: LicenseSnapshot): boolean {
-  return !isCountUncertain(snapshot) && snapshot.run < Number(settings.get(boundSince) ?? 0);
-}
-
-/** Since when (epoch ms) and which run the upstream has its address; the address changes only at a start. */
-export type AddressSince = { run: number; at: number };
-
-/** Null: the upstream has always had this address. */
-export function upstreamAddressSince({ settings }: Reader): AddressSince | null {
-  return JSON.parse(settings.get(addressSince) ?? 'null') as AddressSince | null;
-}
-
-/** Whether the snapshot is from an upstream at another address, and this one has said nothing yet. */
-export function isOfFormerAddress(
-  since: AddressSince | null,
-  { run, confirmedAt }: Pick<LicenseSnapshot, 'run' | 'confirmedAt'>,
-): boolean {
-  return since !== null && run < since.run && confirmedAt < since.at;
-}
-
-/**
- * Whether a response is older than what is known of a key. It must not replace a newer "no". What an upstream at another
- * address has said does not count.
- */
-export function isOlderThanKnown(reader: Reader, snapshot: LicenseSnapshot, confirmedAt: number): boolean {
-  return isOlderEvidence(confirmedAt, snapshot) && !isOfFormerAddress(upstreamAddressSince(reader), snapshot);
+  return done({ heldOperations, ...boundProducts });
 }
 
 /**
@@ -126,14 +84,14 @@ export function observeEpoch(
   { epoch, instance }: Pick<Applied<unknown>, 'epoch' | 'instance'>,
   context: Context,
 ): void {
-  const { settings } = transaction;
   // A Latchkey that does not know its own upstream yet names no epoch.
   if (epoch === undefined && instance !== undefined) return;
-  const before = settings.get(epochSetting) ?? unknownUpstream;
-  const isFirst = before === unknownUpstream;
-  if (epoch === before || (epoch === undefined && !isFirst)) return;
+  const before = storedEpoch(transaction);
+  const wasKnown = isUpstreamKnown(transaction);
+  const wasLatchkey = isLatchkey(transaction);
+  if (epoch === before || (epoch === undefined && wasKnown)) return;
   const sentTo = boundUpstream(transaction);
-  settings.set(epochSetting, epoch ?? plainUpstreamName);
+  storeEpoch(transaction, epoch ?? 'plain');
   if (epoch === undefined) {
     holdDoubtful(transaction, sentTo, context);
     endOrders(transaction, context);
@@ -141,7 +99,7 @@ export function observeEpoch(
   }
   beginHistory(transaction);
   nameStoreAbove(transaction, epoch);
-  if (isFirst || before === plainUpstreamName) {
+  if (!wasLatchkey) {
     holdDoubtful(transaction, sentTo, context);
     return;
   }
@@ -159,12 +117,6 @@ export function nameUpstream(
 ): Result<null> {
   observeEpoch(transaction, { epoch }, context);
   return done(null);
-}
-
-/** Revisions of the former history mean nothing any more. */
-function beginHistory(transaction: Transaction): void {
-  transaction.settings.set(epochNumberSetting, String(epochNumber(transaction) + 1));
-  transaction.operations.clearSeenRevisions();
 }
 
 /** An answer is older than what was known before it was asked for: the store of the upstream was put back by hand. */
@@ -188,7 +140,7 @@ export function observeOtherStore(
     return;
   }
   const sentTo = boundUpstream(transaction);
-  transaction.settings.set(epochSetting, unknownUpstream);
+  storeEpoch(transaction, 'unknown');
   unfollowAll(transaction);
   expireCoupons(transaction);
   leaveUpstream(transaction, sentTo, context, true);
@@ -211,9 +163,7 @@ export function holdIfElsewhere(
 ): Operation {
   const { upstream } = operation;
   const isElsewhere =
-    upstream !== null &&
-    upstream !== boundUpstream(transaction) &&
-    upstream !== transaction.settings.get(boundTo);
+    upstream !== null && upstream !== boundUpstream(transaction) && upstream !== upstreamAddress(transaction);
   if (!isElsewhere || !mayHaveBeenApplied(operation) || setsValue(operation)) return operation;
   return holdElsewhere(transaction, operation, { before: upstream, monotonic });
 }
@@ -238,14 +188,14 @@ function holdElsewhere(
   return held;
 }
 
-/** Every snapshot until now, also of this run, is from the former upstream. Returns how many operations are held. */
+/** What was known is from a former upstream now. Returns how many operations are held. */
 function leaveUpstream(
   transaction: Transaction,
   sentTo: string,
   context: Context,
   isKnown: boolean = isUpstreamKnown(transaction),
 ): number {
-  transaction.settings.set(boundSince, String(beginRun(transaction)));
+  endFormerUpstream(transaction);
   return holdDoubtful(transaction, sentTo, context, isKnown);
 }
 
@@ -259,10 +209,9 @@ function holdDoubtful(
   { monotonic }: Context,
   isKnown: boolean = isUpstreamKnown(transaction),
 ): number {
-  const { operations, settings } = transaction;
-  const doubtful = operations
+  const doubtful = transaction.operations
     .uncertainElsewhere(boundUpstream(transaction))
-    .filter(({ upstream }) => upstream !== settings.get(boundTo))
+    .filter(({ upstream }) => upstream !== upstreamAddress(transaction))
     .filter((each) => !setsValue(each) && (isKnown || !isUnanswered(each)));
   for (const operation of doubtful) holdElsewhere(transaction, operation, { before, monotonic });
   return doubtful.length;
@@ -278,26 +227,4 @@ function endOrders(transaction: Transaction, { now }: Pick<Context, 'now'>): voi
     const type = mayHaveBeenApplied(operation) ? 'needless' : 'cancel';
     move(transaction, { ...operation, lastError: staysHere }, { type, at: now });
   }
-}
-
-/** Products are compared by their ids, which never change. */
-function bindProducts(
-  { settings, operations }: Transaction,
-  products: ProductList,
-): Pick<BoundUpstream, 'renamed' | 'removed'> {
-  const before = storedProducts(settings);
-  const known = new Map(
-    [...before.configured, ...before.removed].map(({ id, productKey }) => [id, productKey]),
-  );
-  const renamed = products.configured.flatMap(({ id, productKey }) => {
-    const from = known.get(id) ?? productKey;
-    return from === productKey ? [] : [{ from, to: productKey }];
-  });
-  const wasConfigured = new Set(before.configured.map(({ id }) => id));
-  const removed = products.removed
-    .map(({ id, productKey }) => ({ id, productKey, operations: operations.unfinishedOf(id) }))
-    .filter(({ id, operations: waiting }) => waiting > 0 || wasConfigured.has(id))
-    .map(({ productKey, operations: waiting }) => ({ productKey, operations: waiting }));
-  storeProducts(settings, products);
-  return { renamed, removed };
 }

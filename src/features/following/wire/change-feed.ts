@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { agentRetentionMs } from '../../../domain/latchkey.ts';
-import { maxFollowed, maxWaitS, maxWatched, syncProtocol } from '../domain/follow.ts';
+import { maxFollowed, maxWaitS, maxWatched, syncProtocol } from '../domain/change-feed.ts';
 import { dayMs, formatDatetime } from '../../../domain/time.ts';
 import type { FollowedChanges } from '../service/ports.ts';
-import type { SyncAgent } from '../service/tables.ts';
+import type { Follower } from '../service/tables.ts';
 import { licenseObject, serializeLicense } from '../../../wire/license.ts';
 import { instant, integer, parameters, textMatching, licenseKeyText } from '../../../wire/parameters.ts';
 import { serializerOf } from '../../../wire/shape.ts';
 
-/* The bodies of /sync/v1 (src/sync/README.md, Between Latchkeys). */
+/* The bodies of the change feed, `/sync/v1` (src/sync/BETWEEN-LATCHKEYS.md, The change feed). */
 
-/** 128 random bits of an agent. */
+/** 128 random bits of a follower. */
 export const agentId = textMatching(/^[0-9a-f]{32}$/, 32, 'must be 32 hexadecimal digits in lower case');
 
 /** `GET /sync/v1`. */
@@ -136,7 +136,7 @@ const writeAgent = serializerOf(agentObject);
 
 /** `digest`: the SHA-256 of the agent's id, in hexadecimal digits. */
 export function serializeAgent(
-  agent: SyncAgent,
+  agent: Follower,
   { digest, isWaiting: waiting }: { digest: string; isWaiting: boolean },
 ): AgentObject {
   return writeAgent({ ...agent, fingerprint: digest.slice(0, fingerprintLength), waiting });

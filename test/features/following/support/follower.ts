@@ -1,8 +1,8 @@
 import { reachOf } from '../../../../src/domain/latchkey.ts';
-import type { NewSyncAgent } from '../../../../src/features/following/service/tables.ts';
+import type { NewFollower } from '../../../../src/features/following/service/tables.ts';
 import { at } from '../../../support/builders/store-builders.ts';
 
-export function buildSyncAgent(changes: Partial<NewSyncAgent> = {}): NewSyncAgent {
+export function buildFollower(changes: Partial<NewFollower> = {}): NewFollower {
   const agent = {
     agentId: 'a'.repeat(32),
     accountId: 'default',

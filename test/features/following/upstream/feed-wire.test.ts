@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readChanges } from '../../../../src/features/following/upstream/sync-wire.ts';
+import { readChanges } from '../../../../src/features/following/upstream/feed-wire.ts';
 
 test('the license keys of an answer may have any length', () => {
   const licenseKey = 'K'.repeat(1_024);

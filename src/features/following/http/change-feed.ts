@@ -1,4 +1,4 @@
-import { maxFollowBytes } from '../domain/follow.ts';
+import { maxFollowBytes } from '../domain/change-feed.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
   changesObject,
@@ -6,7 +6,7 @@ import {
   serializeChanges,
   serializeInfo,
   syncInfoObject,
-} from '../wire/sync.ts';
+} from '../wire/change-feed.ts';
 import { keyOfTenant } from '../../../http/entry/idempotency.ts';
 import { ok } from '../../../http/response.ts';
 import { route, type Route } from '../../../http/route.ts';
@@ -27,7 +27,7 @@ const info = route({
   access: { credential: 'any', scope: null },
   answers: { 200: enveloped(syncInfoObject) },
   async handle({ app }) {
-    const epoch = await app.syncServer.epoch();
+    const epoch = await app.changeFeed.epoch();
     return epoch.ok ? ok(serializeInfo({ instance: app.instance, epoch: epoch.value })) : epoch;
   },
 });
@@ -49,7 +49,7 @@ const changes = route({
   answers: { 200: enveloped(changesObject) },
   // Not an async function, which would keep the body while the request waits.
   handle: ({ app, principal: { tenant }, body, writeOptions, signal }) =>
-    app.syncServer
+    app.changeFeed
       .changes(
         {
           agentId: body.agent,
@@ -68,5 +68,5 @@ const changes = route({
       .then((answered) => (answered.ok ? ok(serializeChanges(answered.value)) : answered)),
 });
 
-/** What agents ask their upstream for (src/sync/README.md, Between Latchkeys). */
-export const syncV1Routes: readonly Route[] = [info, changes];
+/** What followers ask (src/sync/BETWEEN-LATCHKEYS.md, The change feed). */
+export const changeFeedRoutes: readonly Route[] = [info, changes];

@@ -4,7 +4,7 @@ import type { LatchkeyRequest } from '../../../service/ports.ts';
 import { type JsonObject, type Parsed, readBareLicense } from '../../../upstream/wire.ts';
 import type { ChangesAnswer, FollowRequest } from '../service/ports.ts';
 
-/* The bodies of `/sync/v1`, as an agent sends and reads them (src/sync/README.md, Between Latchkeys). */
+/* The bodies of the change feed, as a follower sends and reads them (src/sync/BETWEEN-LATCHKEYS.md, The change feed). */
 
 export function changesRequest(agent: string, request: FollowRequest): LatchkeyRequest<ChangesAnswer> {
   const { epoch, cursor, follow, unfollow, watch, carriedOut, waitS } = request;

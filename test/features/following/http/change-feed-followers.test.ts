@@ -34,7 +34,7 @@ async function verifyToken(): Promise<{ authorization: string }> {
 }
 
 async function rowOf(agent: string): Promise<{ followed: number; number: number } | null> {
-  return await authority.opened.app.reader.sync.agent(agent, 'default/PRESS');
+  return await authority.opened.app.reader.followers.get(agent, 'default/PRESS');
 }
 
 async function begin(headers: Readonly<Record<string, string>>, agent = newAgent()): Promise<number> {
@@ -81,7 +81,7 @@ test('a follower that was silent for a month is forgotten, and begins again', as
   const told = await authority.changes({ agent: follower, follow: ['KEY-1'] });
   const before = Date.now() + 400 * day;
   for (let removed = 10; removed === 10;) {
-    const pruned = await authority.opened.app.writer.write('pruneSync', { before, limit: 10 });
+    const pruned = await authority.opened.app.writer.write('pruneFollowers', { before, limit: 10 });
     removed = pruned.ok ? pruned.value.removed : 0;
   }
   expect(await rowOf(follower)).toBeNull();

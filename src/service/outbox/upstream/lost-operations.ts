@@ -1,19 +1,21 @@
-import { defaultAccountId } from '../../domain/access/principal.ts';
-import { redeemPayload, endAwait } from '../../domain/outbox/coupon-payload.ts';
-import { effectOnUses, isLicenseKind, type Operation } from '../../domain/outbox/operation.ts';
-import { done, type Result } from '../../domain/problem/problem.ts';
-import { agentRetentionMs } from '../../domain/latchkey.ts';
-import { dayMs } from '../../domain/time.ts';
-import type { Context } from '../ports.ts';
-import type { Reader, Transaction } from '../tables.ts';
-import { endWait, move, putSnapshot, queueOfOperation, scheduleHead } from './queue.ts';
-import { boundUpstream, resumeSetting } from './upstream-epoch.ts';
+import { defaultAccountId } from '../../../domain/access/principal.ts';
+import { redeemPayload, endAwait } from '../../../domain/outbox/coupon-payload.ts';
+import { effectOnUses, isLicenseKind, type Operation } from '../../../domain/outbox/operation.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
+import { agentRetentionMs } from '../../../domain/latchkey.ts';
+import { dayMs } from '../../../domain/time.ts';
+import type { Context } from '../../ports.ts';
+import type { Reader, Transaction } from '../../tables.ts';
+import { endWait, move, putSnapshot, queueOfOperation, scheduleHead } from '../queue.ts';
+import { boundUpstream } from './identity.ts';
 
 /*
  * A Latchkey that was restored may have lost what it has answered. The operations that were delivered to it return to the
  * outbox, in their order and in batches, so that callers do not wait. Nothing is sent meanwhile: a change must not overtake
- * an earlier one. The upstream still has the answers to most of them. (src/sync/README.md, Between Latchkeys)
+ * an earlier one. The upstream still has the answers to most of them. (src/sync/BETWEEN-LATCHKEYS.md, Restored stores)
  */
+
+const setting = 'resume';
 
 /** `after`: the number of the last operation that was looked at; `last`: of the last one to look at. */
 type Resume = { after: number; last: number };
@@ -22,7 +24,12 @@ type Resume = { after: number; last: number };
 const resendableMs = agentRetentionMs - dayMs;
 
 function resumeOf({ settings }: Pick<Reader, 'settings'>): Resume | null {
-  return JSON.parse(settings.get(resumeSetting) || 'null') as Resume | null;
+  return JSON.parse(settings.get(setting) || 'null') as Resume | null;
+}
+
+/** Whether what was delivered to a restored upstream still returns to the outbox: nothing is sent meanwhile. */
+export function isResuming(reader: Pick<Reader, 'settings'>): boolean {
+  return resumeOf(reader) !== null;
 }
 
 /**
@@ -40,11 +47,11 @@ export function lastCarriedOut(
 }
 
 export function beginResume({ settings, operations }: Transaction): void {
-  settings.set(resumeSetting, JSON.stringify({ after: 0, last: operations.lastSeq() } satisfies Resume));
+  settings.set(setting, JSON.stringify({ after: 0, last: operations.lastSeq() } satisfies Resume));
 }
 
 export function endResume({ settings }: Transaction): void {
-  settings.set(resumeSetting, '');
+  settings.set(setting, '');
 }
 
 /** `tooOld`: operations that the upstream may have lost, but that are too old to be sent again. */
@@ -80,7 +87,7 @@ export function resumeDelivered(
   }
   const isOver = found.length < limit;
   const after = found.at(-1)?.seq ?? resume.after;
-  settings.set(resumeSetting, isOver ? '' : JSON.stringify({ ...resume, after } satisfies Resume));
+  settings.set(setting, isOver ? '' : JSON.stringify({ ...resume, after } satisfies Resume));
   return done({ resumed: resumed.length, tooOld: found.length - known.length, isOver });
 }
 

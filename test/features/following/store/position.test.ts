@@ -13,12 +13,12 @@ const follower = { agentId: 'a'.repeat(32), reach: 'reach', tenant };
 function openFollowed(): DatabaseSync {
   const database = new DatabaseSync(':memory:');
   createTables(database);
-  const { accounts, products, licenses, sync } = prepareTransaction(database);
+  const { accounts, products, licenses, followers } = prepareTransaction(database);
   if (accounts.get(account.accountId) === null) accounts.add(account, 'digest');
   products.add(product, 'digest of the secret');
   for (const licenseKey of ['A', 'B']) licenses.add(buildLicense({ licenseKey }));
-  sync.add({ ...follower, ...tenant, followed: 0, createdAt: at, seenAt: at });
-  sync.follow(sync.agent(follower.agentId, follower.reach)?.number ?? 0, ['A', 'B']);
+  followers.add({ ...follower, ...tenant, followed: 0, createdAt: at, seenAt: at });
+  followers.follow(followers.get(follower.agentId, follower.reach)?.number ?? 0, ['A', 'B']);
   return database;
 }
 
@@ -26,8 +26,8 @@ function use({ licenses }: Transaction, licenseKey: string): void {
   void licenses.change({ tenant, licenseKey, trigger: 'usage', historyEntry: null });
 }
 
-function readAfter({ sync }: Transaction, position: string | null): FollowedRead {
-  return sync.followed({ ...follower, position, keys: [] });
+function readAfter({ followers }: Transaction, position: string | null): FollowedRead {
+  return followers.followed({ ...follower, position, keys: [] });
 }
 
 test('an agent sends its keys again to a store that was put back, also if as much has changed there as was lost', () => {
@@ -40,7 +40,7 @@ test('an agent sends its keys again to a store that was put back, also if as muc
   older.deserialize(backup);
   const putBack = prepareTransaction(older);
   use(putBack, 'B');
-  expect(putBack.sync.isPosition(position)).toBe(false);
+  expect(putBack.followers.isPosition(position)).toBe(false);
 });
 
 test('an agent goes on where it was after a restart of the store', () => {
@@ -50,6 +50,6 @@ test('an agent goes on where it was after a restart of the store', () => {
   const { position } = readAfter(before, null);
   const restarted = prepareTransaction(database);
   use(restarted, 'B');
-  expect(restarted.sync.isPosition(position)).toBe(true);
+  expect(restarted.followers.isPosition(position)).toBe(true);
   expect(readAfter(restarted, position).licenses.map(({ license }) => license.licenseKey)).toEqual(['B']);
 });

@@ -2,7 +2,7 @@ import type { Rate } from '../../../domain/token-bucket.ts';
 
 const hourMs = 3_600_000;
 
-/* What agents follow at a Latchkey (src/sync/README.md, Between Latchkeys). */
+/* The limits of the change feed (src/sync/BETWEEN-LATCHKEYS.md, The change feed). */
 
 /** The version of the protocol. */
 export const syncProtocol = 1;
@@ -31,5 +31,5 @@ export const maxAgentsPerReach = 100_000;
 export const newFollowerRate: Rate = { perSecond: 10, burst: 1_000 };
 export const idleAfterMs: number = 2 * hourMs;
 
-/** An agent is noted as seen at most once in this time, in ms, so that most requests write nothing. */
+/** A follower is noted as seen at most once in this time, in ms, so that most requests write nothing. */
 export const seenEveryMs: number = hourMs;

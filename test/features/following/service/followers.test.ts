@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hasRoom } from '../../../../src/features/following/service/room.ts';
+import { hasRoom } from '../../../../src/features/following/service/followers.ts';
 import type { AuthorityTransaction } from '../../../../src/service/tables.ts';
 import { openApp } from '../../../support/app/http-app.ts';
 
@@ -8,12 +8,12 @@ const now = 100 * hour;
 const maximum = 3;
 
 async function add(
-  { sync }: AuthorityTransaction,
+  { followers }: AuthorityTransaction,
   agentId: string,
   { reach = 'default/PRESS', seenAt = now } = {},
 ): Promise<void> {
   const row = { agentId, reach, accountId: 'default', productKey: 'PRESS', seenAt };
-  await sync.add({ ...row, followed: 0, createdAt: 0 });
+  await followers.add({ ...row, followed: 0, createdAt: 0 });
 }
 
 test('the agents of one product leave room for those of another', async () => {
@@ -28,16 +28,16 @@ test('the agents of one product leave room for those of another', async () => {
 test('in a full product a follower that was silent for two hours makes room, and one that was not silent does not', async () => {
   await using opened = await openApp();
   await opened.write(async (transaction) => {
-    const { sync } = transaction;
+    const { followers } = transaction;
     await add(transaction, 'fresh');
     await add(transaction, 'live', { seenAt: now - 1.9 * hour });
     await add(transaction, 'other', { reach: 'default/OTHER', seenAt: 0 });
     await add(transaction, 'silent', { seenAt: now - 2.1 * hour });
-    await sync.follow((await sync.agent('silent', 'default/PRESS'))?.number ?? 0, ['KEY-1']);
+    await followers.follow((await followers.get('silent', 'default/PRESS'))?.number ?? 0, ['KEY-1']);
     expect(await hasRoom(transaction, 'default/PRESS', now, maximum)).toBe(true);
-    const left = ['fresh', 'live', 'silent'].map(async (id) => await sync.agent(id, 'default/PRESS'));
+    const left = ['fresh', 'live', 'silent'].map(async (id) => await followers.get(id, 'default/PRESS'));
     expect((await Promise.all(left)).map((agent) => agent?.agentId)).toEqual(['fresh', 'live', undefined]);
-    expect(await sync.countOfReach('default/OTHER')).toBe(1);
+    expect(await followers.countOfReach('default/OTHER')).toBe(1);
     await add(transaction, 'next');
     expect(await hasRoom(transaction, 'default/PRESS', now, maximum)).toBe(false);
   });

@@ -1,37 +1,37 @@
 import type { Tenant } from '../../../domain/access/principal.ts';
 import { done, failWith, type Result } from '../../../domain/problem/problem.ts';
 import { agentRetentionMs, reachOf } from '../../../domain/latchkey.ts';
-import { seenEveryMs } from '../domain/follow.ts';
+import { seenEveryMs } from '../domain/change-feed.ts';
 import type { Clock, Random, WriteOptions } from '../../../service/ports.ts';
 import type { AuthorityReader } from '../../../service/tables.ts';
 import type { Writer } from '../../../service/writer.ts';
-import type { ChangesRequest, FollowedChanges, SyncServer, SyncStore } from './ports.ts';
-import type { End, Wait, WaitingAgents } from './waiting.ts';
+import type { ChangesRequest, FollowedChanges, ChangeFeed, FeedStore } from './ports.ts';
+import type { End, Wait, WaitingFollowers } from './waiting.ts';
 
-/** The store of an authority, as agents see it. */
+/** The store of an authority, as followers see it. */
 export function authorityStore({
   reader,
   writer,
   clock,
-}: Pick<Parts, 'clock'> & { reader: AuthorityReader; writer: Writer }): SyncStore {
+}: Pick<Parts, 'clock'> & { reader: AuthorityReader; writer: Writer }): FeedStore {
   return {
     isOffered: () => true,
     follow: (command, writeOptions) => writer.write('followKeys', command, writeOptions),
     async followed(query) {
       const confirmedAt = clock.now();
-      const read = await reader.sync.followed(query);
-      // No license leaves its product. An agent is not told that a key outside its reach has changed.
+      const read = await reader.followers.followed(query);
+      // No license leaves its product. A follower is not told that a key outside its reach has changed.
       const asked = new Set(query.keys);
       return { ...read, absent: read.absent.filter((key) => asked.has(key)), confirmedAt };
     },
-    reached: (tenant, licenseKeys) => reader.sync.reached(tenant, licenseKeys),
+    reached: (tenant, licenseKeys) => reader.followers.reached(tenant, licenseKeys),
   };
 }
 
 type Parts = {
-  reader: Pick<AuthorityReader, 'sync' | 'settings' | 'idempotency'>;
-  store: SyncStore;
-  waiting: WaitingAgents;
+  reader: Pick<AuthorityReader, 'followers' | 'settings' | 'idempotency'>;
+  store: FeedStore;
+  waiting: WaitingFollowers;
   clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
   random: Pick<Random, 'fraction'>;
   /** Limits how often a credential begins another follower; returns how many ms to wait. */
@@ -44,14 +44,14 @@ const longestSilenceMs = agentRetentionMs - 2 * seenEveryMs;
 /** How often the watched keys of a request that waits are looked up, in ms. */
 const watchEveryMs = 1_000;
 
-/** How many pages of other agents' changes are passed over before the agent must ask again. */
+/** How many pages of the changes of other licenses are passed over before a follower must ask again. */
 const maxPages = 20;
 
-/** `position`: null: the agent sends all its keys again. `followed`: how many keys it follows. */
+/** `position`: null: the follower sends all its keys again. `followed`: how many keys it follows. */
 type Begun = { position: string | null; followed: number; isReset: boolean };
 
-/** Answers agents from the store of an authority, or of an agent above them. */
-export class StoreSyncServer implements SyncServer {
+/** Answers followers from the store of an authority, or of an agent above them. */
+export class StoreChangeFeed implements ChangeFeed {
   readonly #parts: Parts;
 
   constructor(parts: Parts) {
@@ -62,8 +62,8 @@ export class StoreSyncServer implements SyncServer {
     return this.#parts.waiting.count;
   }
 
-  isWaiting(agent: number): boolean {
-    return this.#parts.waiting.has(agent);
+  isWaiting(follower: number): boolean {
+    return this.#parts.waiting.has(follower);
   }
 
   stopWaiting(): void {
@@ -98,7 +98,7 @@ export class StoreSyncServer implements SyncServer {
     const absent = [...read.absent, ...follow.filter((key) => !reached.has(key))];
     const isPutBack = await this.#isPutBack(request);
     const first = { ...read, absent, appeared: await this.#appeared(tenant, watch), isPutBack };
-    // Nothing of the request is kept while it waits, but the agent, the position, the watched keys and the time.
+    // Nothing of the request is kept while it waits, but the follower, the position, the watched keys and the time.
     if (request.waitMs === 0 || isWorthTelling(first)) return done(first);
     return await this.#wait({ agentId, tenant, watch, waitMs: request.waitMs }, first, signal);
   }
@@ -114,12 +114,12 @@ export class StoreSyncServer implements SyncServer {
     return watch.length === 0 ? [] : await this.#parts.store.reached(tenant, watch);
   }
 
-  /** How many license keys an agent follows. */
+  /** How many license keys a follower has. */
   async #followedBy({ agentId, tenant }: Pick<ChangesRequest, 'agentId' | 'tenant'>): Promise<number> {
-    return (await this.#parts.reader.sync.agent(agentId, reachOf(tenant)))?.followed ?? 0;
+    return (await this.#parts.reader.followers.get(agentId, reachOf(tenant)))?.followed ?? 0;
   }
 
-  /** Finds where the agent is in the history. */
+  /** Finds where the follower is in the history. */
   async #begin({
     agentId,
     tenant,
@@ -129,21 +129,21 @@ export class StoreSyncServer implements SyncServer {
     unfollow,
   }: ChangesRequest): Promise<Begun & { mustWrite: boolean; isNew: boolean }> {
     const { reader, clock } = this.#parts;
-    const { sync, settings } = reader;
-    const agent = await sync.agent(agentId, reachOf(tenant));
+    const { followers, settings } = reader;
+    const follower = await followers.get(agentId, reachOf(tenant));
     const at = cursor === null ? null : readCursor(cursor);
     const isKnown =
-      agent !== null &&
+      follower !== null &&
       at !== null &&
       clock.now() - at.readAt <= longestSilenceMs &&
-      at.followed === agent.followed &&
+      at.followed === follower.followed &&
       epoch === (await settings.epoch()) &&
-      (await sync.isPosition(at.position));
-    const isStale = agent === null || clock.now() - agent.seenAt > seenEveryMs;
+      (await followers.isPosition(at.position));
+    const isStale = follower === null || clock.now() - follower.seenAt > seenEveryMs;
     const mustWrite = !isKnown || isStale || follow.length > 0 || unfollow.length > 0;
     const position = isKnown ? at.position : null;
     const isReset = !isKnown && cursor !== null;
-    return { position, followed: agent?.followed ?? 0, isReset, mustWrite, isNew: agent === null };
+    return { position, followed: follower?.followed ?? 0, isReset, mustWrite, isNew: follower === null };
   }
 
   async #read(
@@ -179,12 +179,12 @@ export class StoreSyncServer implements SyncServer {
     signal: AbortSignal,
   ): Promise<Result<FollowedChanges>> {
     const { reader, waiting, clock, random } = this.#parts;
-    const agent = await reader.sync.agent(request.agentId, reachOf(request.tenant));
-    if (agent === null) return done(first);
+    const follower = await reader.followers.get(request.agentId, reachOf(request.tenant));
+    if (follower === null) return done(first);
     // A fleet must not come back all at once.
     const endsAt = clock.monotonic() + request.waitMs * (1 - random.fraction() / 16);
     for (let last = first; ;) {
-      const wait = await waiting.begin(agent.number, { forMs: endsAt - clock.monotonic(), signal });
+      const wait = await waiting.begin(follower.number, { forMs: endsAt - clock.monotonic(), signal });
       last = await this.#read(request, begunAt(last.cursor), []);
       if (isWorthTelling(last)) {
         wait.cancel();
@@ -247,8 +247,8 @@ function isWorthTelling({
 }
 
 /**
- * `readAt`: by this store's clock (epoch ms). `followed`: how many keys the agent follows. A request that arrives late, after
- * the agent has sent it again, changes what the agent follows: the number then shows that the agent must begin anew.
+ * `readAt`: by this store's clock (epoch ms). `followed`: how many keys it follows. A request that arrives late, after
+ * the follower has sent it again, changes what it follows: the number then shows that it must begin anew.
  */
 type Cursor = { readAt: number; followed: number; position: string };
 

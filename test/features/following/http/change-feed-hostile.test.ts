@@ -29,7 +29,7 @@ async function contents(): Promise<unknown> {
   const { reader } = authority.opened.app;
   const tenant = { accountId: 'default', productKey: null };
   const licenses = ['KEY-1', 'KEY-2', 'KEY-3'].map(async (key) => await reader.licenses.get(key));
-  return [await Promise.all(licenses), await reader.sync.count({ tenant })];
+  return [await Promise.all(licenses), await reader.followers.count({ tenant })];
 }
 
 const asked = (members: object): string => JSON.stringify({ agent, ...members });

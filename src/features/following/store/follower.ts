@@ -1,23 +1,23 @@
-import type { SyncAgent, SyncReads, SyncTable } from '../service/tables.ts';
+import type { Follower, FollowerReads, FollowerTable } from '../service/tables.ts';
 import { columns, ofAccount, type Engine, type On, type Sql, type WritingSql } from '../../../store/sql.ts';
 
-const agent = columns<Omit<SyncAgent, 'number'>>(
+const agent = columns<Omit<Follower, 'number'>>(
   'agent_id, reach, account_id, product_key, followed, created_at, seen_at',
 );
 
-type AgentRead = 'agent' | 'byNumber' | 'list' | 'count' | 'countOfReach' | 'idle' | 'reached';
+type RowRead = 'get' | 'byNumber' | 'list' | 'count' | 'countOfReach' | 'idle' | 'reached';
 
-/** The agents that follow license keys. Each engine has its own history of changes (`sync.ts`). */
-export function agentReads<E extends Engine>(sql: Sql<E>): On<E, Pick<SyncReads, AgentRead>> {
+/** The rows of followers. Each engine has its own history of changes (`sqlite.ts`, `postgres.ts`). */
+export function rowReads<E extends Engine>(sql: Sql<E>): On<E, Pick<FollowerReads, RowRead>> {
   const columnList = `number, ${agent.list}`;
   const select = `SELECT ${columnList} FROM latchkey.sync_agent`;
-  const listed = sql.list<SyncAgent>({ select: columnList, from: 'latchkey.sync_agent', key: ['number'] });
+  const listed = sql.list<Follower>({ select: columnList, from: 'latchkey.sync_agent', key: ['number'] });
   const reached = sql.column<string>(`SELECT license_key FROM latchkey.license
      WHERE ${sql.dialect.isIn('license_key', '$3')} AND ($2::text IS NULL OR product_key = $2)
        AND EXISTS (SELECT 1 FROM latchkey.product AS reached
          WHERE reached.product_key = license.product_key AND reached.account_id = $1)`);
   return {
-    agent: sql.get(`${select} WHERE agent_id = $1 AND reach = $2`),
+    get: sql.get(`${select} WHERE agent_id = $1 AND reach = $2`),
     byNumber: sql.get(`${select} WHERE number = $1`),
     list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
     count: ({ tenant }) => listed.count([ofAccount(tenant)]),
@@ -30,12 +30,12 @@ export function agentReads<E extends Engine>(sql: Sql<E>): On<E, Pick<SyncReads,
   };
 }
 
-export function agentTable<E extends Engine>(
+export function rowTable<E extends Engine>(
   sql: WritingSql<E>,
-): On<E, Pick<SyncTable, AgentRead | 'add' | 'setSeen' | 'remove'>> {
+): On<E, Pick<FollowerTable, RowRead | 'add' | 'setSeen' | 'remove'>> {
   const add = sql.run(agent.insert('sync_agent'));
   return {
-    ...agentReads(sql),
+    ...rowReads(sql),
     add: (added) => add(...agent.values(added)),
     setSeen: sql.run('UPDATE latchkey.sync_agent SET seen_at = $2 WHERE number = $1'),
     remove: sql.run('DELETE FROM latchkey.sync_agent WHERE number = $1'),

@@ -122,7 +122,7 @@ test.skipIf(library === undefined)(
   },
 );
 
-test('changes are delivered exactly although a gateway hides /sync/v1', async () => {
+test('changes are delivered exactly although a gateway hides the change feed', async () => {
   let gateway: HttpGateway | null = null;
   const via = async (url: string): Promise<HttpGateway> => (gateway = await HttpGateway.start(url));
   const licenseKeys = ['A', 'B'];

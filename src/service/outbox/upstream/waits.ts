@@ -1,6 +1,6 @@
-import type { Context } from '../ports.ts';
-import type { Reader, Transaction } from '../tables.ts';
-import { done, type Result } from '../../domain/problem/problem.ts';
+import type { Context } from '../../ports.ts';
+import type { Reader, Transaction } from '../../tables.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 
 /* What is stored about the upstream besides operations: its last success, and why nothing is sent to it now. */
 
@@ -72,7 +72,7 @@ export function endOutage(
 /*
  * After a restore or a copy, requests of a history that this store does not know may be on their way, about any
  * subject. Until they must have arrived, nothing is sent as a change, and no read is a base or decides.
- * (src/sync/README.md, Start, restore and copy)
+ * (src/sync/PLAIN-UPSTREAM.md, Start, restore and copy)
  */
 
 const unknownHistory = 'unknown_history_until';
