@@ -301,7 +301,7 @@ async function* decode(
 
 /** A word with a letter that is not one of ASCII, which shows a person whether an encoding is right; '': there is none. */
 export function foreignWord(bytes: Uint8Array, encoding: CsvFormat['encoding']): string {
-  const words = new TextDecoder(encoding).decode(bytes).split(/\s+/);
+  const words = new TextDecoder(encoding).decode(bytes).split(/[\s;,|"]+/);
   return words.find((word) => /[^\0-\x7f]/.test(word))?.slice(0, 64) ?? '';
 }
 

@@ -379,6 +379,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     ).toEqual(['License key', 'E-mail address of the customer', 'Date of the sale', 'not imported']);
     expect(await chosen(['How Datum is written'])).toEqual(['day.month.year']);
     await page.shows('2025-02-01');
+    await page.shows('aenne@example.com · b@example.com · c@example.com');
     await page.shows('It looks like a state of keys. Say what it is, or that it is not imported.');
     expect(await isEnabled('Check the file')).toBe(false);
     await take('Read Gesperrt as', 'Enabled');

@@ -74,12 +74,19 @@ function FirstRows({ noun, rows }: { noun: Noun; rows: readonly Row[] }) {
         { name: 'Line', kind: 'number', cell: ({ line }) => line },
         ...Object.entries(labels[noun])
           .filter(([ours]) => isUsed(ours))
-          .map(([ours, name]) => ({ name, cell: ({ cells }: Row) => cells?.[ours] })),
+          .map(([ours, name]) => ({ name, cell: ({ cells }: Row) => shown(ours, cells?.[ours]) })),
         ...(rows.some(({ detail }) => detail !== null) ? [fault] : []),
       ]}
       keyOf={({ line }) => line}
     />
   );
+}
+
+/** A state is shown in the words of the choices. */
+function shown(ours: string, cell: string | undefined): string | undefined {
+  if (!isState(ours)) return cell;
+  const [yes, no] = answers[ours];
+  return { true: yes, false: no }[cell ?? ''] ?? cell;
 }
 
 type ChoiceProps = {

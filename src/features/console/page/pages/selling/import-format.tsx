@@ -30,7 +30,7 @@ export function ImportFormat({
   return (
     <>
       <h3>How the file is written</h3>
-      <div class="filters">
+      <div class="pair">
         <Choice
           {...{ label: 'Between its cells', value: separator, texts: separators, isDisabled }}
           onChange={(value) => onSay({ separator: value })}
