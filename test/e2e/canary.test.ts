@@ -370,6 +370,7 @@ test('an agent discloses no secret and no license key, even if its upstream quot
   await driveRoutes(http, admin, told);
   await driveBrokenBytes(daemon, told);
   await driveCommands(directory.path, told);
+  await driveSupport(directory.path, daemon, told);
   await driveReloads(daemon, directory.path);
   for (const path of ['/metrics', '/statusz', '/readyz?require=fresh', '/admin/v1/tokens']) {
     told.add(path, JSON.stringify((await http.get(path, { headers: admin })).body));

@@ -424,6 +424,27 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     expect(page.errors).toEqual([]);
   });
 
+  test('the sales of Gumroad are recognized, and imported without a decision about their columns', async () => {
+    await post('/admin/v1/products', { name: 'Press', product_key: 'press' });
+    const sales = readFileSync(join(import.meta.dirname, '../../features/bulk/cli/gumroad-sales.csv'));
+    // A new page: what was chosen there before is gone.
+    await page.open('', 'Overview');
+    await page.open('exchange', 'Import and export');
+    await take('What', 'Purchases');
+    await choose(sales, 'sales.csv');
+    await page.shows('E-mail address of the customer, as that store writes it');
+    await page.shows('latchkey purchase import sales.csv --from gumroad');
+    expect(await chosen(['Exported by'])).toEqual(['Gumroad: sales']);
+    await page.press('Check the file');
+    await page.shows('9 rows can be imported, 0 here already, 0 rejected.');
+    await page.shows('2 rows without a license key left out.');
+    await page.press('Import');
+    await page.shows('9 rows imported');
+    await take('Exported by', 'another');
+    await page.shows('Read Purchase Email as');
+    expect(page.errors).toEqual([]);
+  });
+
   test('an export is saved as a file with whole license keys', async () => {
     await page.open('exchange', 'Import and export');
     await page.page.evaluate(

@@ -171,8 +171,8 @@ test('a date with slashes that could be a day or a month first is left to a pers
 
 test('the sales of Gumroad are recognized, unless a person says that they are of another program', async () => {
   const file =
-    'Purchase ID,Purchase Email,License Key,Product ID,Purchase Date,License Key Enabled?,Refunded?,Item Name\n' +
-    '1,a@example.com,AAAA,P,2025-01-02,1,0,Editor\n';
+    'Purchase ID,Purchase Email,License Key,Product ID,Purchase Date,License Key Enabled?,Refunded?,Dispute Won?,Disputed?\n' +
+    '1,a@example.com,AAAA,P,2025-01-02,1,0,0,0\n';
   const { data } = await preview('purchase', {}, file);
   expect(data.from).toBe('gumroad');
   expect(data.columns.filter(({ by_store: isByStore }) => isByStore).map(({ read_as: as }) => as)).toEqual([
@@ -183,7 +183,10 @@ test('the sales of Gumroad are recognized, unless a person says that they are of
     'date',
     'enabled',
     'refunded',
+    'enabled',
   ]);
+  // It only says when a dispute does not count.
+  expect(data.columns.find(({ name }) => name === 'Dispute Won?')?.state).toBe(false);
   const other = await preview('purchase', { from: 'other' }, file);
   expect(other.data.from).toBeNull();
   expect(other.data.columns.some(({ by_store: isByStore }) => isByStore)).toBe(false);

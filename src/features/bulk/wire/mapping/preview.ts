@@ -90,6 +90,9 @@ export async function previewFile(
   );
   mapping.assign(header);
   if (from !== null) mapping.rejectWithoutState();
+  // A profile reads some columns only as conditions.
+  const isLost = (name: string): boolean =>
+    mapping.ignored.includes(name) && !mapping.dismissed.includes(name);
   return {
     format,
     reading: foreignWord(bytes, format.encoding),
@@ -103,7 +106,7 @@ export async function previewFile(
         readAs: source?.ours ?? guess?.as ?? null,
         how: source?.how ?? how,
         isByProfile: source?.isByProfile ?? false,
-        isState: looksLikeState(name) && (from === null || !mapping.dismissed.includes(name)),
+        isState: looksLikeState(name) && (from === null || isLost(name)),
         needsOrder: needsOrder(cells),
         words: words[index] ?? [],
       };

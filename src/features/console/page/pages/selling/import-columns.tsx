@@ -1,4 +1,5 @@
 import { useId } from 'preact/hooks';
+import { counted } from '../../format.ts';
 import { Notice } from '../../parts/notice.tsx';
 import { Table } from '../../parts/table.tsx';
 import {
@@ -32,6 +33,11 @@ export function ImportColumns({
   onChoice: OnChoice;
   isDisabled: boolean;
 }) {
+  const list = { noun, onChoice, isDisabled };
+  // The export of a store has many columns.
+  const isOther = ([{ by_store: isByStore, state }]: Decided[number]): boolean =>
+    preview.from !== null && !isByStore && !state;
+  const others = columns.filter(isOther);
   const ignored = columns.filter(([{ by_store: isByStore }, { as }]) => as === '' && !isByStore);
   return (
     <>
@@ -42,18 +48,32 @@ export function ImportColumns({
           it below.
         </Notice>
       )}
-      <ul class="import-columns">
-        {columns.map(([column, choice]) => (
-          <li key={column.name}>
-            <ColumnChoice {...{ noun, column, choice, onChoice, isDisabled }} />
-          </li>
-        ))}
-      </ul>
+      <ColumnList columns={columns.filter((each) => !isOther(each))} {...list} />
+      {others.length > 0 && (
+        <details>
+          <summary>
+            {counted(others.length, 'other column')}, which that store has and an import does not
+          </summary>
+          <ColumnList columns={others} {...list} />
+        </details>
+      )}
       {ignored.length > 0 && (
         <p class="quiet">Not imported: {ignored.map(([{ name }]) => name).join(', ')}.</p>
       )}
       <FirstRows noun={noun} rows={preview.rows} />
     </>
+  );
+}
+
+function ColumnList({ columns, ...list }: Omit<ChoiceProps, 'column' | 'choice'> & { columns: Decided }) {
+  return (
+    <ul class="import-columns">
+      {columns.map(([column, choice]) => (
+        <li key={column.name}>
+          <ColumnChoice {...{ column, choice, ...list }} />
+        </li>
+      ))}
+    </ul>
   );
 }
 
