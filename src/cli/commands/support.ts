@@ -79,7 +79,10 @@ async function partsOf(
     { title: 'Status of the daemon', text: await statusText(args) },
     { title: 'What latchkey doctor finds', text: formatFindings(await examineAll(args)) },
     { title: 'How many records and changes are stored', text: await countsText(args) },
-    { title: `Log: the last ${logLines} lines`, text: logText(log, secrets) },
+    {
+      title: log === null ? 'Log: not added' : `Log: the last ${logLines} lines`,
+      text: logText(log, secrets),
+    },
   ];
 }
 
@@ -89,8 +92,9 @@ function render(parts: readonly Part[], now: Date): string {
   const head = [
     `For support: what latchkey support wrote at ${now.toISOString()}.`,
     '',
-    'Read it before you send it. It has no secrets, no e-mail addresses and no whole license keys. It has',
-    'addresses of servers, keys of products, and paths of files. In it are:',
+    'Read it before you send it. Masked are the secrets of the configuration, and what looks like a secret,',
+    'a license key or an e-mail address. It has addresses of servers, keys of products and paths of files.',
+    'In it are:',
     '',
     ...contents,
   ];
@@ -131,14 +135,16 @@ async function countsText(args: GlobalOptions): Promise<string> {
   const examined = examineContents(stateDir);
   if (!examined.ok) return `Not known: ${examined.reason}`;
   const { role, unfinished, unconfirmedUses, records } = examined.contents;
-  const counts = linesOf(Object.entries({ role, ...records, ...unfinished, unconfirmedUses }));
+  const counts = linesOf(
+    Object.entries({ role, ...records, ...unfinished, 'unconfirmed uses': unconfirmedUses }),
+  );
   return engine === null ? counts : `The records are in ${engine.place}. In the state directory:\n${counts}`;
 }
 
 function logText(log: string | null, secrets: readonly string[]): string {
   if (log !== null) return maskedLog(log, secrets).slice(-logLines).join('\n') || 'The log is empty.';
   return [
-    'Not added: the daemon writes its log to standard output, and whoever starts it keeps it.',
+    'The daemon writes its log to standard output, and whoever starts it keeps it.',
     'With systemd: journalctl -u latchkey -n 200 -o cat | latchkey support --log -',
     'With a file: latchkey support --log FILE',
   ].join('\n');
