@@ -110,7 +110,9 @@ const floors: Readonly<Record<string, Allowance>> = {
  * when they are asked.
  */
 const loadDaemon = new Set([
-  ...['serve', 'backup', 'state', 'doctor', 'config', 'version'].map((name) => `cli/commands/${name}.ts`),
+  ...['serve', 'backup', 'state', 'doctor', 'config', 'version', 'support'].map(
+    (name) => `cli/commands/${name}.ts`,
+  ),
   'features/postgres/cli/store.ts',
 ]);
 

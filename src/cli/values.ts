@@ -1,6 +1,7 @@
 import { formatReason } from '../config/errors.ts';
 import { readFileOrInput } from '../config/file/named-file.ts';
 import { parseDuration } from '../config/value/unit.ts';
+import { moneyOf } from '../domain/money.ts';
 import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
 import { licenseKeysIn } from '../domain/license.ts';
 import { CommandError, positional, textOption, UsageError } from './command.ts';
@@ -99,14 +100,6 @@ export function printDates(plainDates: readonly PlainDate[], output: Output): vo
   output.printError(
     plainDates.map(({ option, date, instant }) => `--${option} ${date} is taken as ${instant} (UTC)`),
   );
-}
-
-/** The cents of an amount such as `5.00`, `5` or `5,00`; null if the text is no amount. */
-export function moneyOf(text: string): number | null {
-  const match = /^(?<whole>\d{1,12})(?:[.,](?<part>\d{1,2}))?$/.exec(text);
-  if (match?.groups === undefined) return null;
-  const { whole = '0', part = '' } = match.groups;
-  return Number(whole) * 100 + Number(part.padEnd(2, '0'));
 }
 
 /**

@@ -101,8 +101,22 @@ export function changedKeys(before: Configuration, after: Configuration): string
   return [...new Set([...old.keys(), ...current.keys()])].filter((key) => old.get(key) !== current.get(key));
 }
 
+/** The secrets of a configuration, for a text that must not have them. */
+export function secretsOf(configuration: Configuration): readonly string[] {
+  return [...settingsOf(configuration).values()].flatMap((value) =>
+    value instanceof Secret ? [value.reveal()] : [],
+  );
+}
+
 function valuesOf(configuration: Configuration): ReadonlyMap<string, string> {
-  const values = new Map<string, string>();
+  const values = settingsOf(configuration).entries();
+  return new Map(
+    values.map(([key, value]) => [key, value instanceof Secret ? value.reveal() : JSON.stringify(value)]),
+  );
+}
+
+function settingsOf(configuration: Configuration): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>();
 
   function collect(type: z.ZodType, value: unknown, path: KeyPath): void {
     const item = itemOf(type);
@@ -114,7 +128,7 @@ function valuesOf(configuration: Configuration): ReadonlyMap<string, string> {
       for (const [name, each] of Object.entries(value as Tree)) collect(entry, each, [...path, name]);
     } else if (keys !== null && value !== null) {
       for (const { key, name, type: each } of keys) collect(each, (value as Tree)[name], [...path, key]);
-    } else values.set(formatKey(path), value instanceof Secret ? value.reveal() : JSON.stringify(value));
+    } else values.set(formatKey(path), value);
   }
 
   collect(settings, configuration, []);

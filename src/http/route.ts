@@ -98,7 +98,7 @@ type RouteFacts = {
   /** The response contains a new secret: it is not stored under an idempotency key. */
   answersSecret?: boolean;
   /** Reads a body in CSV; absent: CSV is refused. Throws if the body is no CSV. */
-  readCsv?(body: Buffer): Promise<RawParameters>;
+  readCsv?(body: Buffer, request: { query: RawParameters; startedAt: number }): Promise<RawParameters>;
   /** The route changes nothing, whatever its method: a success is not logged. */
   readsOnly?: boolean;
   /** The limit for the body if it is above `limits.body_bytes`; for a document or an event, always. */

@@ -10,7 +10,11 @@ export type CsvFormat = { readonly separator: string; readonly encoding: 'utf-8'
 const usual: CsvFormat = { separator: ',', encoding: 'utf-8' };
 
 /** What a file seems to be written in, and how it would be read so. */
-export type OtherFormat = { readonly option: string; readonly reading: string };
+export type OtherFormat = {
+  readonly option: 'separator' | 'encoding';
+  readonly value: string;
+  readonly reading: string;
+};
 
 /** The file cannot be read, or cannot be read further; the message is for people. */
 export class CsvUnreadable extends Error {
@@ -62,7 +66,8 @@ export function separatorFault(header: readonly string[]): CsvUnreadable | null 
   if (found === undefined) return null;
   const [character, name] = found;
   return new CsvUnreadable(`The header has ${name} between its cells: save the file with commas.`, {
-    option: `--separator ${name.slice(0, -1)}`,
+    option: 'separator',
+    value: name.slice(0, -1),
     reading: only.replaceAll('"', '').split(character).join(', ').slice(0, 200),
   });
 }
@@ -287,12 +292,17 @@ async function* decode(
     // The byte order mark of UTF-16 begins with a byte that UTF-8 never has.
     const hasMark = first === 0xff || first === 0xfe;
     if (hasMark) throw new CsvUnreadable(isUtf16);
-    // A word with a letter that is not one of ASCII shows a person whether this is the right encoding.
-    const words = new TextDecoder('windows-1252').decode(last).split(/\s+/);
-    const reading = words.find((word) => /[^\0-\x7f]/.test(word)) ?? '';
-    const other = { option: '--encoding windows-1252', reading: reading.slice(0, 64) };
+    const encodingName = 'windows-1252';
+    const reading = foreignWord(last ?? new Uint8Array(), encodingName);
+    const other = { option: 'encoding', value: encodingName, reading } as const;
     throw new CsvUnreadable('The file is not UTF-8: save it as UTF-8.', other);
   }
+}
+
+/** A word with a letter that is not one of ASCII, which shows a person whether an encoding is right; '': there is none. */
+export function foreignWord(bytes: Uint8Array, encoding: CsvFormat['encoding']): string {
+  const words = new TextDecoder(encoding).decode(bytes).split(/[\s;,|"]+/);
+  return words.find((word) => /[^\0-\x7f]/.test(word))?.slice(0, 64) ?? '';
 }
 
 const isUtf16 = 'The file is UTF-16: save it as UTF-8.';

@@ -132,6 +132,7 @@ const successes: readonly string[] = [
   'status',
   'backup $folder/backup.db',
   'doctor',
+  'support --output $folder/support.txt',
   'explain storage_full',
   'service print',
   'service install --root $folder',

@@ -159,6 +159,25 @@ async function driveCommands(directory: string, told: Told): Promise<void> {
   }
 }
 
+/** Writes the file for whoever helps, with a log that has what no log of Latchkey has. */
+async function driveSupport(directory: string, daemon: DaemonProcess, told: Told): Promise<void> {
+  const log = join(directory, 'log');
+  const foreign = `proxy: GET https://user:Canary@shop.example.com/Canary?key=Canary ${secret} buyer.Canary@example.com`;
+  const lines = [...daemon.lines, { level: 'info', msg: 'x', label: 'Canary' }].map((line) =>
+    JSON.stringify(line),
+  );
+  writeFileSync(log, [...lines, foreign].join('\n'));
+  const file = join(directory, 'support.txt');
+  const config = join(directory, 'config.yaml');
+  const { code, out, err } = await latchkey('support', '--output', file, '--log', log, '--config', config);
+  expect([code, err]).toEqual([0, '']);
+  told.add('latchkey support', out);
+  const text = readFileSync(file, 'utf8');
+  expect(text).toContain('proxy: GET https://***@shop.example.com/…');
+  expect(text).not.toContain('b@example.com');
+  told.add('support.txt', text);
+}
+
 /** Lets the daemon read configurations that contain secrets in wrong places. */
 async function driveReloads(daemon: DaemonProcess, directory: string): Promise<void> {
   const file = join(directory, 'config.yaml');
@@ -225,6 +244,7 @@ test('an authority discloses no secret and no license key to a caller who does n
   await driveRoutes(http, admin, told);
   await driveBrokenBytes(daemon, told);
   await driveCommands(directory.path, told);
+  await driveSupport(directory.path, daemon, told);
   await driveReloads(daemon, directory.path);
   for (const path of ['/metrics', '/statusz', '/readyz', '/openapi.json', '/admin/v1/tokens']) {
     told.add(path, JSON.stringify((await http.get(path, { headers: admin })).body));
@@ -350,6 +370,7 @@ test('an agent discloses no secret and no license key, even if its upstream quot
   await driveRoutes(http, admin, told);
   await driveBrokenBytes(daemon, told);
   await driveCommands(directory.path, told);
+  await driveSupport(directory.path, daemon, told);
   await driveReloads(daemon, directory.path);
   for (const path of ['/metrics', '/statusz', '/readyz?require=fresh', '/admin/v1/tokens']) {
     told.add(path, JSON.stringify((await http.get(path, { headers: admin })).body));

@@ -20,14 +20,7 @@ export async function saveResponse(
   args: GlobalOptions,
   output: Output,
 ): Promise<number> {
-  if (file === '-') throw new UsageError('Give a file name; - is not allowed here');
-  let handle: FileHandle;
-  try {
-    handle = await open(file, 'wx', 0o600);
-    if (process.platform === 'win32') restrictToOwner(file, 'file');
-  } catch (error) {
-    throw new CommandError([`latchkey: cannot create ${file}: ${formatReason(error)}`]);
-  }
+  const handle = await createFile(file);
   let code: number = exitCode.failed;
   try {
     await using _ = handle;
@@ -42,6 +35,31 @@ export async function saveResponse(
     if (code !== exitCode.done) await rm(file, { force: true });
   }
   return code;
+}
+
+/** Writes a text into a new file (0600); never overwrites one, and removes an incomplete one. */
+export async function writeNewFile(file: string, text: string): Promise<void> {
+  const handle = await createFile(file);
+  try {
+    await using _ = handle;
+    await handle.writeFile(text);
+    await handle.sync();
+  } catch (error) {
+    await rm(file, { force: true });
+    throw new CommandError([`latchkey: cannot write ${file}: ${formatReason(error)}`]);
+  }
+}
+
+/** Creates a new file (0600); never overwrites one. */
+async function createFile(file: string): Promise<FileHandle> {
+  if (file === '-') throw new UsageError('Give a file name; - is not allowed here');
+  try {
+    const handle = await open(file, 'wx', 0o600);
+    if (process.platform === 'win32') restrictToOwner(file, 'file');
+    return handle;
+  } catch (error) {
+    throw new CommandError([`latchkey: cannot create ${file}: ${formatReason(error)}`]);
+  }
 }
 
 function fileSink(file: string, handle: FileHandle, signal: AbortSignal): Sink {

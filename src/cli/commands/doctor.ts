@@ -23,7 +23,7 @@ export const command = defineCommand({
   },
 });
 
-async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
+export async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
   const loaded = loadConfiguration(toLoadOptions(options));
   if (!loaded.ok)
     return loaded.errors.map((error) =>

@@ -173,7 +173,7 @@ function acceptCsv(server: FastifyInstance): void {
       if (route?.readCsv === undefined)
         throw new ProblemError('unsupported_media_type', 'CSV is not read here.');
       refuseForeignCharset(request.headers['content-type'] ?? '');
-      return await route.readCsv(body);
+      return await route.readCsv(body, stateOf(request));
     } catch (error) {
       return error;
     }

@@ -119,6 +119,7 @@ describe.skipIf(!isBrowserInstalled)(
         input.files = chosen.files;
         input.dispatchEvent(new Event('change', { bubbles: true }));
       })()`);
+      await page.shows('Columns of the file');
     }
 
     test('a file that is being checked cannot be replaced by another one, which would be imported unchecked', async () => {

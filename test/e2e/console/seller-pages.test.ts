@@ -357,6 +357,94 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     expect(page.errors).toEqual([]);
   });
 
+  test('a German file in Windows-1252 is recognized, mapped, checked and imported by keyboard alone', async () => {
+    const file = [
+      'Lizenzschlüssel;E-Mail;Datum;Zustand;Gesperrt;Bemerkung',
+      'ÄNNE-1;aenne@example.com;01.02.2025;WAHR;nein;Stammkunde',
+      'B-2;b@example.com;13.02.2025;FALSCH;nein;',
+      'C-3;c@example.com;28.02.2025;WAHR;ja;',
+      'D-4;niemand;28.02.2025;WAHR;nein;',
+      'E-5;auch niemand;28.02.2025;WAHR;vielleicht;',
+    ];
+    await page.open('exchange', 'Import and export');
+    await choose(Buffer.from(file.join('\r\n'), 'latin1'), 'kunden.csv');
+    await page.shows('It is right if you can read this: Lizenzschlüssel');
+    expect(await chosen(['Between its cells', 'Encoding', 'Exported by'])).toEqual([
+      'semicolons',
+      'Windows-1252',
+      'another program',
+    ]);
+    expect(
+      await chosen(['Read Lizenzschlüssel as', 'Read E-Mail as', 'Read Datum as', 'Read Bemerkung as']),
+    ).toEqual(['License key', 'E-mail address of the customer', 'Date of the sale', 'not imported']);
+    expect(await chosen(['How Datum is written'])).toEqual(['day.month.year']);
+    await page.shows('2025-02-01');
+    await page.shows('aenne@example.com · b@example.com · c@example.com');
+    await page.shows('It looks like a state of keys. Say what it is, or that it is not imported.');
+    expect(await isEnabled('Check the file')).toBe(false);
+    await take('Read Gesperrt as', 'Enabled');
+    await page.shows('Say what “nein” means.');
+    for (const [word, meaning] of [
+      ['“nein”', 'enabled'],
+      ['“ja”', 'disabled'],
+      ['“vielleicht”', 'disabled'],
+      ['“wahr”', 'enabled'],
+      ['“falsch”', 'disabled'],
+    ] as const)
+      await take(new RegExp(`^${word}`), meaning);
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.shows(
+      `latchkey license import kunden.csv --encoding windows-1252 --separator semicolon --map 'license_key=Lizenzschlüssel,`,
+    );
+    await page.shows('Not imported: Bemerkung.');
+    await take('Product of rows that name none', 'Editor');
+    await page.shows('--product EDITOR');
+    await expect.poll(() => isEnabled('Check the file')).toBe(true);
+    await page.press('Check the file');
+    await page.shows('3 rows can be imported, 0 here already, 2 rejected. Ignored columns: Bemerkung.');
+    await page.shows('E-mail address of the customer (E-Mail) must be');
+    const cells = `[...document.querySelectorAll('table')].at(-1).querySelector('tbody tr').innerText`;
+    expect(
+      (await page.page.evaluate<string>(cells))
+        .trim()
+        .split(/\s*\t\s*/)
+        .slice(1),
+    ).toEqual(['2', '5', 'niemand']);
+    expect(await read('/admin/v1/licenses?license_key=C-3')).toEqual({ licenses: [] });
+    await page.press('Import');
+    await page.shows('3 rows imported, 0 here already, 2 rejected.');
+    expect(await license('ÄNNE-1')).toMatchObject({
+      enabled: true,
+      date: expect.stringMatching(/^2025-02-01T/),
+    });
+    expect([await license('B-2'), await license('C-3')]).toMatchObject([
+      { enabled: false },
+      { enabled: false },
+    ]);
+    expect(page.errors).toEqual([]);
+  });
+
+  test('the sales of Gumroad are recognized, and imported without a decision about their columns', async () => {
+    await post('/admin/v1/products', { name: 'Press', product_key: 'press' });
+    const sales = readFileSync(join(import.meta.dirname, '../../features/bulk/cli/gumroad-sales.csv'));
+    // A new page: what was chosen there before is gone.
+    await page.open('', 'Overview');
+    await page.open('exchange', 'Import and export');
+    await take('What', 'Purchases');
+    await choose(sales, 'sales.csv');
+    await page.shows('E-mail address of the customer, as that store writes it');
+    await page.shows('latchkey purchase import sales.csv --from gumroad');
+    expect(await chosen(['Exported by'])).toEqual(['Gumroad: sales']);
+    await page.press('Check the file');
+    await page.shows('9 rows can be imported, 0 here already, 0 rejected.');
+    await page.shows('2 rows without a license key left out.');
+    await page.press('Import');
+    await page.shows('9 rows imported');
+    await take('Exported by', 'another');
+    await page.shows('Read Purchase Email as');
+    expect(page.errors).toEqual([]);
+  });
+
   test('an export is saved as a file with whole license keys', async () => {
     await page.open('exchange', 'Import and export');
     await page.page.evaluate(
@@ -369,14 +457,37 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     );
   });
 
-  async function choose(text: string): Promise<void> {
+  async function choose(content: string | Uint8Array, name = 'licenses.csv'): Promise<void> {
+    const bytes = JSON.stringify([...Buffer.from(content)]);
     await page.page.evaluate(`(() => {
       const input = document.querySelector('input[type=file]');
       const chosen = new DataTransfer();
-      chosen.items.add(new File([${JSON.stringify(text)}], 'licenses.csv'));
+      chosen.items.add(new File([new Uint8Array(${bytes})], ${JSON.stringify(name)}));
       input.files = chosen.files;
       input.dispatchEvent(new Event('change', { bubbles: true }));
     })()`);
+    await page.shows('Columns of the file');
+  }
+
+  /** The options that fields with these labels have. */
+  async function chosen(labels: readonly string[]): Promise<string[]> {
+    return await page.page.evaluate<string[]>(`${JSON.stringify(labels)}.map((label) =>
+      [...document.querySelectorAll('select')].find((each) =>
+        (each.getAttribute('aria-label') ?? each.labels[0]?.textContent) === label,
+      )?.selectedOptions[0]?.textContent,
+    )`);
+  }
+
+  /** Goes to a field by Tab, and chooses the option that begins with a text. */
+  async function take(label: string | RegExp, option: string): Promise<void> {
+    await page.focus(label);
+    await page.page.keyboard.type(option);
+  }
+
+  async function isEnabled(button: string): Promise<boolean> {
+    return await page.page.evaluate<boolean>(
+      `[...document.querySelectorAll('button')].some((each) => each.textContent === ${JSON.stringify(button)} && !each.disabled)`,
+    );
   }
 
   test('markup in every stored field is shown as text', async () => {

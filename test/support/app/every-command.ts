@@ -39,5 +39,6 @@ export async function completeLine(line: string, folder: string): Promise<readon
       if (word.startsWith('<items')) return 'K=1';
       return /^<|^[A-Z]+$/.test(word) ? 'made' : (word.split('|', 1)[0] ?? word);
     });
+  if (line === 'support') return [...given, '--output', join(folder, 'made')];
   return line.startsWith('service ') ? [...given, '--root', folder] : given;
 }

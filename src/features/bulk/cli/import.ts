@@ -8,18 +8,21 @@ import {
   type GlobalOptions,
   positional,
   textOption,
+  UsageError,
 } from '../../../cli/command.ts';
 import { exitCode } from '../../../cli/exit-code.ts';
 import type { Output } from '../../../cli/output.ts';
-import { ColumnMapping, type ColumnOptions, type Columns } from './columns.ts';
-import { profiles } from './profiles.ts';
+import { ColumnMapping, type ColumnOptions, type Columns } from '../wire/mapping/columns.ts';
+import { importable, type ImportedNoun } from '../wire/mapping/importable.ts';
+import { MappingFault } from '../wire/mapping/mapping-fault.ts';
+import { profiles } from '../wire/mapping/profiles.ts';
 import { withCsvFile } from '../../../cli/csv-file.ts';
 import { importReport } from '../wire/import.ts';
 
-/** What can be imported: the columns that a file may and must have, and what rows belong to by default. */
-interface Importable extends Columns {
+/** What can be imported, and what its rows belong to by default. */
+interface Importable {
   readonly describe: string;
-  readonly noun: 'license' | 'purchase' | 'coupon';
+  readonly noun: ImportedNoun;
   readonly scope: typeof scopeProduct | typeof scopeAccount;
 }
 
@@ -65,15 +68,17 @@ interface Report {
   readonly columns: ColumnMapping;
 }
 
-export function defineImport(importable: Importable): Command {
-  const { describe, noun, required, optional, scope } = importable;
+export function defineImport(imported: Importable): Command {
+  const { describe, noun, scope } = imported;
+  const columnsOf: Columns = importable[noun];
+  const { required, optional } = columnsOf;
   return defineCommand({
     command: 'import <file>',
     describe,
     builder: {
       file: positional('CSV file; - is standard input', 'file'),
       map: textOption(
-        `Names of the columns in the file: COLUMN=THEIRS,… for ${[...required, ...optional].join(', ')}${valueHelp(importable)}`,
+        `Names of the columns in the file: COLUMN=THEIRS,… for ${[...required, ...optional].join(', ')}${valueHelp(columnsOf)}`,
       ),
       ignore: textOption('Columns of the file that may be lost although they look like states: THEIRS,…'),
       ...(optional.includes('refunded') && { from: profileOption }),
@@ -88,11 +93,12 @@ export function defineImport(importable: Importable): Command {
     examples: [[`latchkey ${noun} import ${noun}s.csv --dry-run`, 'checks the file, and changes nothing']],
     handler: async (parsed, output) => {
       const args = parsed as unknown as ImportOptions;
-      const columns = new ColumnMapping(importable, args);
+      const columns = mappingOf(columnsOf, args);
       const report: Report = { imported: 0, unchanged: 0, rejected: [], columns };
       try {
-        await importFile(importable, report, args);
+        await importFile(imported, report, args);
       } catch (error) {
+        if (error instanceof MappingFault) throw usageErrorOf(error);
         if (!(error instanceof CommandError)) throw error;
         output.printError(error.lines, error.refusal);
         const hasRows = report.imported + report.unchanged + report.rejected.length > 0;
@@ -103,6 +109,18 @@ export function defineImport(importable: Importable): Command {
       return report.rejected.length > 0 ? exitCode.failed : exitCode.done;
     },
   });
+}
+
+function mappingOf(columns: Columns, args: ImportOptions): ColumnMapping {
+  try {
+    return new ColumnMapping(columns, args, Date.now());
+  } catch (error) {
+    throw error instanceof MappingFault ? usageErrorOf(error) : error;
+  }
+}
+
+function usageErrorOf({ parameter, given, message }: MappingFault): UsageError {
+  return new UsageError(`--${parameter} ${given}: ${message}`);
 }
 
 function valueHelp({ optional }: Columns): string {
@@ -121,13 +139,13 @@ const profileOption = {
 } as const;
 
 /** Sends the rows of a file. After an error, imported rows stay, and the import can be repeated. */
-async function importFile(importable: Importable, report: Report, args: ImportOptions): Promise<void> {
+async function importFile(imported: Importable, report: Report, args: ImportOptions): Promise<void> {
   await withCsvFile(args.file, async (source) => {
     for (const part of inParts(source.bytes, report.columns, formatOf(args))) {
       const sent = overlapped(batches(part), async (rows) => ({
         rows: rows.length,
         // Several requests may fail; only the first failure is reported.
-        failure: await send(importable, { rows, report, args }).then(
+        failure: await send(imported, { rows, report, args }).then(
           () => null,
           (error: Error) => error,
         ),
@@ -180,8 +198,8 @@ async function* offering(file: Rows): AsyncGenerator<readonly CsvRow[]> {
     yield* file;
   } catch (error) {
     if (!(error instanceof CsvUnreadable) || error.other === null) throw error;
-    const { option, reading } = error.other;
-    throw new CsvUnreadable(`${error.message} Or, if this is right, add ${option}: ${reading}`);
+    const { option, value, reading } = error.other;
+    throw new CsvUnreadable(`${error.message} Or, if this is right, add --${option} ${value}: ${reading}`);
   }
 }
 

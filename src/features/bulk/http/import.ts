@@ -1,10 +1,22 @@
 import { Readable } from 'node:stream';
 import type { Principal } from '../../../domain/access/principal.ts';
-import type { ParameterFault, Result } from '../../../domain/problem/problem.ts';
+import {
+  failWith,
+  failWithFaults,
+  type ParameterFault,
+  type Result,
+} from '../../../domain/problem/problem.ts';
 import { ProblemError } from '../../../http/problem-error.ts';
 import { foreignAccountFaults, accountFaults, accessibleAccount } from '../../../http/tenant.ts';
-import { CsvUnreadable, readCsv, separatorFault, type CsvRow } from '../../../wire/csv.ts';
-import type { RawParameters } from '../../../wire/parameters.ts';
+import {
+  type CsvFormat,
+  CsvUnreadable,
+  readCsv,
+  separatorFault,
+  separatorNames,
+  type CsvRow,
+} from '../../../wire/csv.ts';
+import type { RawParameters, ValuesOf } from '../../../wire/parameters.ts';
 import type { ImportReport } from '../service/import.ts';
 import type { App } from '../../../http/app.ts';
 import { ok, type RouteResponse } from '../../../http/response.ts';
@@ -14,7 +26,9 @@ import {
   importReport,
   importRows,
   type ReadRows,
-  stateColumnFaults,
+  columnFaults,
+  mappingFault,
+  presentReport,
   CsvRows,
   maximumRows,
 } from '../wire/import.ts';
@@ -28,27 +42,69 @@ import {
   purchaseImport,
   purchaseRow,
 } from '../wire/import-rows.ts';
+import { mappingQuery } from '../wire/mapping-shape.ts';
+import { ColumnMapping, type ColumnOptions } from '../wire/mapping/columns.ts';
+import { importable, type ImportedNoun } from '../wire/mapping/importable.ts';
+import { MappingFault } from '../wire/mapping/mapping-fault.ts';
+import { previewFile } from '../wire/mapping/preview.ts';
+import { importPreview, presentPreview, previewBody, previewQuery } from '../wire/preview.ts';
 
 /** Reads a CSV file in a body: its rows become one member. Throws a problem if the body is no CSV. */
-export async function readCsvBody(body: Buffer, member: string): Promise<RawParameters> {
+export async function readCsvBody(
+  body: Buffer,
+  noun: ImportedNoun,
+  { query, startedAt }: { query: RawParameters; startedAt: number },
+): Promise<RawParameters> {
+  // The faults of the query are reported with those of the body.
+  const options = mappingQuery.read(query).values;
+  const member = `${noun}s`;
+  try {
+    const mapping = isMapped(options)
+      ? new ColumnMapping(importable[noun], columnOptions(options), startedAt)
+      : null;
+    return new Map([[member, await readRows(body, mapping, formatOf(options))]]);
+  } catch (error) {
+    if (error instanceof MappingFault) return new Map([[member, error]]);
+    throw error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
+  }
+}
+
+type MappingQuery = Partial<ValuesOf<typeof mappingQuery>>;
+
+function isMapped({ map, from }: MappingQuery): boolean {
+  return map !== undefined || from !== undefined;
+}
+
+/** A request and the command have the same options. */
+function columnOptions({ productKey: product, ...options }: MappingQuery): ColumnOptions {
+  return { ...options, product };
+}
+
+function formatOf({ separator = 'comma', encoding = 'utf-8' }: MappingQuery): CsvFormat {
+  return { separator: separatorNames[separator] ?? ',', encoding };
+}
+
+async function readRows(body: Buffer, mapping: ColumnMapping | null, format: CsvFormat): Promise<CsvRows> {
   const rows: CsvRow[] = [];
   let header: readonly string[] = [];
   const toColumns = (names: readonly string[]): readonly string[] => {
     const fault = separatorFault(names);
     if (fault !== null) throw fault;
     header = names;
-    return names;
+    return mapping?.assign(names) ?? names;
   };
-  try {
-    for await (const more of readCsv(Readable.from([body]), toColumns)) {
-      for (const row of more) rows.push(row);
-      // The route refuses more rows, so the rest need not be read.
-      if (rows.length > maximumRows) break;
+  for await (const more of readCsv(Readable.from([body]), toColumns, format)) {
+    for (const row of more) {
+      const converted = mapping === null ? row : mapping.convert(row);
+      if (converted !== null) rows.push(converted);
     }
-  } catch (error) {
-    throw error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
+    // The route refuses more rows, so the rest need not be read.
+    if (rows.length > maximumRows) break;
   }
-  return new Map([[member, new CsvRows(header, rows)]]);
+  if (mapping === null) return new CsvRows(header, rows);
+  mapping.rejectWithoutState();
+  rows.push(...mapping.takeRenewals());
+  return new CsvRows(header, rows, mapping);
 }
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -67,7 +123,7 @@ const importLicenses = route({
   access,
   roles,
   bodyBytes,
-  readCsv: (body) => readCsvBody(body, 'licenses'),
+  readCsv: (body, request) => readCsvBody(body, 'license', request),
   query: productImportQuery,
   body: licenseImport,
   answers,
@@ -89,7 +145,7 @@ const importPurchases = route({
   access,
   roles,
   bodyBytes,
-  readCsv: (body) => readCsvBody(body, 'purchases'),
+  readCsv: (body, request) => readCsvBody(body, 'purchase', request),
   query: productImportQuery,
   body: purchaseImport,
   answers,
@@ -111,13 +167,13 @@ const importCoupons = route({
   access,
   roles,
   bodyBytes,
-  readCsv: (body) => readCsvBody(body, 'coupons'),
+  readCsv: (body, request) => readCsvBody(body, 'coupon', request),
   query: couponImportQuery,
   body: couponImport,
   answers,
   faults: (_, principal, { coupons }, { accountId, ignore }) => [
     ...foreignAccountFaults(principal, accountId),
-    ...stateColumnFaults('coupons', coupons, ignore),
+    ...columnFaults('coupons', coupons, ignore),
   ],
   async handle({ app, principal, query, body: { coupons }, writeOptions }) {
     const accountId = query.accountId ?? principal.tenant.accountId;
@@ -126,7 +182,7 @@ const importCoupons = route({
   },
 });
 
-type Rows = Pick<ReadRows<unknown>, 'ignored'>;
+type Rows = Omit<ReadRows<unknown>, 'read' | 'rejected'>;
 
 async function productImportFaults(
   app: App,
@@ -134,13 +190,49 @@ async function productImportFaults(
   body: Readonly<Record<string, Rows | undefined>>,
   { accountId, ignore }: { accountId?: string | undefined; ignore?: string | undefined },
 ): Promise<ParameterFault[]> {
-  const states = Object.entries(body).flatMap(([member, rows]) => stateColumnFaults(member, rows, ignore));
+  const states = Object.entries(body).flatMap(([member, rows]) => columnFaults(member, rows, ignore));
   return [...(await accountFaults(app, principal, accountId)), ...states];
 }
 
-function present(imported: Result<ImportReport>, { ignored }: Rows): Result<RouteResponse> {
-  return imported.ok ? ok({ ...imported.value, ignored }) : imported;
+function present(imported: Result<ImportReport>, rows: Rows): Result<RouteResponse> {
+  return imported.ok ? ok(presentReport(imported.value, rows)) : imported;
+}
+
+/** How the beginning of a file would be read: its separator, encoding and columns. */
+function previewOf(noun: ImportedNoun, operationId: string): Route {
+  return route({
+    method: 'POST',
+    path: `/admin/v1/${noun}s/import/preview`,
+    operationId,
+    tag: 'Import and export',
+    summary: `Say how the beginning of a CSV file of ${noun}s would be read`,
+    access,
+    roles,
+    bodyBytes,
+    readsOnly: true,
+    readCsv: async (body) => new Map([['file', body]]),
+    query: previewQuery,
+    body: previewBody,
+    answers: { 200: enveloped(importPreview) },
+    async handle({ app, query, body }) {
+      try {
+        const options = { ...query, product: query.productKey };
+        return ok(presentPreview(await previewFile(body.file, importable[noun], options, app.now())));
+      } catch (error) {
+        if (error instanceof MappingFault) return failWithFaults([mappingFault(error)]);
+        if (error instanceof CsvUnreadable) return failWith('malformed_body', error.message);
+        throw error;
+      }
+    },
+  });
 }
 
 /** Imports as CSV and JSON (src/http/README.md, Admin routes). */
-export const importRoutes: readonly Route[] = [importLicenses, importPurchases, importCoupons];
+export const importRoutes: readonly Route[] = [
+  importLicenses,
+  importPurchases,
+  importCoupons,
+  previewOf('license', 'previewLicenseImport'),
+  previewOf('purchase', 'previewPurchaseImport'),
+  previewOf('coupon', 'previewCouponImport'),
+];

@@ -3,6 +3,7 @@ import type { CouponTerms } from '../../../domain/checkout/coupon.ts';
 import { maxInitialUses } from '../../../domain/license.ts';
 import type { RejectedRow, CouponRow, LicenseRow, PurchaseRow } from '../service/import.ts';
 import { couponCode, couponCreationWith, describeConditions } from '../../../wire/coupon.ts';
+import { mappingShape, profileShape } from './mapping-shape.ts';
 import { importShape, describedRows, rowsOf, endCell, instantCell, stateCell, undamaged } from './import.ts';
 import {
   email,
@@ -19,6 +20,7 @@ import {
 /** `account_id`: the account that gets the coupons. */
 export const couponImportQuery = parameters({
   ...importShape,
+  ...mappingShape,
   account_id: identifier.optional(),
 });
 
@@ -28,6 +30,8 @@ export const couponImportQuery = parameters({
  */
 export const productImportQuery = parameters({
   ...importShape,
+  ...mappingShape,
+  ...profileShape,
   product_key: identifier.optional(),
   account_id: identifier.optional(),
 });

@@ -1,27 +1,23 @@
 import { z } from 'zod';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
-import type { ImportRows, RejectedRow } from '../service/import.ts';
+import type { ImportReport, ImportRows, RejectedRow } from '../service/import.ts';
 import { type CsvRow, findMiswritten } from '../../../wire/csv.ts';
-import {
-  boolean,
-  instantText,
-  type ParameterSet,
-  type ParameterSource,
-  text,
-} from '../../../wire/parameters.ts';
+import { boolean, instantText, type ParameterSet, type ParameterSource } from '../../../wire/parameters.ts';
 import { parseDatetime } from '../../../domain/time.ts';
+import { MappingFault } from './mapping/mapping-fault.ts';
 
 /** Words in the name of a column that says whether a key or a coupon is valid. */
 const stateWords: ReadonlySet<string> = new Set(
   `active inactive deactivated enabled disabled valid invalid status state
   refund refunded refunds chargeback chargebacked dispute disputed fraud
   revoked suspended blocked banned blacklisted locked paused void voided deleted trashed terminated archived
-  cancelled canceled cancellation expire expires expired expiry expiration end ends ended until`.split(/\s+/),
+  cancelled canceled cancellation expire expires expired expiry expiration end ends ended until
+  aktiv aktiviert inaktiv deaktiviert zustand ende`.split(/\s+/),
 );
 
 /** Parts of words that say the same, also in names such as `isdisabled`, which databases write in lower case. */
 const stateParts =
-  /refund|revok|expir|status|cancel|chargeback|dispute|suspend|disable|enabled|active|deactivat|terminat|valid(?!at)|until/;
+  /refund|revok|expir|status|cancel|chargeback|dispute|suspend|disable|enabled|active|deactivat|terminat|valid(?!at)|until|gültig|gesperr|storn|erstatt|widerruf|widerrief|gekündigt|ablauf|abgelaufen/;
 
 /** The words in the name of a column, in lower case: of `Expires at`, `expires_at` and `expiresAt` the same. */
 export function columnWords(name: string): string[] {
@@ -42,14 +38,27 @@ export function ignoredColumns(header: readonly string[], known: ReadonlySet<str
 /** The maximum number of rows in one request. */
 export const maximumRows = 10_000;
 
+/** What the mapping of the columns of a CSV file has not imported (`mapping/columns.ts`). */
+export interface NotMapped {
+  readonly ignored: readonly string[];
+  /** The ignored columns that need no `ignore`. */
+  readonly dismissed: readonly string[];
+  readonly withoutKey: number;
+  readonly renewals: number;
+  readonly endLater: number;
+}
+
 /** Rows of CSV; the rows of JSON are a list of objects. */
 export class CsvRows {
   readonly header: readonly string[];
   readonly rows: readonly CsvRow[];
+  /** Null: the columns have the names of the import. */
+  readonly notMapped: NotMapped | null;
 
-  constructor(header: readonly string[], rows: readonly CsvRow[]) {
+  constructor(header: readonly string[], rows: readonly CsvRow[], notMapped: NotMapped | null = null) {
     this.header = header;
     this.rows = rows;
+    this.notMapped = notMapped;
   }
 }
 
@@ -59,6 +68,9 @@ export type ReadRows<Values> = {
   rejected: readonly RejectedRow[];
   /** The columns of CSV that are not imported. */
   ignored: readonly string[];
+  notMapped?: NotMapped | null;
+  /** The mapping of the columns is wrong. */
+  fault?: MappingFault;
 };
 
 type RawRow = { row: number } & ({ cells: ParameterSource } | { detail: string });
@@ -71,7 +83,10 @@ export function rowsOf<Values>(fields: ParameterSet<Values>) {
       issues.push({ code: 'custom', input, message });
       return z.NEVER;
     };
-    const [miswritten] = input instanceof CsvRows ? findMiswritten(input.header, columns) : [];
+    if (input instanceof MappingFault) return { read: [], rejected: [], ignored: [], fault: input };
+    const notMapped = input instanceof CsvRows ? input.notMapped : null;
+    const isPlain = input instanceof CsvRows && notMapped === null;
+    const [miswritten] = isPlain ? findMiswritten(input.header, columns) : [];
     if (miswritten !== undefined) {
       const { theirs, ours } = miswritten;
       return refuse(`malformed: must call the column ${ours}, not ${theirs}`);
@@ -79,8 +94,8 @@ export function rowsOf<Values>(fields: ParameterSet<Values>) {
     const rows = input instanceof CsvRows ? fromCsv(input, columns) : fromJson(input);
     if (rows === null) return refuse('not_a_list: must be a list of objects');
     if (rows.length > maximumRows) return refuse(`too_long: must have at most ${maximumRows} rows`);
-    const ignored = input instanceof CsvRows ? ignoredColumns(input.header, columns) : [];
-    return { ...readRows(rows, fields), ignored };
+    const ignored = isPlain ? ignoredColumns(input.header, columns) : (notMapped?.ignored ?? []);
+    return { ...readRows(rows, fields), ignored, notMapped };
   });
 }
 
@@ -90,23 +105,33 @@ export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
 }
 
 /**
- * Refuses CSV with an ignored column that looks like a state, because revoked keys would become valid. The parameter
- * `ignore` dismisses such columns.
+ * Refuses CSV with a wrong mapping, or with an ignored column that looks like a state, because revoked keys would become
+ * valid. The parameter `ignore` dismisses such columns.
  */
-export function stateColumnFaults(
+export function columnFaults(
   parameter: string,
-  { ignored }: Pick<ReadRows<unknown>, 'ignored'> = { ignored: [] },
+  { ignored, notMapped, fault }: Omit<ReadRows<unknown>, 'read' | 'rejected'> = { ignored: [] },
   ignore = '',
 ): ParameterFault[] {
-  const dismissed = new Set(ignore.split(','));
+  if (fault !== undefined) return [mappingFault(fault)];
+  const dismissed = new Set(notMapped?.dismissed ?? ignore.split(','));
   const states = ignored.filter((name) => looksLikeState(name) && !dismissed.has(name));
   if (states.length === 0) return [];
   const named = states.join(', ').slice(0, 200);
   const detail =
     `${parameter} has columns that look like states and would be ignored: ${named}. ` +
     'Without them, keys that were revoked would be valid. ' +
-    'Import the file with the command and --map, or dismiss the columns with the parameter ignore.';
+    'Map the columns with the parameter map, or dismiss them with the parameter ignore.';
   return [{ parameter, code: 'unknown', detail }];
+}
+
+/** The error of a wrong mapping, as one of a request. */
+export function mappingFault({ parameter, given, message }: MappingFault): ParameterFault {
+  return {
+    parameter,
+    code: 'malformed',
+    detail: `${parameter} says ${given.slice(0, 200).toWellFormed()}: ${message.slice(0, 300).toWellFormed()}.`,
+  };
 }
 
 /** Other columns of a file are ignored: stores export many. */
@@ -229,11 +254,9 @@ function rejectedFor(
 /** `atomic`: imports all rows or none. `dryRun`: checks the rows and imports none. */
 export type ImportOptions = { atomic: boolean; dryRun: boolean };
 
-/** `ignore`: columns of CSV that are dismissed, with commas between their names. */
 export const importShape = {
   atomic: boolean.prefault(false),
   dry_run: boolean.prefault(false),
-  ignore: text(500).optional(),
 };
 
 /** The rows of an import; `complete` turns the values of a row into a row, or rejects it. */
@@ -273,8 +296,24 @@ export const importReport = z
     unchanged: z.int(),
     ignored: z.array(z.string()),
     rejected: z.array(rejectedRow),
+    without_key: z.int().optional().describe('With `from`: rows that have no license key and are left out.'),
+    renewals: z
+      .int()
+      .optional()
+      .describe('With `from`: rows that renew the key of another row and are left out.'),
+    end_later: z.int().optional().describe('With `map` or `from`: keys with an end date in the future.'),
   })
   .meta({ id: 'ImportReport' });
+
+/** The report of an import: with the counts of a file whose columns were mapped. */
+export function presentReport(
+  report: ImportReport,
+  { ignored, notMapped = null }: Pick<ReadRows<unknown>, 'ignored' | 'notMapped'>,
+) {
+  if (notMapped === null) return { ...report, ignored };
+  const { withoutKey, renewals, endLater } = notMapped;
+  return { ...report, ignored, without_key: withoutKey, renewals, end_later: endLater };
+}
 
 /*
  * Types of cells: they also accept the notation of other stores.
@@ -284,6 +323,11 @@ const states: ReadonlyMap<string, boolean> = new Map([
   ...['true', 'yes', '1', 'wahr'].map((word): [string, boolean] => [word, true]),
   ...['false', 'no', '0', 'falsch'].map((word): [string, boolean] => [word, false]),
 ]);
+
+/** Whether `stateCell` accepts a word in lower case. */
+export function isStateWord(word: string): boolean {
+  return states.has(word);
+}
 
 /** `true` or `false`, `yes` or `no`, `1` or `0`, in any letter case, and the words of a German spreadsheet. */
 export const stateCell = z.preprocess(

@@ -24,7 +24,7 @@ export function asApiError(error: unknown): ApiError {
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 type Sent = {
-  /** Sent as JSON; a string is sent as CSV. */
+  /** Sent as JSON; a string or the part of a file is sent as CSV. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -36,9 +36,9 @@ export async function call(method: Method, path: string, sent: Sent = {}): Promi
   if (session === null && !path.startsWith('/console/')) throw signedOut();
   const headers = new Headers(sent.headers);
   if (session !== null) headers.set('Authorization', `Bearer ${session.token}`);
-  const isText = typeof sent.body === 'string';
-  if (sent.body !== undefined) headers.set('Content-Type', isText ? 'text/csv' : 'application/json');
-  const body = isText ? sent.body : JSON.stringify(sent.body);
+  const csv = typeof sent.body === 'string' || sent.body instanceof Blob ? sent.body : null;
+  if (sent.body !== undefined) headers.set('Content-Type', csv !== null ? 'text/csv' : 'application/json');
+  const body = csv ?? JSON.stringify(sent.body);
   const response = await fetch(path, {
     method,
     headers,

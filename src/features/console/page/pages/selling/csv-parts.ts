@@ -1,3 +1,5 @@
+export type Encoding = 'utf-8' | 'windows-1252';
+
 /** A part of a CSV file, with the header of the file. `line`: the line of its first record in the file. */
 export type CsvPart = { readonly text: string; readonly line: number; readonly records: number };
 
@@ -47,13 +49,21 @@ function withBreak(header: string): string {
   return header.endsWith('\n') ? header : `${header}\n`;
 }
 
-/** The text of a file. Throws if the file is not UTF-8: other letters would be lost. */
-export function textOf(bytes: ArrayBuffer): string {
+/** The text of a file. Throws if the file has another encoding: letters would be lost. */
+export function textOf(bytes: ArrayBuffer, encoding: Encoding = 'utf-8'): string {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
     if (!text.includes('\0')) return text;
   } catch {
     // The reason is the same for every file.
   }
   throw new Error('The file is not UTF-8: save it as UTF-8.');
+}
+
+/** The beginning of a file, which ends with a line. */
+export async function beginningOf(file: Blob, bytes: number): Promise<Blob> {
+  if (file.size <= bytes) return file;
+  const start = new Uint8Array(await file.slice(0, bytes).arrayBuffer());
+  const end = start.lastIndexOf(0x0a) + 1;
+  return file.slice(0, end === 0 ? bytes : end);
 }

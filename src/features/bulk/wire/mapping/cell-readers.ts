@@ -1,6 +1,6 @@
-import { endCell, isEmptyCell } from '../wire/import.ts';
-import { UsageError } from '../../../cli/command.ts';
-import { moneyOf } from '../../../cli/values.ts';
+import { endCell, isEmptyCell } from '../import.ts';
+import { moneyOf } from '../../../../domain/money.ts';
+import { MappingFault } from './mapping-fault.ts';
 
 /** Reads a cell of a file as the text of an import; an empty text is no value. */
 export interface CellReader {
@@ -10,12 +10,12 @@ export interface CellReader {
   readonly fault: (cell: string) => string;
 }
 
-const states: ReadonlySet<string> = new Set(['enabled', 'refunded']);
-const amounts: ReadonlySet<string> = new Set(['amount_off', 'minimum_purchase_amount']);
+export const states: ReadonlySet<string> = new Set(['enabled', 'refunded']);
+export const amounts: ReadonlySet<string> = new Set(['amount_off', 'minimum_purchase_amount']);
 
-const dates: ReadonlySet<string> = new Set(['date', 'refunded_at', 'start_date', 'end_date']);
+export const dates: ReadonlySet<string> = new Set(['date', 'refunded_at', 'start_date', 'end_date']);
 /** The orders of a date, and its parts in them. */
-const dateOrders: Readonly<Record<string, RegExp>> = {
+export const dateOrders: Readonly<Record<string, RegExp>> = {
   'D.M.Y': /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})(?<rest>\D.*)?$/,
   'D/M/Y': /^(?<day>\d{1,2})\/(?<month>\d{1,2})\/(?<year>\d{4})(?<rest>\D.*)?$/,
   'M/D/Y': /^(?<month>\d{1,2})\/(?<day>\d{1,2})\/(?<year>\d{4})(?<rest>\D.*)?$/,
@@ -34,28 +34,36 @@ export function missingValues(ours: string, isPlainState: boolean): string | nul
   return amounts.has(ours) ? ':money for numbers such as 5.00, or :cents' : null;
 }
 
-/** `onLater` is called for each date in the future. Throws a `UsageError` if a word is on both sides. */
+/** `now` decides which dates are in the future; `onLater` is called for each. Throws if a word is on both sides. */
 export function readerBy(
   { ours, theirs, values }: { ours: string; theirs: string; values: string },
-  onLater: () => void,
+  later: { now: number; onLater: () => void },
 ): CellReader {
   if (dates.has(ours)) return dateReader(theirs, values);
-  return states.has(ours) ? stateReader(`${ours}=${theirs}`, values, onLater) : amountReader(theirs, values);
+  return states.has(ours) ? stateReader(`${ours}=${theirs}`, values, later) : amountReader(theirs, values);
 }
 
 /** Reads words: those before the bar are true. `future` and `past` are dates, `-` is an empty cell, `*` any other cell. */
-function stateReader(map: string, values: string, onLater: () => void): CellReader {
+function stateReader(
+  map: string,
+  values: string,
+  { now, onLater }: { now: number; onLater: () => void },
+): CellReader {
   const [yes = [], no = [], ...more] = values.split('|').map((side) => side.split(',').map(wordOf));
   const twice = yes.find((word) => no.includes(word));
   if (more.length > 0 || twice !== undefined)
-    throw new UsageError(`--map ${map}:${values}: use the words for true, one bar, and the words for false`);
+    throw new MappingFault(
+      'map',
+      `${map}:${values}`,
+      'use the words for true, one bar, and the words for false',
+    );
   const sideOf = (word: string): string | null => {
     if (yes.includes(word)) return 'true';
     return no.includes(word) ? 'false' : null;
   };
   const read = (cell: string): string | null => {
     const end = endCell.safeParse(cell).data;
-    const time = end === undefined ? null : end > Date.now() ? 'future' : 'past';
+    const time = end === undefined ? null : end > now ? 'future' : 'past';
     const dated = time === null ? null : sideOf(time);
     if (dated !== null && time === 'future') onLater();
     return sideOf(wordOf(cell)) ?? dated ?? sideOf('*');
@@ -65,7 +73,7 @@ function stateReader(map: string, values: string, onLater: () => void): CellRead
 }
 
 /** A word in lower case; every way to write no value is the same word. */
-function wordOf(text: string): string {
+export function wordOf(text: string): string {
   const word = text.trim().toLowerCase();
   return isEmptyCell(word) ? '' : word;
 }

@@ -1,4 +1,4 @@
-import { columnWords } from '../wire/import.ts';
+import { columnWords } from '../import.ts';
 
 export type ProfileName = 'gumroad' | 'lemonsqueezy' | 'woocommerce';
 

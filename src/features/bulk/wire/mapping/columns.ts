@@ -1,7 +1,7 @@
-import { columnWords, looksLikeState, isEmptyCell } from '../wire/import.ts';
-import { type CsvRow, CsvUnreadable, findMiswritten, separatorFault } from '../../../wire/csv.ts';
-import { UsageError } from '../../../cli/command.ts';
+import { columnWords, looksLikeState, isEmptyCell } from '../import.ts';
+import { type CsvRow, CsvUnreadable, findMiswritten, separatorFault } from '../../../../wire/csv.ts';
 import { type CellReader, isReadBy, missingValues, readerBy, sameReader } from './cell-readers.ts';
+import { MappingFault } from './mapping-fault.ts';
 import { normalizedName, type ProfileName, profiles } from './profiles.ts';
 
 export interface Columns {
@@ -20,6 +20,9 @@ export interface ColumnOptions {
 interface Source {
   readonly ours: string;
   readonly theirs: string;
+  /** The words, the unit or the order in which its cells are read. */
+  readonly how: string | null;
+  readonly isByProfile: boolean;
   /** Null: a cell is taken as it is. */
   readonly reader: CellReader | null;
   /** Columns of the file: if one of them is 1, this source is not read. */
@@ -31,10 +34,13 @@ export class ColumnMapping {
   readonly #known: readonly string[];
   readonly #required: readonly string[];
   readonly #options: ColumnOptions;
+  readonly #now: number;
   readonly #mapped: readonly (readonly [ours: string, theirs: string])[];
   #sources: readonly Source[] = [];
   /** The columns of the file that are not imported. */
   ignored: readonly string[] = [];
+  /** Those of them that may be lost although they look like states. */
+  dismissed: readonly string[] = [];
   /** How many rows of a profile have no license key and are left out. */
   withoutKey = 0;
   /** How many rows of a profile renew a key of another row and are left out. */
@@ -50,11 +56,12 @@ export class ColumnMapping {
   /** The keys of all other rows, if the file has renewals. */
   readonly #sold = new Set<string>();
 
-  /** Throws a `UsageError` for a wrong option. */
-  constructor({ required, optional }: Columns, options: ColumnOptions) {
+  /** Throws a `MappingFault` for a wrong option. `now`: dates after it are in the future. */
+  constructor({ required, optional }: Columns, options: ColumnOptions, now: number) {
     this.#known = [...required, ...optional];
     this.#required = required;
     this.#options = options;
+    this.#now = now;
     this.#mapped = readMap(options.map ?? '', this.#known);
   }
 
@@ -63,11 +70,31 @@ export class ColumnMapping {
     return this.#sources.some((source) => source.ours === ours);
   }
 
+  /** How a column of the file is read; null: it is not. */
+  sourceOf(theirs: string): Pick<Source, 'ours' | 'how' | 'isByProfile'> | null {
+    return this.#sources.find((source) => source.theirs === theirs) ?? null;
+  }
+
+  /** The columns that rows must have and that nothing is read as. */
+  get missing(): readonly string[] {
+    return this.#required.filter((name) => !this.has(name));
+  }
+
   /**
    * The columns of the file that are read. Throws a `CsvUnreadable` for a file that lacks a column or has a column that
-   * must not be lost, and a `UsageError` for an option that does not fit the file.
+   * must not be lost, and a `MappingFault` for an option that does not fit the file.
    */
   toColumns(header: readonly string[]): readonly string[] {
+    const columns = this.assign(header);
+    this.#rejectMissing(header);
+    this.rejectWithoutState();
+    this.#rejectMiswritten();
+    rejectStates(this.ignored.filter((name) => looksLikeState(name) && !this.dismissed.includes(name)));
+    return columns;
+  }
+
+  /** The columns of the file that are read, also if others are missing. */
+  assign(header: readonly string[]): readonly string[] {
     const fault = separatorFault(header);
     if (fault !== null) throw fault;
     const named = this.#namedIn(header);
@@ -80,11 +107,17 @@ export class ColumnMapping {
     this.#sources = [...sources, ...native.map((name) => plainSource(name, name))];
     const read = new Set(this.#sources.flatMap(({ theirs, unless }) => [theirs, ...unless]));
     this.ignored = header.filter((name) => name !== '' && !read.has(name));
-    this.#rejectMissing(header);
-    if (this.#missingState.length > 0) rejectWithoutState(this.#missingState);
-    this.#rejectMiswritten();
-    rejectStates(this.ignored.filter((name) => looksLikeState(name) && !dismissed.has(name)));
+    this.dismissed = this.ignored.filter((name) => dismissed.has(name));
     return header.map((name) => (read.has(name) ? name : ''));
+  }
+
+  /** Refuses to import keys as valid because the file lacks the column of its profile that says so. */
+  rejectWithoutState(): void {
+    if (this.#missingState.length === 0) return;
+    throw new CsvUnreadable(
+      `The header has no column ${this.#missingState.join(' or ')}, which says whether a key is valid. ` +
+        'Export that column too, or map the columns and leave out `from`.',
+    );
   }
 
   /** The row with the columns of the import; null if it is left out. */
@@ -133,20 +166,22 @@ export class ColumnMapping {
   #mappedSource(header: readonly string[], ours: string, text: string): Source {
     if (header.includes(text)) {
       const missing = missingValues(ours, isPlainState(ours, text));
-      if (missing !== null && ours !== text) throw new UsageError(`--map ${ours}=${text}: add ${missing}`);
+      if (missing !== null && ours !== text)
+        throw new MappingFault('map', `${ours}=${text}`, `add ${missing}`);
       return plainSource(ours, text);
     }
     const colon = text.lastIndexOf(':');
     const [theirs, values] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)];
     if (header.includes(theirs) && isReadBy(ours, values)) return this.#readSource(ours, theirs, values);
-    throw new UsageError(`--map ${ours}=${text}: the header has ${header.join(', ')}`);
+    throw new MappingFault('map', `${ours}=${text}`, `the header has ${header.join(', ')}`);
   }
 
   #readSource(ours: string, theirs: string, values: string): Source {
-    const reader = readerBy({ ours, theirs, values }, () => {
+    const onLater = (): void => {
       this.endLater += 1;
-    });
-    return { ...plainSource(ours, theirs), reader };
+    };
+    const reader = readerBy({ ours, theirs, values }, { now: this.#now, onLater });
+    return { ...plainSource(ours, theirs), how: values, reader };
   }
 
   /** The sources of the profile for columns that are neither mapped nor dismissed. */
@@ -167,11 +202,11 @@ export class ColumnMapping {
       const theirs = columns.map(inFile).find((name) => name !== undefined);
       if (theirs === undefined || dismissed.includes(theirs)) return [];
       if (!this.#known.includes(ours) || isMapped(ours)) return [];
-      const plain = plainSource(ours, theirs);
+      const plain = { ...plainSource(ours, theirs), isByProfile: true };
       if (ours === 'product_key' && product !== undefined) return [{ ...plain, reader: sameReader(theirs) }];
       if (values === undefined) return [plain];
       const conditions = unless.map(inFile).filter((name) => name !== undefined);
-      return [{ ...this.#readSource(ours, theirs, values), unless: conditions }];
+      return [{ ...this.#readSource(ours, theirs, values), isByProfile: true, unless: conditions }];
     });
   }
 
@@ -188,12 +223,12 @@ export class ColumnMapping {
     const named = header.includes(ignore) ? [ignore] : ignore.split(',').filter((name) => name !== '');
     const unknown = named.find((name) => !header.includes(name));
     if (unknown !== undefined)
-      throw new UsageError(`--ignore ${unknown}: the header has ${header.join(', ')}`);
+      throw new MappingFault('ignore', unknown, `the header has ${header.join(', ')}`);
     return named;
   }
 
   #rejectMissing(header: readonly string[]): void {
-    const missing = this.#required.filter((name) => !this.has(name));
+    const { missing } = this;
     if (missing.length === 0) return;
     const advice = `It has ${header.join(', ')}. Map the columns: --map ${missing[0] ?? ''}=THEIRS.`;
     throw new CsvUnreadable(`The header does not name ${missing.join(', ')}. ${advice}`);
@@ -212,15 +247,7 @@ export class ColumnMapping {
 }
 
 function plainSource(ours: string, theirs: string): Source {
-  return { ours, theirs, reader: null, unless: [] };
-}
-
-/** Refuses to import keys as valid because the file lacks the column that says so. */
-function rejectWithoutState(columns: readonly string[]): never {
-  throw new CsvUnreadable(
-    `The header has no column ${columns.join(' or ')}, which says whether a key is valid. ` +
-      'Export that column too, or import the file with --map and without --from.',
-  );
+  return { ours, theirs, how: null, isByProfile: false, reader: null, unless: [] };
 }
 
 /** If several columns give a state, one that says no decides. */
@@ -231,19 +258,19 @@ function stricter(ours: string, one: string | undefined, other: string): string 
 }
 
 const plainStates: Readonly<Record<string, readonly string[]>> = {
-  enabled: ['enabled', 'active', 'valid'],
-  refunded: ['refunded', 'refund'],
+  enabled: ['enabled', 'active', 'valid', 'aktiv', 'aktiviert', 'gültig'],
+  refunded: ['refunded', 'refund', 'erstattet'],
 };
 
 /** Whether true in a column of this name means true here: not in `status`, `disabled` or `not_active`. */
-function isPlainState(ours: string, theirs: string): boolean {
+export function isPlainState(ours: string, theirs: string): boolean {
   const words = columnWords(theirs);
   if (!looksLikeState(theirs)) return true;
   return plainStates[ours]?.some((word) => words.includes(word)) === true && !words.some(isNegation);
 }
 
 function isNegation(word: string): boolean {
-  return ['not', 'no', 'non', 'un'].includes(word);
+  return ['not', 'no', 'non', 'un', 'nicht', 'kein'].includes(word);
 }
 
 function readMap(map: string, known: readonly string[]): (readonly [ours: string, theirs: string])[] {
@@ -252,12 +279,12 @@ function readMap(map: string, known: readonly string[]): (readonly [ours: string
   const named = new Set<string>();
   return mappings.map((each) => {
     const [ours = '', ...rest] = each.split('=');
-    if (rest.length === 0) throw new UsageError(`--map ${each}: use COLUMN=THEIRS`);
-    if (!known.includes(ours)) throw new UsageError(`--map ${each}: the columns are ${known.join(', ')}`);
+    if (rest.length === 0) throw new MappingFault('map', each, 'use COLUMN=THEIRS');
+    if (!known.includes(ours)) throw new MappingFault('map', each, `the columns are ${known.join(', ')}`);
     const theirs = rest.join('=');
     const isStateByWords = isReadBy(ours, theirs);
     for (const name of isStateByWords ? [theirs] : [ours, `${theirs} of the file`]) {
-      if (named.has(name)) throw new UsageError(`--map ${each}: ${name} is named twice`);
+      if (named.has(name)) throw new MappingFault('map', each, `${name} is named twice`);
       named.add(name);
     }
     return [ours, theirs] as const;
