@@ -477,6 +477,10 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await reader.shows('This session can only look.');
     expect(await reader.page.evaluate('document.querySelector("dialog [type=submit]")')).toBeNull();
     await reader.press('Close');
+    // The whole key is in the address, but what the page would copy is masked.
+    await reader.open('licenses/INES-SEATS', 'INES-SEATS');
+    await reader.shows('ThinkPad of Léo');
+    expect(await reader.text()).not.toContain('Copy the key');
     await reader.open('exchange', 'Import and export');
     await reader.shows('This session can only look.');
     expect(

@@ -109,7 +109,7 @@ export function FilterForm({
   const isFiltered = names.some((name) => query.has(name));
   return (
     // The key resets the fields when the address changes.
-    <form class="filters" role="search" onSubmit={apply} key={query.toString()}>
+    <form class="filters" role="search" aria-label="Filter" onSubmit={apply} key={query.toString()}>
       {children}
       <button type="submit">Filter</button>
       {isFiltered && (
