@@ -85,7 +85,7 @@ async function takePictures(
 
 async function makeScreenshots(folder: string): Promise<void> {
   const launcher = join(root, 'src/cli/launcher.js');
-  const cwd = mkdtempSync(join(tmpdir(), 'latchkey-screenshots-'));
+  const cwd = mkdtempSync(join(tmpdir(), 'latchkey-'));
   const latchkey = (command: string): string[] => [launcher, ...command.split(' ').slice(1)];
   const run = (command: string): string =>
     execFileSync(process.execPath, latchkey(command), { cwd, encoding: 'utf8' });

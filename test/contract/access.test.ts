@@ -37,7 +37,7 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone' | 'any'])[] = [
   [/^GET \/agent\/v1\/lease$/, 'verify'],
   [/^GET \/agent\/v1\/activations$/, 'ops'],
   [/^(?:PUT|POST|DELETE) \/agent\/v1\/(?:lease|lease\/request|activations|activations\/:key)$/, 'use'],
-  [/^(?:GET|POST) \/admin\/v1\/purchases\/(?:import|export)$/, 'admin'],
+  [/^(?:GET|POST) \/admin\/v1\/purchases\/(?:import|import\/preview|export)$/, 'admin'],
   [/^(?:GET|POST) \/admin\/v1\/purchases/, 'sell'],
   [/^POST \/console\/v1\/(?:sign-ins|sessions)$/, 'anyone'],
   [/^DELETE \/console\/v1\/sessions$/, 'admin'],

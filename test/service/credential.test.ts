@@ -170,7 +170,7 @@ describe('a token', () => {
     expect(await who('bearer', third)).toBe('expired');
     expect(
       await harness.writer.write('rotateToken', { tokenId: token.tokenId, accountId: null, oldUntil: null }),
-    ).toMatchObject({ problem: { faults: [{ parameter: 'id', code: 'past' }] } });
+    ).toMatchObject({ problem: { errors: [{ parameter: 'id', code: 'past' }] } });
     await harness.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null });
     expect(await who('bearer', third)).toBeNull();
   });

@@ -122,6 +122,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     expect(await page.text()).not.toContain('jonas@example.com');
     await page.press('INES-SEATS');
     await page.headed('INES-SEATS');
+    await page.shows('Copy the key');
     await page.shows('Seats: 3 of 3 taken');
     await page.shows('ThinkPad of Léo');
     const cells = `[...document.querySelectorAll('tbody tr:nth-child(3) td')].map((cell) => cell.innerText)`;
@@ -264,7 +265,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.press('Sketch & Draw');
     await page.headed('Sketch & Draw');
     expect(await page.text()).not.toContain('lk_prod_');
-    await page.press('Sell');
+    await page.press('Sell a license');
     await page.fill('E-mail address of the customer', 'zoe@example.com');
     await page.shows('--email zoe@example.com');
     await page.page.keyboard.press('Enter');
@@ -445,11 +446,30 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     expect(page.errors).toEqual([]);
   });
 
+  test('the purchases of a filter are saved as a file, each with its license in a row', async () => {
+    await page.open('purchases?search=jonas@example.com', 'Purchases');
+    await page.shows('1 of 1');
+    await keepSaved();
+    await page.press('Download CSV');
+    await expect.poll(() => page.page.evaluate('window.saved === undefined')).toBe(false);
+    const [columns = '', sold = '', ...rest] = (await page.page.evaluate<string>('window.saved'))
+      .trim()
+      .split('\r\n');
+    expect(columns).toBe('purchase_id,date,product_key,buyer_email,license_key,refunded,refunded_at');
+    expect(sold).toContain(',EDITOR,jonas@example.com,JONAS,');
+    expect(rest).toEqual([]);
+  });
+
+  /** Keeps the text of the next file that the page saves. */
+  async function keepSaved(): Promise<void> {
+    await page.page.evaluate(
+      `(() => { delete window.saved; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob.text(); return make.call(URL, blob); }; })()`,
+    );
+  }
+
   test('an export is saved as a file with whole license keys', async () => {
     await page.open('exchange', 'Import and export');
-    await page.page.evaluate(
-      `(() => { const make = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob.text(); return make.call(URL, blob); }; })()`,
-    );
+    await keepSaved();
     await page.press('Export');
     await expect.poll(() => page.page.evaluate('window.saved === undefined')).toBe(false);
     expect(await page.page.evaluate<string>('window.saved')).toContain(
@@ -561,12 +581,17 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     expect(await reader.text()).not.toMatch(/~|INES-SEATS/);
     await reader.press('…ATS');
     await reader.headed('…ATS');
+    expect(await reader.text()).not.toContain('Copy the key');
     await reader.shows('ThinkPad of Léo');
     await reader.press('Disable');
     await reader.shows('latchkey disable LICENSE_KEY');
     await reader.shows('This session can only look.');
     expect(await reader.page.evaluate('document.querySelector("dialog [type=submit]")')).toBeNull();
     await reader.press('Close');
+    // The whole key is in the address, but what the page would copy is masked.
+    await reader.open('licenses/INES-SEATS', 'INES-SEATS');
+    await reader.shows('ThinkPad of Léo');
+    expect(await reader.text()).not.toContain('Copy the key');
     await reader.open('exchange', 'Import and export');
     await reader.shows('This session can only look.');
     expect(

@@ -16,10 +16,13 @@ const units = [
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'long' });
 
-/** `3 minutes ago`, `in 2 days`. */
+const longestAgeS = 30 * 86_400;
+
+/** `3 minutes ago`, `in 2 days`; beyond 30 days the date. */
 export function fromNow(instant: string, now: number = Date.now()): string {
   const seconds = Math.round((Date.parse(instant) - now) / 1000);
   if (Math.abs(seconds) < 5) return 'now';
+  if (Math.abs(seconds) > longestAgeS) return dayText(instant);
   const [unit, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1];
   return relative.format(Math.trunc(seconds / size), unit);
 }
@@ -35,15 +38,36 @@ export function duration(seconds: number): string {
   return rest === 0 ? large : `${large} ${counted(rest, smallUnit)}`;
 }
 
-const long = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+const date = { day: 'numeric', month: 'short', year: 'numeric' } as const;
+const time = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;
+const long = new Intl.DateTimeFormat('en-GB', { ...date, ...time, timeZoneName: 'short' });
 
-/** The instant in the time zone of the browser. */
+/** The instant in the time zone of the browser: `3 May 2026, 14:05:00 CEST`. */
 export function longTime(instant: string): string {
   return long.format(new Date(instant));
 }
 
+const dates = new Intl.DateTimeFormat('en-GB', date);
+
+/** `3 May 2026`. */
+export function dayText(instant: string): string {
+  return dates.format(new Date(instant));
+}
+
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' });
+const clockWithZone = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZoneName: 'short',
+});
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+
+/** `30 Nov, 08:38 to 11:08 CET`. */
+export function timeRange(from: number, to: number): string {
+  const isSameDay = shortDay(from) === shortDay(to);
+  const end = clockWithZone.format(to);
+  return `${shortDay(from)}, ${clockTime(from)} to ${isSameDay ? '' : `${shortDay(to)}, `}${end}`;
+}
 
 /** `14:05`. */
 export function clockTime(at: number): string {

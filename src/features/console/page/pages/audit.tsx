@@ -2,8 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useDaemon, Who } from '../daemon.tsx';
 import type { AuditEntryObject } from '../../../../wire/access.ts';
 import type { PageProps } from '../page-props.ts';
-import { quoted } from '../parts/command.tsx';
-import type { Filter } from '../parts/filter.tsx';
+import { dayFilter } from '../parts/filter.tsx';
 import { ListPage, type List } from '../parts/list.tsx';
 import { ExactTime } from '../parts/time.tsx';
 import { hrefTo } from '../router.ts';
@@ -42,7 +41,7 @@ const audit: List<AuditEntryObject> = {
       label: 'Person',
       kind: 'choice',
       options: ({ tokenLabels }) => [
-        ['', 'Every person'],
+        ['', 'All people'],
         ['console:*', 'People in the console'],
         ...[...tokenLabels].map(([id, label]) => [`token:${id}`, `The token ${label}`] as const),
       ],
@@ -51,11 +50,11 @@ const audit: List<AuditEntryObject> = {
       name: 'act',
       label: 'Thing',
       kind: 'choice',
-      options: () => [['', 'Every thing'], ...things.map((name) => [`${name}.*`, name] as const)],
+      options: () => [['', 'All things'], ...things.map((name) => [`${name}.*`, name] as const)],
     },
     { name: 'subject', label: 'Subject', kind: 'text', example: 'purchase, product …' },
-    dayFilter('since', 'From', 0),
-    dayFilter('until', 'To', 1),
+    dayFilter('since', 'From'),
+    dayFilter('until', 'To', { days: 1 }),
   ],
   caption: 'What people changed, the latest first',
   empty:
@@ -65,35 +64,16 @@ const audit: List<AuditEntryObject> = {
   columns: [
     { name: 'When', place: 'side', cell: ({ at }) => <ExactTime at={at} /> },
     { name: 'Act', place: 'main', cell: ({ act }) => only('act', act) },
-    { name: 'Subject', place: 'shortened', cell: Subject },
-    { name: 'Detail', place: 'wide', cell: Detail },
+    { name: 'Subject', place: 'shortened', cell: Subject, below: Detail },
     { name: 'Actor', cell: ({ actor }) => only('actor', actor, <Who is={actor} />) },
   ],
 };
 
 export const Audit = ({ route: { query } }: PageProps) => <ListPage list={audit} query={query} />;
 
-function dayFilter(name: string, label: string, later: number): Filter {
-  return {
-    name,
-    label,
-    kind: 'date',
-    sent: (day) => ({ [name]: instantOf(day, later) }),
-    option: (day) => `--${name} ${quoted(instantOf(day, later) ?? day)}`,
-  };
-}
-
-/** The start of a day in the time zone of the browser, `later` days after it. Null unless it is a date. */
-function instantOf(date: string, later: number): string | null {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return null;
-  const at = new Date(`${date}T00:00:00`);
-  at.setDate(at.getDate() + later);
-  return Number.isNaN(at.getTime()) ? null : at.toISOString();
-}
-
 function only(name: 'act' | 'actor' | 'subject', value: string, text: ComponentChildren = value) {
   return (
-    <a href={hrefTo(['audit'], { [name]: value })} title={`Only ${name} ${value}`}>
+    <a class="only" href={hrefTo(['audit'], { [name]: value })} title={`Only ${name} ${value}`}>
       {text}
     </a>
   );

@@ -53,8 +53,8 @@ export function Issuer({ issuer }: { issuer: NonNullable<OverviewObject['issuer'
           'Seats taken': seats !== null && count(seats),
           'Requests that wait': waiting > 0 && count(waiting),
           'Signing key ends': <Time at={issuer.not_after} />,
-          Issuer: issuer.issuer,
           'Key statement': `version ${issuer.version}`,
+          Issuer: <code>{issuer.issuer}</code>,
         }}
       />
     </Card>
@@ -80,8 +80,8 @@ export function Daemon({ overview }: { overview: OverviewObject }) {
           Role: overview.role,
           Version: overview.version,
           Started: <Time at={overview.started_at} />,
-          'Since the start': `${counted(totals.verifies, 'verify', 'verifies')}, ${counted(totals.uses, 'use')}`,
           Storage: <Badge tone={storage === 'ok' ? 'ok' : 'fail'}>{storageTexts[storage]}</Badge>,
+          'Since the start': `${counted(totals.verifies, 'verify', 'verifies')}, ${counted(totals.uses, 'use')}`,
           'Certificate ends': certificate !== null && <Time at={certificate} />,
           Instance: <code>{overview.instance}</code>,
         }}

@@ -2,7 +2,7 @@ import type { OverviewObject, SeriesObject } from '../../wire/console.ts';
 import type { UpstreamObject } from '../../../../wire/status.ts';
 import { send } from '../api.ts';
 import { ProductName } from '../daemon.tsx';
-import { clockTime, count, counted, duration, shortDay } from '../format.ts';
+import { count, counted, duration, timeRange } from '../format.ts';
 import { Action } from '../parts/action.tsx';
 import { Band, meanOf, merged, mostOf, Plot, runsOf, sumOf, TimeAxis, type Span } from '../parts/chart.tsx';
 import { Badge, type Tone } from '../parts/notice.tsx';
@@ -94,16 +94,16 @@ const shownOutages = 3;
 function Outages({ series: { start, step_s: step, upstream } }: { series: SeriesObject }) {
   const outages = runsOf(upstream).filter(({ state }) => state === 'down');
   if (outages.length === 0) return null;
-  const text = (index: number): string => {
-    const at = Date.parse(start) + index * step * 1000;
-    return `${shortDay(at)}, ${clockTime(at)}`;
-  };
+  const at = (index: number): number => Date.parse(start) + index * step * 1000;
   const latest = outages.slice(-shownOutages).toReversed();
   return (
     <p class="quiet">
       {counted(outages.length, 'outage')}
       {outages.length > shownOutages ? `, the last ${shownOutages}: ` : ': '}
-      {latest.map(({ from, to }) => `${duration((to - from) * step)} from ${text(from)}`).join('; ')}.
+      {latest
+        .map(({ from, to }) => `${duration((to - from) * step)}, ${timeRange(at(from), at(to))}`)
+        .join('; ')}
+      .
     </p>
   );
 }

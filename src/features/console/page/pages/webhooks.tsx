@@ -39,7 +39,8 @@ const webhooks: List<Webhook> = {
   from: ['/admin/v1/webhooks', 'webhooks', 50],
   command: 'latchkey webhook list',
   caption: 'Endpoints that get events',
-  empty: 'No other system gets events.',
+  empty:
+    'No other system gets events yet. “Add an endpoint” sends them to an address of yours, such as one of your shop.',
   keyOf: ({ webhook_id: id }) => id,
   nameOf: ({ url }) => url,
   columns: [
@@ -167,7 +168,7 @@ function deliveriesOf(id: string): List<Delivery> {
     from: [`${pathOf(id)}/deliveries`, 'deliveries', 50],
     command: `latchkey webhook deliveries ${quoted(id)}`,
     caption: 'Events that were sent to the endpoint, the latest first',
-    empty: 'No event was sent yet.',
+    empty: 'No event was sent yet. “Test” on the page Webhooks sends one.',
     keyOf: ({ event_id: event }) => event,
     nameOf: ({ type, event_id: event }) => `${type} ${event}`,
     columns: deliveryColumns,

@@ -20,6 +20,8 @@ export type ActionProps = {
   /** The fields of a form. */
   readonly children?: ComponentChildren;
   readonly isDangerous?: boolean;
+  /** It is what a page is for. */
+  readonly isMain?: boolean;
   /** Does it. An element that it returns, such as one with a new secret, is shown instead of closing the dialog. */
   readonly run: (form: FormData) => Promise<unknown>;
   /** Called when it is done and the dialog is closed. */
@@ -43,6 +45,7 @@ export function Action(props: ActionProps) {
       <button
         ref={button}
         type="button"
+        class={canAct && props.isMain === true ? 'primary' : undefined}
         data-dangerous={canAct && props.isDangerous}
         data-idle={!canAct}
         aria-label={props.about === undefined ? undefined : `${props.label}: ${props.about}`}

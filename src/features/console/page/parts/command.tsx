@@ -8,23 +8,30 @@ export function commandWith(options: readonly string[], line: string): string {
   return [line, ...options.map(quoted)].join(' ');
 }
 
-/** A line with a button that copies it: a command, or text such as a secret. */
-export function Command({ line: given }: { line: string }) {
+/** A button that copies a text. */
+export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false);
-  const options = useContext(CommandOptions);
-  const line = given.startsWith('latchkey ') ? commandWith(options, given) : given;
   const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(line).then(
+    await navigator.clipboard.writeText(text).then(
       () => setCopied(true),
       () => setCopied(false),
     );
   };
   return (
+    <button type="button" onClick={() => void copy()}>
+      {isCopied ? 'Copied' : label}
+    </button>
+  );
+}
+
+/** A line with a button that copies it: a command, or text such as a secret. */
+export function Command({ line: given }: { line: string }) {
+  const options = useContext(CommandOptions);
+  const line = given.startsWith('latchkey ') ? commandWith(options, given) : given;
+  return (
     <div class="command">
       <code>{line}</code>
-      <button type="button" onClick={() => void copy()}>
-        {isCopied ? 'Copied' : 'Copy'}
-      </button>
+      <Copy text={line} />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type ApiError, asApiError, readAll } from '../api.ts';
+import { type ApiError, asApiError } from '../api.ts';
 import { csvOf, type Row } from '../csv.ts';
 import { Notice } from './notice.tsx';
 
@@ -21,8 +21,8 @@ const formats = {
   },
 } as const;
 
-/** Buttons that save the whole list of a route, with its filter. */
-export function Download({ name, path, member }: { name: string; path: string; member: string }) {
+/** Buttons that save rows, such as a whole list with its filter. */
+export function Download({ name, read }: { name: string; read: () => Promise<readonly Row[]> }) {
   const [error, setError] = useState<ApiError | null>(null);
   const [isRunning, setRunning] = useState(false);
   const start = async (format: keyof typeof formats): Promise<void> => {
@@ -30,7 +30,7 @@ export function Download({ name, path, member }: { name: string; path: string; m
     setRunning(true);
     setError(null);
     try {
-      const rows = await readAll<Row>(path, member);
+      const rows = await read();
       save(new Blob([write(rows)], { type }), `${name}.${format}`);
     } catch (caught) {
       setError(asApiError(caught));

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useDaemon, type Daemon } from '../daemon.tsx';
 import { goTo, hrefTo } from '../router.ts';
 import { Field, fieldText } from './action.tsx';
+import { quoted } from './command.tsx';
 import { type Place, Search } from './search.tsx';
 
 /** A filter of a list: a value in the address, a parameter of the request, and an option of the command. */
@@ -27,6 +28,28 @@ export const productFilter: Filter = {
   sent: (key) => ({ product_key: key }),
 };
 
+/** A day in the time zone of the browser. What is sent is its start, `later`. */
+export function dayFilter(name: string, label: string, later: Later = {}): Filter {
+  return {
+    name,
+    label,
+    kind: 'date',
+    sent: (day) => ({ [name]: instantOf(day, later) }),
+    option: (day) => `--${name} ${quoted(instantOf(day, later) ?? day)}`,
+  };
+}
+
+type Later = { readonly days?: number; readonly seconds?: number };
+
+/** Null unless it is a date. */
+function instantOf(date: string, { days = 0, seconds = 0 }: Later): string | null {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return null;
+  const at = new Date(`${date}T00:00:00`);
+  at.setDate(at.getDate() + days);
+  at.setSeconds(at.getSeconds() + seconds);
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
+}
+
 /** The search, the fields, and then the choices. */
 export function Filters({ filters, ...place }: Place & { filters: readonly Filter[] }) {
   const of = (...kinds: readonly Filter['kind'][]): readonly Filter[] =>
@@ -38,22 +61,22 @@ export function Filters({ filters, ...place }: Place & { filters: readonly Filte
       {of('live').map((filter) => (
         <Search key={filter.name} {...place} {...filter} />
       ))}
-      {fields.length > 0 && (
-        <FilterForm {...place} names={fields.map(({ name }) => name)}>
-          {fields.map(({ kind, name, label, example }) => (
-            <Field
-              key={name}
-              name={name}
-              label={label}
-              type={kind === 'date' || kind === 'search' ? kind : 'text'}
-              example={example}
-              value={place.query.get(name) ?? ''}
-            />
-          ))}
-        </FilterForm>
-      )}
-      {choices.length > 0 && (
+      {fields.length + choices.length > 0 && (
         <div class="filters">
+          {fields.length > 0 && (
+            <FilterForm {...place} names={fields.map(({ name }) => name)}>
+              {fields.map(({ kind, name, label, example }) => (
+                <Field
+                  key={name}
+                  name={name}
+                  label={label}
+                  type={kind === 'date' || kind === 'search' ? kind : 'text'}
+                  example={example}
+                  value={place.query.get(name) ?? ''}
+                />
+              ))}
+            </FilterForm>
+          )}
           {choices.map((filter) =>
             filter.kind === 'choice' ? (
               <Selection key={filter.name} {...place} {...filter} />
@@ -86,7 +109,7 @@ export function FilterForm({
   const isFiltered = names.some((name) => query.has(name));
   return (
     // The key resets the fields when the address changes.
-    <form class="filters" role="search" onSubmit={apply} key={query.toString()}>
+    <form class="filters" role="search" aria-label="Filter" onSubmit={apply} key={query.toString()}>
       {children}
       <button type="submit">Filter</button>
       {isFiltered && (

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { withQuery } from '../api.ts';
+import { readAll, withQuery } from '../api.ts';
+import type { Row } from '../csv.ts';
 import { count } from '../format.ts';
+import { hrefTo } from '../router.ts';
 import { usePages } from '../use-data.ts';
 import { Action, Actions, type ActionProps } from './action.tsx';
 import { quoted, SameCommand } from './command.tsx';
@@ -31,8 +33,9 @@ export type List<Item> = {
   readonly actions?: (item: Item) => readonly ActionProps[];
   /** A button that reads the list again. */
   readonly canReadAgain?: boolean;
-  /** The name of a file with the whole list. */
+  /** The name of a file with the whole list, and its rows if they are not the items. */
   readonly download?: string;
+  readonly downloaded?: (item: Item) => Row;
   /** The action that adds a row. */
   readonly add?: ActionProps | null;
   /** Shown if there is nothing, and if nothing fits the filters. */
@@ -67,7 +70,7 @@ export function ListPage<Item>({
         columns={list.columns}
         actions={actionsOf(list, pages.reload)}
         keyOf={list.keyOf}
-        empty={given.length === 0 ? list.empty : list.noMatch}
+        empty={given.length === 0 ? list.empty : <NoMatch list={list} />}
       />
       <SameCommand line={[list.command, ...options].join(' ')} />
     </>
@@ -80,19 +83,33 @@ export function ListPage<Item>({
             Read again
           </button>
         )}
+        {add !== null && <Action isMain onDone={pages.reload} {...add} />}
         {list.download !== undefined && (
-          <Download
-            name={list.download}
-            path={withQuery(route, Object.assign({}, ...sent))}
-            member={member}
-          />
+          <Download name={list.download} read={() => readRows(list, Object.assign({}, ...sent))} />
         )}
-        {add !== null && <Action onDone={pages.reload} {...add} />}
       </Heading>
       {intro}
       <Filters path={path} query={query} filters={filters} />
       {section === undefined ? body : <Section title={section}>{body}</Section>}
       {children}
+    </>
+  );
+}
+
+/** All rows, with the filters of the page. */
+async function readRows<Item>(
+  { from: [route, member], downloaded }: List<Item>,
+  filters: Readonly<Record<string, string | null>>,
+): Promise<readonly Row[]> {
+  const path = withQuery(route, filters);
+  if (downloaded === undefined) return await readAll<Row>(path, member);
+  return (await readAll<Item>(path, member)).map(downloaded);
+}
+
+function NoMatch({ list: { noMatch, path = [] } }: { list: Pick<List<unknown>, 'noMatch' | 'path'> }) {
+  return (
+    <>
+      {noMatch} <a href={hrefTo(path)}>Show all</a>
     </>
   );
 }

@@ -2,13 +2,24 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 
 /** The heading of a page, with its actions. The heading gets the focus when the page opens. */
-export function Heading({ title, children }: { title: string; children?: ComponentChildren }) {
+export function Heading({
+  title,
+  isCode = false,
+  children,
+}: {
+  title: string;
+  /** The title is a license key or a code. */
+  isCode?: boolean;
+  children?: ComponentChildren;
+}) {
   useLayoutEffect(() => {
     document.title = `${title} – Latchkey`;
   }, [title]);
   return (
     <div class="heading">
-      <h1 tabIndex={-1}>{title}</h1>
+      <h1 tabIndex={-1} class={isCode ? 'code' : undefined}>
+        {title}
+      </h1>
       <div class="actions">{children}</div>
     </div>
   );

@@ -1,4 +1,4 @@
-import { duration, fromNow, longTime } from '../format.ts';
+import { dayText, duration, fromNow, longTime } from '../format.ts';
 
 const instantInText = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2}))/;
 
@@ -15,6 +15,15 @@ export function ExactTime({ at }: { at: string }) {
   return (
     <time dateTime={at} title={fromNow(at)}>
       {longTime(at)}
+    </time>
+  );
+}
+
+/** The day of an instant, for a term such as `until 3 May 2026`; the title has the time. */
+export function Day({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={longTime(at)}>
+      {dayText(at)}
     </time>
   );
 }

@@ -4,7 +4,7 @@ import { Who } from '../../daemon.tsx';
 import { count, counted } from '../../format.ts';
 import { Notice } from '../../parts/notice.tsx';
 import { Section } from '../../parts/page.tsx';
-import { Time } from '../../parts/time.tsx';
+import { ExactTime } from '../../parts/time.tsx';
 import { usePages } from '../../use-data.ts';
 
 /** The changes of a license as a timeline, the latest first. */
@@ -29,7 +29,7 @@ export function History({ licenseKey, version }: { licenseKey: string; version: 
                 {effectOf(change)}
               </p>
               <p class="quiet">
-                <Time at={change.at} /> by <Who is={change.credential} />
+                <ExactTime at={change.at} /> by <Who is={change.credential} />
               </p>
             </li>
           ))}

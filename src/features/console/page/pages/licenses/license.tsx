@@ -1,10 +1,10 @@
 import { useDaemon } from '../../daemon.tsx';
 import type { LicenseDetail } from '../../../../../wire/license.ts';
-import { count, counted, shownKey } from '../../format.ts';
-import { quoted, SameCommand } from '../../parts/command.tsx';
+import { count, counted, isMasked, shownKey } from '../../format.ts';
+import { Copy, quoted, SameCommand } from '../../parts/command.tsx';
 import { Notice } from '../../parts/notice.tsx';
 import { Card, Fields, Heading, Section } from '../../parts/page.tsx';
-import { Time } from '../../parts/time.tsx';
+import { ExactTime, Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
 import { changeText, StateBadge as ChangeState } from '../outbox-change.tsx';
@@ -26,11 +26,16 @@ export function License({ licenseKey }: { licenseKey: string }) {
       <nav aria-label="Back">
         <a href={hrefTo(['licenses'])}>Licenses</a>
       </nav>
-      <Heading title={shown}>{data !== null && <LicenseActions detail={data} onDone={reload} />}</Heading>
+      <Heading title={shown} isCode>
+        {data !== null && !isMasked(data.license.license_key) && (
+          <Copy text={data.license.license_key} label="Copy the key" />
+        )}
+        {data !== null && <LicenseActions detail={data} onDone={reload} />}
+      </Heading>
       {error !== null && (
         <Notice tone="fail">{error.status === 404 ? unknownHere(isAuthority) : error.message}</Notice>
       )}
-      {data !== null && <Details detail={data} licenseKey={licenseKey} />}
+      {data !== null && <Details detail={data} licenseKey={licenseKey} onDone={reload} />}
       <SameCommand line={`latchkey license show ${quoted(commandKey(licenseKey))}`} />
     </>
   );
@@ -42,7 +47,15 @@ function unknownHere(isAuthority: boolean): string {
     : 'This machine does not know a license with this key. It asks the upstream when your software asks for the key.';
 }
 
-function Details({ detail, licenseKey }: { detail: LicenseDetail; licenseKey: string }) {
+function Details({
+  detail,
+  licenseKey,
+  onDone,
+}: {
+  detail: LicenseDetail;
+  licenseKey: string;
+  onDone: () => void;
+}) {
   // What has changed since the page was opened shows in these parts, too.
   const version = `${detail.license.uses} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
   return (
@@ -53,7 +66,7 @@ function Details({ detail, licenseKey }: { detail: LicenseDetail; licenseKey: st
         <BuyerCard detail={detail} />
       </div>
       {detail.operations_total > 0 && <Waiting detail={detail} />}
-      <Seats detail={detail} licenseKey={licenseKey} version={version} />
+      <Seats detail={detail} licenseKey={licenseKey} version={version} onDone={onDone} />
       <History licenseKey={licenseKey} version={version} />
     </>
   );
@@ -117,8 +130,8 @@ function BuyerCard({ detail }: { detail: LicenseDetail }) {
             ),
           Product:
             role === 'authority' ? <a href={hrefTo(['products', product.product_key])}>{name}</a> : name,
-          Sold: <Time at={license.date} />,
-          Refunded: refundedAt !== null && <Time at={refundedAt} />,
+          Sold: <ExactTime at={license.date} />,
+          Refunded: refundedAt !== null && <ExactTime at={refundedAt} />,
           Purchase: purchase !== null && <code>{purchase.purchase_id}</code>,
         }}
       />

@@ -9,16 +9,18 @@ import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { useSession } from '../../session.ts';
+import { sell } from '../selling/sell.tsx';
 import { FreshnessBadge, LicenseLink, StateBadge } from './badges.tsx';
 import { License } from './license.tsx';
 
 /** Licenses: the search, and with a key in the path one license. */
 export function Licenses({ route: { path, query } }: PageProps) {
   const [, licenseKey] = path;
-  const { role } = useDaemon();
+  const { role, products } = useDaemon();
   const isAdmin = useSession()?.admin === true;
   if (licenseKey !== undefined) return <License licenseKey={licenseKey} />;
-  const list = role === 'authority' ? sold : known;
+  const add = (products ?? []).length > 0 ? sell(products ?? []) : null;
+  const list = role === 'authority' ? { ...sold, add } : known;
   return <ListPage list={searched(list, { search: query.get('search') ?? '', isAdmin })} query={query} />;
 }
 

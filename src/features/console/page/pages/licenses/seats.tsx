@@ -16,10 +16,13 @@ export function Seats({
   detail,
   licenseKey,
   version,
+  onDone,
 }: {
   detail: LicenseDetail;
   licenseKey: string;
   version: string;
+  /** A seat was freed, or a device blocked. */
+  onDone: () => void;
 }) {
   const { product, seats_taken: taken } = detail;
   const path = withQuery('/admin/v1/activations', { license_key: licenseKey, limit: '100' });
@@ -41,6 +44,10 @@ export function Seats({
       </Section>
     );
   }
+  const done = (): void => {
+    pages.reload();
+    onDone();
+  };
   // In the order in which the seats were taken.
   const items = pages.items?.toSorted((one, other) => Number(other.has_seat) - Number(one.has_seat)) ?? null;
   return (
@@ -54,9 +61,7 @@ export function Seats({
         caption="Devices, those with a seat first"
         pages={{ ...pages, items }}
         columns={columnsOf(items ?? [])}
-        actions={(each) => (
-          <Actions list={seatActions(each)} about={deviceName(each)} onDone={pages.reload} />
-        )}
+        actions={(each) => <Actions list={seatActions(each)} about={deviceName(each)} onDone={done} />}
         keyOf={({ activation_id: id }) => id}
         empty="No device has asked for a seat."
       />

@@ -6,7 +6,7 @@ import { quoted, SameCommand } from '../../parts/command.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Badge, Notice, type Tone } from '../../parts/notice.tsx';
 import { Card, Fields, Heading, Section } from '../../parts/page.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Day, ExactTime } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
 import { Money } from './amount.tsx';
@@ -36,7 +36,7 @@ const coupons: List<CountedCouponObject> = {
     { name: 'code', label: 'Code', kind: 'search' },
   ],
   caption: 'Coupons',
-  empty: 'There is no coupon yet.',
+  empty: 'There is no coupon yet. “Create a coupon” makes the first one, which you can then try with a cart.',
   noMatch: 'No coupon fits this filter.',
   keyOf: ({ id }) => id,
   columns: [
@@ -104,14 +104,14 @@ function validity({ state, start_date: start, end_date: end }: CountedCouponObje
   if (state === 'scheduled' && start !== null) {
     return (
       <>
-        from <Time at={start} />
+        from <Day at={start} />
       </>
     );
   }
   if (end === null) return 'always';
   return (
     <>
-      {state === 'ended' ? 'ended' : 'until'} <Time at={end} />
+      {state === 'ended' ? 'ended' : 'until'} <Day at={end} />
     </>
   );
 }
@@ -126,7 +126,7 @@ function CouponPage({ id }: { id: string }) {
       <nav aria-label="Back">
         <a href={hrefTo(['coupons'])}>Coupons</a>
       </nav>
-      <Heading title={data?.code ?? 'Coupon'}>
+      <Heading title={data?.code ?? 'Coupon'} isCode={data !== null}>
         {data !== null && role === 'authority' && <CouponActions coupon={data} onDone={reload} />}
       </Heading>
       {error !== null && <Notice tone="fail">{error.message}</Notice>}
@@ -156,8 +156,8 @@ function TermsCard({ coupon }: { coupon: Redeemed }) {
         entries={{
           For: <Scope coupon={coupon} />,
           'Minimum of the cart': minimum === null ? 'none' : <Money cents={minimum} />,
-          From: coupon.start_date === null ? 'its creation' : <Time at={coupon.start_date} />,
-          To: coupon.end_date === null ? 'it is ended' : <Time at={coupon.end_date} />,
+          From: coupon.start_date === null ? 'its creation' : <ExactTime at={coupon.start_date} />,
+          To: coupon.end_date === null ? 'it is ended' : <ExactTime at={coupon.end_date} />,
           Notes: notes !== null && <span class="notes">{notes}</span>,
         }}
       />

@@ -181,7 +181,7 @@ function ProductActions({ product, onDone }: { product: ProductObject; onDone: (
   const { product_key: key, name, archived } = product;
   return (
     <>
-      {!archived && <Action {...sell([product])} />}
+      {!archived && <Action isMain {...sell([product])} />}
       <EditProduct product={product} onDone={onDone} />
       <Action
         {...rotate({

@@ -1,7 +1,7 @@
 import { ProductName, useDaemon } from '../../daemon.tsx';
 import type { PurchaseObject } from '../../../../../wire/catalogue.ts';
 import type { PageProps } from '../../page-props.ts';
-import { productFilter } from '../../parts/filter.tsx';
+import { dayFilter, productFilter } from '../../parts/filter.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Badge } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -19,8 +19,8 @@ const purchases: List<PurchaseObject> = {
   command: 'latchkey purchase list',
   filters: [
     { name: 'search', label: 'Part of a license key or of an e-mail address', kind: 'live' },
-    { name: 'since', label: 'From', kind: 'date', sent: (day) => ({ since: `${day}T00:00:00Z` }) },
-    { name: 'until', label: 'To', kind: 'date', sent: (day) => ({ until: `${day}T23:59:59Z` }) },
+    dayFilter('since', 'From'),
+    dayFilter('until', 'To', { days: 1, seconds: -1 }),
     {
       name: 'refunded',
       label: 'State',
@@ -33,6 +33,16 @@ const purchases: List<PurchaseObject> = {
     },
     productFilter,
   ],
+  download: 'purchases',
+  downloaded: ({ purchase_id: id, date, refunded, refunded_at: refundedAt, license }) => ({
+    purchase_id: id,
+    date,
+    product_key: license.product_link,
+    buyer_email: license.buyer_email,
+    license_key: shownKey(license.license_key),
+    refunded,
+    refunded_at: refundedAt,
+  }),
   caption: 'Purchases, the latest first',
   empty: <NothingSold />,
   noMatch: 'No purchase fits this filter.',
@@ -66,7 +76,7 @@ export function Purchases({ route: { query } }: PageProps) {
 function NothingSold() {
   const { products } = useDaemon();
   return (products ?? []).length > 0 ? (
-    <>Nothing was sold yet. “Sell” issues the first license key.</>
+    <>Nothing was sold yet. “Sell a license” issues the first license key.</>
   ) : (
     <>
       Nothing was sold yet. <a href={hrefTo(['products'])}>Add a product</a> first.

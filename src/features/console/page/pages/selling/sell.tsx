@@ -9,7 +9,7 @@ import { hrefTo } from '../../router.ts';
 export function sell(products: readonly ProductObject[]): ActionProps {
   const onSale = products.filter(({ archived }) => !archived);
   return {
-    label: 'Sell',
+    label: 'Sell a license',
     title: 'Sell a license',
     consequence:
       'Records a purchase and issues a license key. No money is moved, and no e-mail is sent: give the key to the customer yourself.',
