@@ -2,7 +2,7 @@ import type { Configuration, UpstreamSettings } from '../config/configuration.ts
 import type { TlsSettings } from '../config/file/certificates.ts';
 import { type DialectName, apiKeyHeaders } from '../domain/header-names.ts';
 import type { ConnectionSettings } from '../upstream/connections.ts';
-import { dialects } from '../upstream/dialects.ts';
+import type { Dialect } from '../upstream/dialects.ts';
 import { chooseProxy, type ProxyChoice } from '../upstream/proxy.ts';
 import type { UpstreamClientSettings } from '../upstream/client.ts';
 import { readFiles } from './certificate.ts';
@@ -36,12 +36,13 @@ function certificateIn(tls: TlsSettings): string | null {
 
 /** The headers and the dialect of requests to the upstream. The doctor tries other dialects. */
 export function speechSettings(
-  { headers, userAgent, ...upstream }: UpstreamSettings,
-  dialect: DialectName = upstream.dialect,
+  { headers, userAgent }: UpstreamSettings,
+  name: DialectName,
+  dialect: Dialect,
 ): Pick<UpstreamClientSettings, 'headers' | 'dialect' | 'userAgent'> {
   return {
-    dialect: dialects[dialect],
-    headers: { ...headers, apiKey: headers.apiKey ?? apiKeyHeaders[dialect] },
+    dialect,
+    headers: { ...headers, apiKey: headers.apiKey ?? apiKeyHeaders[name] },
     userAgent: userAgent ?? `latchkey/${version}`,
   };
 }

@@ -54,3 +54,6 @@ export const revisionHeader = 'Latchkey-Revision';
 export const dialectNames = ['specification', 'payhip'] as const;
 
 export type DialectName = (typeof dialectNames)[number];
+
+/** All kinds of stores (src/stores/). */
+export type StoreName = DialectName;

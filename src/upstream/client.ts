@@ -32,7 +32,7 @@ import {
 } from './wire.ts';
 import { classify, sentAtOf, voidedBody, type ResponseContext } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
-import { dialects, type Dialect, type RequestKind } from './dialects.ts';
+import { specification, type Dialect, type RequestKind } from './dialects.ts';
 import { networkTransport, type Transport } from './exchange.ts';
 
 /** How to send requests and read responses; the functions are called for each request. */
@@ -302,7 +302,7 @@ class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
 const redemptionPath = '/agent/v1/redemptions';
 
 /** Only a Latchkey has `/sync/v1`, and a Latchkey of any dialect answers it in the same way. */
-const latchkeyOnly = { dialect: dialects.specification };
+const latchkeyOnly = { dialect: specification };
 
 const noValue = (): { value: null } => ({ value: null });
 

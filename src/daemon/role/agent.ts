@@ -10,6 +10,7 @@ import type { LocalLists, Reader } from '../../service/tables.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/upstream-waits.ts';
 import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
+import { loadStore, type Store } from '../../stores/store.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
 import { upstreamClient, type UpstreamClientSettings } from '../../upstream/client.ts';
@@ -20,9 +21,10 @@ import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and the services for callers. */
-export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
+export async function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Promise<Role> {
   const { current, reader, clock, tokenUses: uses } = parts;
-  const connected = connect(parts);
+  const store = await loadStore(current.upstream.dialect);
+  const connected = connect(parts, store);
   const { upstream } = connected;
   const sync = openSync(parts, connected);
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
@@ -123,7 +125,7 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
 
 type Connected = { upstream: Upstream & AsyncDisposable; syncUpstream: SyncUpstream };
 
-function connect({ instance, current, clock, writer, log }: RoleParts): Connected {
+function connect({ instance, current, clock, writer, log }: RoleParts, { received }: Store): Connected {
   const { upstream } = current;
   // One request of each product waits at a Latchkey for changes: it must not take the place of the others.
   const maxConnections = (): number =>
@@ -136,7 +138,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): Connecte
   if (proxy !== null) logProxy(proxy, log);
   const settings: UpstreamClientSettings = {
     ...connections,
-    ...speechSettings(upstream),
+    ...speechSettings(upstream, upstream.dialect, received),
     self: instance,
     apiKey: () => current.upstream.apiKey?.reveal() ?? null,
     secretOf: (productId) => current.secretOf(productId),

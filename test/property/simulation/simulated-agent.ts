@@ -24,7 +24,7 @@ import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { persist } from '../../../src/sync/waiting.ts';
 import { Sync } from '../../../src/sync/sync.ts';
 import { type SyncOptions } from '../../../src/sync/options.ts';
-import { dialects } from '../../../src/upstream/dialects.ts';
+import { received as dialects } from '../../support/stores/dialects.ts';
 import { upstreamClientOver } from '../../../src/upstream/client.ts';
 import { recordTime } from '../../../src/daemon/maintenance.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
