@@ -15,7 +15,9 @@ export type RequestKind =
   | 'ask';
 
 /** A complete response, with its body if that is a JSON object. */
-export type DialectResponse = Pick<CompleteResponse, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
+export type DialectResponse = Pick<CompleteResponse, 'status' | 'headers' | 'text'> & {
+  body: JsonObject | null;
+};
 
 /** Why a request was certainly not applied, and a text for people. */
 type DialectRefusal = { reason: NotAppliedReason; what: string };
@@ -24,6 +26,8 @@ type DialectRefusal = { reason: NotAppliedReason; what: string };
 export type Dialect = {
   /** Understands a refusal of this dialect; null: the response is read as the specification says. */
   refusalOf(response: DialectResponse, request: RequestKind): DialectRefusal | null;
+  /** Whether a response is an answer to be read although its status is not 2xx; absent: none is. */
+  isAnswer?(response: DialectResponse, request: RequestKind): boolean;
 };
 
 /** The specification only. */

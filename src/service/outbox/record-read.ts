@@ -18,7 +18,7 @@ import { putSnapshot, scheduleHead, waitAfterFailure, type Failure, type SyncPol
 import { unknownHistoryUntil } from './upstream-waits.ts';
 import { refuseOperation, reopenOperations } from './after-response.ts';
 import type { UnexpectedCount } from './record-response.ts';
-import { reconcileCounter, reconcileState } from './reconcile.ts';
+import { reconcileCounter, reconcileState, refuseUses } from './reconcile.ts';
 import { isStale, licenseIn, seenAfter } from './latchkey-response.ts';
 import { epochNumber, isLatchkey } from './upstream-epoch.ts';
 import { isOlderThanKnown, observeOlderStore, observeEpoch } from './upstream-state.ts';
@@ -55,14 +55,15 @@ export function recordRead(
     recordFailure(transaction, { ...command, outcome: answer }, context);
     return done({ unexpected: null });
   }
-  const outcome = { ...answer, confirmedAt: confirmTime(transaction, answer.confirmedAt, context) };
-  if (!outcome.isCached) observeEpoch(transaction, outcome, context);
-  const read = outcome.value;
-  if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
+  const confirmedAt = confirmTime(transaction, answer.confirmedAt, context);
+  if (!answer.isCached) observeEpoch(transaction, answer, context);
+  if (adoptSpelling(transaction, licenseKey, answer.value.licenseKey, context) === 'known') {
     // This read did not hold the queues of the key: it only shows under which name the key is known.
     return done({ unexpected: null });
   }
-  const before = transaction.snapshots.get(read.licenseKey);
+  const before = transaction.snapshots.get(answer.value.licenseKey);
+  const read = withKnown(answer, before);
+  const outcome = { ...answer, confirmedAt, value: read };
   if (before !== null && outcome.isCached) {
     recordCached(transaction, before, { ...command, outcome }, context);
     return done({ unexpected: null });
@@ -82,16 +83,24 @@ export function recordRead(
   }
   if (before.gone) reopenOperations(transaction, read.licenseKey, context);
   const reconciliation = { snapshot: before, read, sentAt, policy };
-  const counted = reconcileCounter(transaction, reconciliation, context);
+  const hasCount = outcome.shows !== 'enabled';
+  const counted = (hasCount ? reconcileCounter : refuseUses)(transaction, reconciliation, context);
   reconcileState(transaction, reconciliation, context);
   putSnapshot(transaction, {
     ...next,
     license: counted.reconciled ? read : { ...read, uses: before.license.uses },
     run: counted.reconciled ? next.run : before.run,
-    readFirst: counted.reconciled ? false : before.readFirst,
+    readFirst: counted.reconciled || !hasCount ? false : before.readFirst,
     manyWriters: next.manyWriters || counted.unexpected !== null,
   });
   return done({ unexpected: counted.unexpected });
+}
+
+/** A response that shows only whether the key is enabled leaves the rest as it was known. */
+function withKnown({ value, shows }: Applied<License>, before: LicenseSnapshot | null): License {
+  if (shows !== 'enabled' || before === null) return value;
+  const { enabled, extra } = value;
+  return { ...before.license, enabled, ...(extra !== undefined && { extra }) };
 }
 
 /** What was sent without an id is in doubt: the count and the state that were read decide. */
@@ -152,7 +161,10 @@ function observe(
     local: { uses: license.uses, enabled: license.enabled, pending: 0 },
     productId,
     confirmedAt,
-    run: isCached || sentAt < unknownHistoryUntil(transaction) ? noRun : currentRun(transaction),
+    run:
+      isCached || outcome.shows === 'enabled' || sentAt < unknownHistoryUntil(transaction)
+        ? noRun
+        : currentRun(transaction),
     manyWriters: before?.manyWriters ?? false,
     missingSince: null,
     gone: false,
