@@ -87,7 +87,7 @@ export async function compose(
   const app = withParts(coreApp, processes);
   const maintenance = maintenanceParts(store, { role, processes, daemon, damageWatch, tokenUses });
   await role.bind();
-  const routes = await routesOf(app.dialect);
+  const routes = [...(role.agent?.routes ?? []), ...(await routesOf(app.dialect))];
   const pages = processes.flatMap(({ page }) => page ?? []);
   const listeners = await openListeners(configuration, { ...app, routes, pages }, (server) => {
     metrics.watch(server);

@@ -5,7 +5,9 @@ import type { ConnectionSettings } from '../upstream/connections.ts';
 import type { Dialect } from '../upstream/dialects.ts';
 import { chooseProxy, type ProxyChoice } from '../upstream/proxy.ts';
 import type { UpstreamClientSettings } from '../upstream/client.ts';
+import type { ConnectSettings } from '../stores/store.ts';
 import { readFiles } from './certificate.ts';
+import type { LiveConfiguration } from './live-configuration.ts';
 import { trustSystemAnd } from './system/trust.ts';
 import { version } from '../config/version.ts';
 
@@ -21,6 +23,16 @@ export function connectionSettings(
   const trust = trustSystemAnd(...[ca, own].filter((each) => each !== null));
   const { baseUrl, timeoutMs, connectTo } = upstream;
   return { baseUrl, timeoutMs, trust, proxy: () => proxyTo(upstream), connectTo, maxConnections };
+}
+
+/** The settings of a store with an API of its own. */
+export function storeSettings(
+  current: LiveConfiguration,
+): Pick<ConnectSettings, 'productKeyOf' | 'accessToken'> {
+  return {
+    productKeyOf: (productId) => current.products.keyOf(productId),
+    accessToken: () => current.upstream.accessToken?.reveal() ?? null,
+  };
 }
 
 /** The proxy to the configured upstream; null: none is used. */

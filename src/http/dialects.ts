@@ -35,6 +35,8 @@ export type RefusalForm = {
   readonly mediaType: string;
   /** A sentence of the OpenAPI description about refusals without a `code`; null: all refusals have a `code`. */
   readonly exception: string | null;
+  /** Whether a refusal is not sent, and the connection closed (`listen.unknown`); absent: 429 and 5xx. */
+  isHidden?(problem: Problem): boolean;
   present(problem: Problem, requestId: string): { status: number; body: object };
 };
 

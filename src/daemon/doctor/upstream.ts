@@ -19,7 +19,7 @@ import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream
 import { fail, ok, warn, type Finding } from '../../domain/finding.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
-import { type DialectName, dialectNames } from '../../domain/header-names.ts';
+import { type DialectName, dialectNames, type StoreName } from '../../domain/header-names.ts';
 import { upstreamClient } from '../../upstream/client.ts';
 import { systemRandom } from '../system/machine.ts';
 
@@ -44,16 +44,25 @@ export async function examineUpstream(
     ca: pem,
     maxConnections: () => 1,
   });
+  const { store } = upstream;
+  if (store !== null)
+    return {
+      findings: [
+        ...connectionFindings,
+        ...(await examineStore(configuration, upstream, { store, settings })),
+      ],
+      dialect: null,
+    };
   const dialects = await allDialects();
   const speech = speechSettings(upstream, upstream.dialect, dialects[upstream.dialect]);
   const exchange = await requestWithoutCredential(settings, speech.userAgent);
   const response = examineResponse(exchange, { upstream, dialects, self });
   if (response.level === 'fail') return { findings: [...connectionFindings, response], dialect: null };
-  const { findings: accepted, dialect } = await examineCredentials(
-    configuration,
-    upstream,
-    { settings, dialects, saysUnknown: (name) => isMissing(readUncredited(exchange, dialects[name])) },
-  );
+  const { findings: accepted, dialect } = await examineCredentials(configuration, upstream, {
+    settings,
+    dialects,
+    saysUnknown: (name) => isMissing(readUncredited(exchange, dialects[name])),
+  });
   return { findings: [...connectionFindings, response, ...examineClock(exchange), ...accepted], dialect };
 }
 
@@ -63,6 +72,40 @@ async function allDialects(): Promise<Dialects> {
   const [specification, payhip] = await Promise.all([loadStore('specification'), loadStore('payhip')]);
   return { specification: specification.received, payhip: payhip.received };
 }
+
+/** Whether a store with an API of its own answers that it does not know a license key that was made up. */
+async function examineStore(
+  { products }: Configuration,
+  upstream: UpstreamSettings,
+  { store: name, settings }: { store: StoreName; settings: ConnectionSettings },
+): Promise<readonly Finding[]> {
+  const loaded = await loadStore(name);
+  const connecting = {
+    ...settings,
+    ...speechSettings(upstream, upstream.dialect, loaded.received),
+    self: null,
+    productKeyOf: (productKey: string) => productKey,
+    accessToken: () => null,
+  };
+  await using client = loaded.connect?.(networkTransport(settings), connecting, doctorClock);
+  if (client === undefined) return [];
+  const { signal } = new AbortController();
+  const checks: CredentialCheck[] = [];
+  for (const { key } of products)
+    checks.push({
+      of: 'secret',
+      name: `the product ${key}`,
+      outcome: await client.verify(key, madeUpKey(), signal),
+    });
+  const noToken = ok('no access token is configured: license keys are not enabled or disabled from here');
+  return [
+    ...checks.map((check) => (isAccepted(check) ? ok(`${name} answers for ${check.name}`) : explain(check))),
+    ...(products.length === 0 ? [warn('no product is configured', 'list the products under products')] : []),
+    ...(upstream.accessToken === null ? [noToken] : []),
+  ];
+}
+
+const doctorClock = { now: () => Date.now(), confirmed: () => null, monotonic: () => performance.now() };
 
 type CaFile = { pem: string | null; isUsable: boolean; findings: readonly Finding[] };
 
@@ -197,8 +240,7 @@ async function examineCredentials(
 ): Promise<UpstreamSurvey> {
   const { products } = configuration;
   const checks = new Map<DialectName, readonly CredentialCheck[]>();
-  for (const name of dialectNames)
-    checks.set(name, await tryDialect(configuration, upstream, trying, name));
+  for (const name of dialectNames) checks.set(name, await tryDialect(configuration, upstream, trying, name));
   // A server without this path answers 404 to every request.
   const spoken = dialectNames.every(saysUnknown) ? null : spokenDialect(checks);
   const dialect = spoken ?? upstream.dialect;
@@ -228,7 +270,7 @@ async function tryDialect(
   const speech = speechSettings(upstream, dialect, dialects[dialect]);
   await using client = upstreamClient(
     { ...settings, ...speech, self: null, apiKey: () => apiKey?.reveal() ?? null, secretOf },
-    { now: () => Date.now(), confirmed: () => null, monotonic: () => performance.now() },
+    doctorClock,
   );
   const { signal } = new AbortController();
   const checks: CredentialCheck[] = [];

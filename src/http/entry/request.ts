@@ -64,7 +64,7 @@ export async function readRequest(
       settings.public === undefined ? (settings.socketAddress?.() ?? tcpAddressOf(request.raw.socket)) : null,
     clientAddress,
     connection: connectionName(request.raw.socket),
-    userAgent: request.headers['user-agent'] ?? null,
+    ...callerOf(request),
     principal,
     path: named,
     query: query.values,
@@ -82,6 +82,10 @@ export async function readRequest(
     isAgent: state.head.instance.length > 0,
     signal: connections.signalFor(reply.raw, requesterOf(app, route, { principal, waitMs, clientAddress })),
   });
+}
+
+function callerOf({ headers }: FastifyRequest): Pick<AnyRequest, 'authorization' | 'userAgent'> {
+  return { authorization: headers.authorization ?? '', userAgent: headers['user-agent'] ?? null };
 }
 
 function tcpAddressOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
@@ -335,6 +339,27 @@ export function receiveEvents(server: FastifyInstance, addRoute: (scope: Fastify
     });
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers }, body: Buffer, callback) => {
       callback(null, new Map([['event', { body, headers }]]));
+    });
+    addRoute(scope);
+    ready();
+  });
+}
+
+/** Adds a route that also reads the fields of a multipart body, and ignores a body of an unknown type, as some stores do. */
+export function receiveAnyBody(
+  server: FastifyInstance,
+  { parameters: maximum }: HttpLimits,
+  addRoute: (scope: FastifyInstance) => void,
+): void {
+  server.register((scope, _, ready) => {
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+      const contentType = request.headers['content-type'] ?? '';
+      if (!/^\s*multipart\/form-data\s*;/i.test(contentType)) return noParameters;
+      const multipart = new Response(new Uint8Array(body), { headers: { 'content-type': contentType } });
+      const fields = await multipart.formData().catch(() => null);
+      if (fields === null) return new ProblemError('malformed_body', 'The body is not multipart/form-data.');
+      const sent = [...fields].filter(([, value]) => value !== '');
+      return sent.length > maximum ? tooMany(maximum) : new Map<string, unknown>(sent);
     });
     addRoute(scope);
     ready();

@@ -1,4 +1,9 @@
-import { isChallenge, type Dialect, type DialectResponse, type RequestKind } from '../../upstream/dialects.ts';
+import {
+  isChallenge,
+  type Dialect,
+  type DialectResponse,
+  type RequestKind,
+} from '../../upstream/dialects.ts';
 
 /** Requests about one thing that may not exist. */
 const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'change', 'getCoupon']);
