@@ -48,7 +48,7 @@ const agent = section(
       }),
       base_url: baseUrl.meta({
         description: 'Base URL of the API; `/api/v2/…` is appended, or the paths of `store`.',
-        defaultText: '`https://api.gumroad.com` if `upstream.store` is `gumroad`',
+        defaultText: '`https://api.gumroad.com` if `upstream.store` is `gumroad`; required without `store`',
       }),
       dialect: z.enum(dialectNames).prefault('specification').meta({
         description:
