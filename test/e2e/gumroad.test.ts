@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { texts } from '../../src/stores/gumroad/wire.ts';
 import { codeOf, eventually } from '../support/harness/agent-harness.ts';
+import { latchkey } from '../support/process/command-line.ts';
 import {
   accessToken,
   answerOf,
@@ -228,6 +229,36 @@ test.concurrent('a refund is shown as soon as Gumroad shows it', async () => {
   });
   // A refund is no reason for Gumroad to count no use.
   expect(await it.call(keys.good)).toMatchObject({ status: 200, body: { uses: 4 } });
+});
+
+test.concurrent('an event about a refund makes the agent read the key at once', async () => {
+  await using it = await startGumroad({
+    freshness: { refresh: '1h' },
+    webhooks: { in: { shop: { from: 'gumroad', secret: 'secret-of-the-url' } } },
+  });
+  await it.call(keys.good, { increment_uses_count: 'false' });
+  it.store.refund(keys.good);
+  const form = {
+    resource_name: 'refund',
+    license_key: keys.good,
+    email: 'buyer@example.com',
+    refunded: 'true',
+  };
+  const event = await it.agent.client.post('/hooks/v1/shop?secret=secret-of-the-url', { form });
+  expect(event.status).toBe(200);
+  await eventually(async () => {
+    const { body } = await it.call(keys.good, { increment_uses_count: 'false' });
+    return (body as { purchase: { refunded: boolean } }).purchase.refunded;
+  });
+});
+
+test.concurrent('doctor says whether Gumroad answers for each product', async () => {
+  await using it = await startGumroad();
+  const sound = await latchkey('doctor', '--config', it.file);
+  expect(sound.out).toContain(`gumroad answers for the product ${productId}`);
+  await it.network.become({ kind: 'refuse' });
+  const away = await latchkey('doctor', '--config', it.file);
+  expect(away.out).toMatch(/fail .*the product SDGg/);
 });
 
 test.concurrent('no line of the log has a license key, an e-mail address or the access token', async () => {

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import {
   GumroadStore,
   type GumroadProduct,
@@ -40,6 +41,8 @@ export interface GumroadHarness extends AsyncDisposable {
   readonly store: GumroadStore;
   readonly network: FaultProxy;
   readonly agent: Agent;
+  /** The configuration of the agent. */
+  readonly file: string;
   /** Kills the agent, and starts another one on its store. */
   restart(changes?: Configuration): Promise<Agent>;
   /** A call of the API as software sends it: by default a verify, with its parameters in a form. */
@@ -94,6 +97,7 @@ export async function startGumroad(
   return {
     store,
     network,
+    file: join(home.path, 'config.yaml'),
     get agent() {
       return agent;
     },
