@@ -10,7 +10,8 @@ import { requestCheck, BrokenRequests, Origins, isShadowed, unknownRouteProblem 
 import { Connections } from './entry/connections.ts';
 import { logResponse, quietLog } from './entry/request-log.ts';
 import { turnOf } from './entry/server-response.ts';
-import { readDocuments, receiveAnyBody, receiveEvents, readBodies, readRequest } from './entry/request.ts';
+import { receiveAnyBody } from './entry/any-body.ts';
+import { readDocuments, receiveEvents, readBodies, readRequest } from './entry/request.ts';
 import { handleOnce } from './entry/idempotency.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';

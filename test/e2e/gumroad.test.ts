@@ -141,6 +141,52 @@ test.concurrent('wrong parameters get the answer of Gumroad', async () => {
     status: 200,
   });
   expect(it.store.license(keys.good).uses).toBe(4);
+  const { status } = await client.put('/v2/licenses/disable', {
+    json: { license_key: keys.good, product_permalink: 'another', access_token: accessToken },
+  });
+  expect(status).toBe(404);
+  expect(it.store.license(keys.good).isDisabled).toBe(false);
+});
+
+test.concurrent('a body is read as Gumroad’s framework reads it, and a strange one is ignored', async () => {
+  await using it = await startGumroad();
+  const query = new URLSearchParams({ product_id: productId, license_key: keys.good }).toString();
+  const send = async (
+    type: string | null,
+    body: string,
+    path = `/v2/licenses/verify?${query}`,
+  ): Promise<number> => {
+    const headers = type === null ? {} : { 'content-type': type };
+    return (await it.agent.client.post(path, { headers, body })).status;
+  };
+  expect(await send('text/plain;charset=UTF-8', 'hello')).toBe(200);
+  expect(await send('nonsense', 'hello')).toBe(200);
+  expect(await send('application/octet-stream', 'hello')).toBe(200);
+  expect(await send('application/json', '')).toBe(200);
+  // A POST without a type is a form.
+  expect(await send(null, query, '/v2/licenses/verify')).toBe(200);
+  expect(await send(null, query, '/api/v2/licenses/verify/')).toBe(200);
+  const part = (name: string, value: string): string =>
+    `--x\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+  const multipart = `${part('product_id', productId)}${part('license_key', keys.good)}--x--\r\n`;
+  expect(await send('multipart/form-data; boundary=x', multipart, '/v2/licenses/verify')).toBe(200);
+  expect(await send('multipart/form-data; boundary=y', multipart, '/v2/licenses/verify')).toBe(400);
+  expect(it.store.license(keys.good).uses).toBe(10);
+});
+
+test.concurrent('agents of Gumroad can stand behind each other', async () => {
+  await using it = await startGumroad();
+  await using below = await startGumroad({ upstream: { base_url: it.agent.process.tcp } });
+  expect(await below.call(keys.good)).toMatchObject({ status: 200, body: { uses: 4 } });
+  await it.network.become({ kind: 'refuse' });
+  expect(await below.call(keys.good)).toMatchObject({ status: 200, body: { uses: 5 } });
+  expect(await answerOf(below.call(keys.unseen))).toBeNull();
+  await it.network.become({ kind: 'pass' });
+  await eventually(() => it.store.license(keys.good).uses === 5);
+  expect(await below.call(keys.good, { access_token: accessToken }, 'disable')).toMatchObject({
+    status: 200,
+  });
+  await eventually(() => it.store.license(keys.good).isDisabled);
 });
 
 test.concurrent('a product that is not configured closes the connection, and the log names it', async () => {

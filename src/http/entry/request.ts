@@ -124,7 +124,7 @@ function bodyOf({ isBodyInQuery }: Route, request: FastifyRequest): RawParameter
   return new Map([...query, ...body]);
 }
 
-const form = 'application/x-www-form-urlencoded';
+export const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';
 const csv = 'text/csv';
 const isJson = /^\s*application\/json\s*(?:;|$)/i;
@@ -310,7 +310,7 @@ function duplicate(name: string): ProblemError {
 }
 
 /** The problem of a request with more parameters than `limits.parameters`. */
-function tooMany(maximum: number): ProblemError {
+export function tooMany(maximum: number): ProblemError {
   return new ProblemError('malformed_request', `There are more than ${maximum} parameters.`);
 }
 
@@ -339,27 +339,6 @@ export function receiveEvents(server: FastifyInstance, addRoute: (scope: Fastify
     });
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers }, body: Buffer, callback) => {
       callback(null, new Map([['event', { body, headers }]]));
-    });
-    addRoute(scope);
-    ready();
-  });
-}
-
-/** Adds a route that also reads the fields of a multipart body, and ignores a body of an unknown type, as some stores do. */
-export function receiveAnyBody(
-  server: FastifyInstance,
-  { parameters: maximum }: HttpLimits,
-  addRoute: (scope: FastifyInstance) => void,
-): void {
-  server.register((scope, _, ready) => {
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-      const contentType = request.headers['content-type'] ?? '';
-      if (!/^\s*multipart\/form-data\s*;/i.test(contentType)) return noParameters;
-      const multipart = new Response(new Uint8Array(body), { headers: { 'content-type': contentType } });
-      const fields = await multipart.formData().catch(() => null);
-      if (fields === null) return new ProblemError('malformed_body', 'The body is not multipart/form-data.');
-      const sent = [...fields].filter(([, value]) => value !== '');
-      return sent.length > maximum ? tooMany(maximum) : new Map<string, unknown>(sent);
     });
     addRoute(scope);
     ready();

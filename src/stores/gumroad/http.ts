@@ -1,5 +1,5 @@
 import { defaultAccountId } from '../../domain/access/principal.ts';
-import type { LicenseTrigger } from '../../domain/license.ts';
+import type { License, LicenseTrigger } from '../../domain/license.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { problems } from '../../domain/problem/problem-table.ts';
 import type { App } from '../../http/app.ts';
@@ -34,6 +34,8 @@ const confirmMs = 2_000;
 
 /** Callers have no credential, so all of them share the look-ups of unknown license keys. */
 const everybody = 'software';
+
+const unknown = done(responseOf(refusal(404, texts.unknown)));
 
 type Request = Pick<
   RouteRequest<string, null, unknown, Parameters<typeof readCall>[0], 'agent'>,
@@ -151,10 +153,8 @@ async function change(
   trigger: (typeof sellerChanges)[number]['trigger'],
   { accessToken }: StoreRouteParts,
 ): Promise<Result<RouteResponse>> {
-  const target = targetOf(request);
+  const target = sellersTargetOf(request, accessToken());
   if ('answered' in target) return target.answered;
-  const refused = refuseToken(request, target, accessToken());
-  if (refused !== null) return refused;
   // An enable always waits for Gumroad, and a disable never.
   const changed = await applyChange(request, target, {
     trigger,
@@ -168,10 +168,8 @@ async function rotate(
   request: Request,
   { accessToken, client, learn }: StoreRouteParts,
 ): Promise<Result<RouteResponse>> {
-  const target = targetOf(request);
+  const target = sellersTargetOf(request, accessToken());
   if ('answered' in target) return target.answered;
-  const refused = refuseToken(request, target, accessToken());
-  if (refused !== null) return refused;
   const { licenseKey } = target;
   const productId = target.productId ?? request.app.storedLicenses.get(licenseKey)?.productId ?? null;
   if (productId === null) return done(responseOf(needsProductId(null)));
@@ -185,10 +183,21 @@ async function rotate(
   return failWith('upstream_unreachable', 'Only Gumroad replaces a license key, and it does not answer now.');
 }
 
+/** What a call of the seller is about; or its answer, also if it does not have the access token. */
+function sellersTargetOf(request: Request, expected: string | null): ReturnType<typeof targetOf> {
+  const target = targetOf(request);
+  if ('answered' in target) return target;
+  const { call, licenseKey } = target;
+  const refused = refuseToken(request, call, expected);
+  if (refused !== null) return { answered: refused };
+  const known = request.app.storedLicenses.get(licenseKey)?.license ?? {};
+  return isOfOther(call, known) ? { answered: unknown } : target;
+}
+
 /** The refusal of a call without the seller’s access token; null: it has the token. */
 function refuseToken(
   { app, authorization }: Request,
-  { call }: Target,
+  call: Call,
   expected: string | null,
 ): Result<never> | null {
   const sent = call.accessToken ?? bearerToken(authorization);
@@ -245,7 +254,7 @@ function targetOf({ app, body }: Request): Target | { answered: Result<RouteResp
   const call = readCall(body);
   if ('status' in call) return { answered: done(responseOf(call)) };
   const licenseKey = storedKey(call.licenseKey ?? '');
-  if (licenseKey === null) return { answered: done(responseOf(refusal(404, texts.unknown))) };
+  if (licenseKey === null) return { answered: unknown };
   const waitMs = app.rates.requests.take(credentialOf(app, licenseKey));
   if (waitMs > 0) {
     const detail = 'This license key is used in too many requests.';
@@ -267,9 +276,12 @@ function judge(app: App, { call }: Target, response: LicenseResponse): Result<Ro
   const { license } = response;
   const answer = verifyAnswer(license, app.now());
   if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
-  const isOther =
-    call.productId === null && call.permalink !== null && !isOfPermalink(license.extra ?? {}, call.permalink);
-  return done(responseOf(isOther ? refusal(404, texts.unknown) : answer, response));
+  return isOfOther(call, license) ? unknown : done(responseOf(answer, response));
+}
+
+/** Whether a call names the product of a license by the permalink of another one. */
+function isOfOther({ productId, permalink }: Call, { extra = {} }: Pick<License, 'extra'>): boolean {
+  return productId === null && permalink !== null && !isOfPermalink(extra, permalink);
 }
 
 function responseOf({ status, body }: Answer, response?: LicenseResponse): RouteResponse {
