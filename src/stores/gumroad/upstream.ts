@@ -142,7 +142,7 @@ export class GumroadClient implements StoreClient {
       body: new URLSearchParams(form).toString(),
     };
     const hidden = [token ?? '', licenseKey];
-    return withoutHistory(await this.#sender.send(options, { ...call, hidden }));
+    return await this.#sender.send(options, { ...call, hidden });
   }
 
   #form(productId: string, licenseKey: string, isCounted?: boolean): Record<string, string> {
@@ -160,15 +160,6 @@ function afterChange(kind: LicenseOperationKind, reading: Parsed<License>): Pars
   if (kind === 'decrease') return { ...reading, shows: 'uses' };
   if (kind !== 'disable') return reading;
   return { value: { ...reading.value, enabled: false, extra: closed(texts.disabled) ?? {} } };
-}
-
-/** An agent that answers as Gumroad does is no Latchkey for this agent: it takes no operations under their ids. */
-function withoutHistory<Value>(outcome: Outcome<Value>): Outcome<Value> {
-  if (outcome.outcome === 'ambiguous') return outcome;
-  const { epoch: _, ...known } = outcome;
-  if (known.outcome === 'not_applied') return known;
-  const { revision: _revision, appliedRevision: _applied, ...applied } = known;
-  return applied;
 }
 
 /** Adds what a refusal says about the key. */
