@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scopes, productTokenScopes, type Scope } from '../src/domain/access/principal.ts';
-import { dialects, specification } from '../src/http/dialects.ts';
+import { specification } from '../src/http/dialects.ts';
+import { dialects } from './support/stores/dialects.ts';
 import type { Route } from '../src/http/route.ts';
 import { routesOf } from '../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf, type TestApp } from './support/app/http-app.ts';

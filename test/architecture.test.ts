@@ -78,6 +78,8 @@ const floors: Readonly<Record<string, Allowance>> = {
   // The shapes of requests and responses: no server is needed to know them.
   wire: { folders: ['domain', 'service'], files: ['features.ts'], modules: true },
   http: { folders: ['domain', 'service', 'wire'], files: ['features.ts'], modules: true },
+  // Each store has what it answers, and how it is asked.
+  stores: { folders: ['domain', 'service', 'wire', 'upstream', 'http'], modules: true },
   config: { folders: ['domain'], files: ['features.ts'], modules: true },
   daemon: { folders: belowDaemon, files: ['features.ts'], modules: true },
   // It runs in a browser, and takes only types from elsewhere.

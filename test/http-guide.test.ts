@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { readAdminToken } from '../src/daemon/local-client.ts';
-import { dialects } from '../src/http/dialects.ts';
+import { dialects } from './support/stores/dialects.ts';
 import { tags } from '../src/http/route.ts';
 import { routesOf } from '../src/http/routes/all.ts';
 import { startSandbox } from '../src/testing.ts';

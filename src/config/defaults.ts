@@ -32,6 +32,8 @@ export function findConfigurationFiles(machine: Machine): readonly [user: string
 /** Software that was written for this store does not understand problems (src/http/README.md, When nothing is known). */
 const dialectOfExistingSoftware: DialectName = 'payhip';
 
+const addresses: ReadonlyMap<unknown, string> = new Map([['gumroad', 'https://api.gumroad.com']]);
+
 /**
  * The defaults that depend on the machine or on other settings, in the form of the file
  * (src/config/README.md, state_dir, listen, log).
@@ -41,11 +43,15 @@ const dialectOfExistingSoftware: DialectName = 'payhip';
  */
 export function defaultsOf(machine: Machine, configured: Tree): Tree {
   const dialect = valueAt(configured, ['listen', 'dialect']);
+  const store = valueAt(configured, ['upstream', 'store']) ?? null;
+  const address = addresses.get(store);
+  const resets = dialect === dialectOfExistingSoftware || store !== null;
   return {
     state_dir: findStateDirectory(machine),
+    ...(address !== undefined && { upstream: { base_url: address } }),
     listen: {
       socket: findSocket(machine, stateDirOf(machine, configured)),
-      unknown: dialect === dialectOfExistingSoftware ? 'reset' : 'problem',
+      unknown: resets ? 'reset' : 'problem',
     },
     log: { format: machine.isTerminal === true ? 'pretty' : 'json' },
   };

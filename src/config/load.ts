@@ -128,15 +128,18 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   };
 }
 
-/** An agent needs the secret of each product, and a holder must not have one. */
+/** An agent needs the secret of each product, unless its store has none. A holder must not have one. */
 function checkProductSecrets(tree: Tree, { originOf }: Raw): ConfigError[] {
   const isAgent = isTree(tree['upstream']);
+  const hasSecrets = isAgent && (valueAt(tree, ['upstream', 'store']) ?? null) === null;
   const isHolder = valueAt(tree, ['leases', 'issuer']) !== undefined;
   const { products } = tree;
   if (!Array.isArray(products) || isAgent === isHolder) return [];
   return products.flatMap((product: unknown, index): ConfigError[] => {
-    if (!isTree(product) || 'secret' in product === isAgent) return [];
+    if (!isTree(product) || 'secret' in product === hasSecrets) return [];
     const at = ['products', index, 'secret'];
+    if (isAgent && !hasSecrets)
+      return [{ key: formatKey(at), text: 'must not be given: this store has none', origin: originOf(at) }];
     const text = isAgent
       ? 'is missing'
       : 'must not be given: a holder has no secret of the vendor, so that the owner of the machine can read none';

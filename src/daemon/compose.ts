@@ -18,10 +18,10 @@ import { indexLicenses } from './store/license-search.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App, CoreApp, ProcessControl } from '../http/app.ts';
-import { dialects } from '../http/dialects.ts';
 import { routesOf } from '../http/routes/all.ts';
 import { longReadOn } from './long-read.ts';
 import type { Log } from '../service/ports.ts';
+import { loadStore } from '../stores/store.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { proofOf } from '../wire/proof.ts';
@@ -72,7 +72,9 @@ export async function compose(
     local === null
       ? null
       : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.stopWriting(damage));
+  const { sent: dialect } = await loadStore(configuration.listen.dialect);
   const coreApp = appOf(store, role, daemon, {
+    dialect,
     backup:
       shared === null
         ? backupsOf(local.databasePath, configuration.stateDir, clock, lifetime.signal)
@@ -85,7 +87,7 @@ export async function compose(
   const app = withParts(coreApp, processes);
   const maintenance = maintenanceParts(store, { role, processes, daemon, damageWatch, tokenUses });
   await role.bind();
-  const routes = await routesOf(app.dialect);
+  const routes = [...(role.agent?.routes ?? []), ...(await routesOf(app.dialect))];
   const pages = processes.flatMap(({ page }) => page ?? []);
   const listeners = await openListeners(configuration, { ...app, routes, pages }, (server) => {
     metrics.watch(server);
@@ -167,7 +169,7 @@ async function buildRole({ current, local, shared }: OpenedStore, parts: RolePar
 }
 
 /** What `compose` builds for the routes. */
-type OfProcess = Pick<App, 'backup' | 'cachesResponses' | 'control' | 'prove'>;
+type OfProcess = Pick<App, 'dialect' | 'backup' | 'cachesResponses' | 'control' | 'prove'>;
 
 /** Builds the dependencies of the routes. */
 function appOf(
@@ -177,14 +179,13 @@ function appOf(
   ofProcess: OfProcess,
 ): CoreApp {
   const { instance, current, reader, local, shared, writer, clock, log, changes } = store;
-  const { role, stateDir, listen } = current.configuration;
+  const { role, stateDir } = current.configuration;
   const credentialCache = shared?.credentialCache ?? new AnnouncedCredentialCache(changes);
   return {
     role,
     version,
     instance,
     epoch: epochOf(store),
-    dialect: dialects[listen.dialect],
     licenseService,
     couponService,
     checkout,

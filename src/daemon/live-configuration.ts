@@ -136,10 +136,12 @@ export class LiveConfiguration {
   }
 }
 
-function configuredProducts({ products }: Configuration): ConfiguredProduct[] {
-  return products.flatMap(({ key, secret }) =>
-    secret === null ? [] : [{ productKey: key, secretDigest: sha256(secret.reveal()) }],
-  );
+/** Some stores have no secret of a product. No header can carry what has this digest. */
+function configuredProducts({ products, upstream }: Configuration): ConfiguredProduct[] {
+  return products.flatMap(({ key, secret }) => {
+    if (secret !== null) return [{ productKey: key, secretDigest: sha256(secret.reveal()) }];
+    return upstream === null ? [] : [{ productKey: key, secretDigest: sha256(`\0${key}`) }];
+  });
 }
 
 type Reload = NonNullable<SettingMeta['reload']>;

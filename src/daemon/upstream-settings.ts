@@ -2,10 +2,12 @@ import type { Configuration, UpstreamSettings } from '../config/configuration.ts
 import type { TlsSettings } from '../config/file/certificates.ts';
 import { type DialectName, apiKeyHeaders } from '../domain/header-names.ts';
 import type { ConnectionSettings } from '../upstream/connections.ts';
-import { dialects } from '../upstream/dialects.ts';
+import type { Dialect } from '../upstream/dialects.ts';
 import { chooseProxy, type ProxyChoice } from '../upstream/proxy.ts';
 import type { UpstreamClientSettings } from '../upstream/client.ts';
+import type { ConnectSettings } from '../stores/store.ts';
 import { readFiles } from './certificate.ts';
+import type { LiveConfiguration } from './live-configuration.ts';
 import { trustSystemAnd } from './system/trust.ts';
 import { version } from '../config/version.ts';
 
@@ -23,6 +25,16 @@ export function connectionSettings(
   return { baseUrl, timeoutMs, trust, proxy: () => proxyTo(upstream), connectTo, maxConnections };
 }
 
+/** The settings of a store with an API of its own. */
+export function storeSettings(
+  current: LiveConfiguration,
+): Pick<ConnectSettings, 'productKeyOf' | 'accessToken'> {
+  return {
+    productKeyOf: (productId) => current.products.keyOf(productId),
+    accessToken: () => current.upstream.accessToken?.reveal() ?? null,
+  };
+}
+
 /** The proxy to the configured upstream; null: none is used. */
 export function proxyTo(upstream: UpstreamSettings): ProxyChoice | null {
   return chooseProxy({ ...upstream, proxy: upstream.proxy?.reveal() ?? null }, process.env);
@@ -36,12 +48,13 @@ function certificateIn(tls: TlsSettings): string | null {
 
 /** The headers and the dialect of requests to the upstream. The doctor tries other dialects. */
 export function speechSettings(
-  { headers, userAgent, ...upstream }: UpstreamSettings,
-  dialect: DialectName = upstream.dialect,
+  { headers, userAgent }: UpstreamSettings,
+  name: DialectName,
+  dialect: Dialect,
 ): Pick<UpstreamClientSettings, 'headers' | 'dialect' | 'userAgent'> {
   return {
-    dialect: dialects[dialect],
-    headers: { ...headers, apiKey: headers.apiKey ?? apiKeyHeaders[dialect] },
+    dialect,
+    headers: { ...headers, apiKey: headers.apiKey ?? apiKeyHeaders[name] },
     userAgent: userAgent ?? `latchkey/${version}`,
   };
 }

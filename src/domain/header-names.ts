@@ -54,3 +54,9 @@ export const revisionHeader = 'Latchkey-Revision';
 export const dialectNames = ['specification', 'payhip'] as const;
 
 export type DialectName = (typeof dialectNames)[number];
+
+/** Stores with an API of their own. */
+export const foreignStoreNames = ['gumroad'] as const;
+
+/** All kinds of stores (src/stores/). */
+export type StoreName = DialectName | (typeof foreignStoreNames)[number];

@@ -17,7 +17,10 @@ export type License = {
   revision?: number;
 };
 
-/** Members beyond specification 2.2, such as the name of the product; at most 1 KiB of JSON. */
+/**
+ * Members beyond specification 2.2, such as the name of the product; at most 1 KiB of JSON. Of a store that does not speak
+ * the specification: its answer without the count, about 8 KiB at most (src/stores/).
+ */
 export type LicenseExtra = Readonly<Record<string, unknown>>;
 
 /** A license and its sale. Null: the license was not sold here, or not refunded. */

@@ -27,7 +27,8 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   logResponse(app, request, { status, code: problem.code });
   reply.code(status).headers(refusalHeaders(problem, waitSeconds(problem, status, request)));
   const hangUp = hangUpFor(request);
-  if (hidesVerdict(status) && hangUp !== undefined) {
+  const isHidden = refusal.isHidden?.(problem) ?? hidesVerdict(status);
+  if (isHidden && hangUp !== undefined) {
     reply.hijack();
     hangUp(reply.raw);
     return reply;
@@ -41,7 +42,9 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
 
 /** The form of the refusal of a request. */
 export function refusalFormFor({ dialect }: Pick<App, 'dialect'>, request: FastifyRequest): RefusalForm {
-  return (isForSoftware(request) && !acceptsProblem(request) ? dialect : specification).refusal;
+  if (acceptsProblem(request)) return specification.refusal;
+  const { route } = request.routeOptions.config;
+  return route?.refusal ?? (isForSoftware(request) ? dialect : specification).refusal;
 }
 
 /** The headers of a problem. */

@@ -9,6 +9,7 @@ import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
 import type { RouteResponse } from './response.ts';
 import type { App, AppIn, ServerSettings } from './app.ts';
+import type { RefusalForm } from './dialects.ts';
 import type { ParameterSet, RawParameters } from '../wire/parameters.ts';
 
 /** One request as a handler sees it: authorized, and its parameters parsed. */
@@ -39,6 +40,8 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body, Role ex
   routes: readonly Route[];
   /** The address of the connection (wire/proof.ts); null at the public listener, which tells no address of this machine. */
   reachedAt: () => string | null;
+  /** The header `Authorization`, of a route that reads it; '' if it was not sent. */
+  authorization: string;
   /** The header `User-Agent`; null: it was not sent. */
   userAgent: string | null;
   /** The address of the client, behind the proxies of the public listener. */
@@ -103,6 +106,10 @@ type RouteFacts = {
   readsOnly?: boolean;
   /** The limit for the body if it is above `limits.body_bytes`; for a document or an event, always. */
   bodyBytes?: number;
+  /** Bodies are also read as multipart, and a body of another type is ignored, as the store does. */
+  takesAnyBody?: boolean;
+  /** The form of its refusals; absent: that of the dialect under `/api`, and problems elsewhere. */
+  refusal?: RefusalForm;
   /** The parameters of the body may also be in the query. */
   isBodyInQuery?: boolean;
   /** The response is a verdict on a license key. Without a verdict, `listen.unknown` decides. */

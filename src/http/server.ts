@@ -10,6 +10,7 @@ import { requestCheck, BrokenRequests, Origins, isShadowed, unknownRouteProblem 
 import { Connections } from './entry/connections.ts';
 import { logResponse, quietLog } from './entry/request-log.ts';
 import { turnOf } from './entry/server-response.ts';
+import { receiveAnyBody } from './entry/any-body.ts';
 import { readDocuments, receiveEvents, readBodies, readRequest } from './entry/request.ts';
 import { handleOnce } from './entry/idempotency.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
@@ -219,6 +220,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     scope.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
   };
   if (route.takesEvent === true) receiveEvents(server, add);
+  else if (route.takesAnyBody === true) receiveAnyBody(server, settings.limits, add);
   else add(server);
 }
 

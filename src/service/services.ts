@@ -58,6 +58,8 @@ export type LicenseChangeRequest = {
   idempotency: Idempotency | null;
   /** How long the caller will wait for the upstream's confirmation (`Prefer: wait`), in ms. */
   waitMs: number;
+  /** The wait also ends when an attempt fails, or when nothing can be sent now. */
+  untilFailure?: boolean;
   /** The caller is another agent, whose timeout may be the same as this agent's. */
   isAgent?: boolean;
   /** Null or absent: look-ups at the upstream are not limited. */

@@ -289,6 +289,27 @@ export class LicenseFetcher implements LicenseFetch {
     return others.find((other) => snapshots.get(other)?.missingSince === null) ?? null;
   }
 
+  /** Records what the response to another request says about a key. */
+  async learn(
+    productId: string,
+    licenseKey: string,
+    said: Pick<License, 'enabled' | 'extra'>,
+  ): Promise<void> {
+    const known = this.#parts.reader.snapshots.get(licenseKey);
+    if (known === null) return;
+    const { clock } = this.#parts;
+    const confirmedAt = clock.now();
+    const value = { ...known.license, ...said };
+    const outcome = { outcome: 'applied', value, confirmedAt, isCached: false, shows: 'enabled' } as const;
+    await this.#record({
+      productId,
+      licenseKey,
+      outcome,
+      sentAt: clock.monotonic(),
+      isMissingConfirmed: false,
+    });
+  }
+
   async #record(read: Read): Promise<void> {
     const { writer, policy, onRead } = this.#parts;
     const recorded = await writer.write('recordRead', { ...read, policy: policy() });

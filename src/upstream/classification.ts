@@ -93,15 +93,18 @@ function classifyResponse<Value>(
     const own = isCached ? {} : { ...(message !== null && { message }), ...problem, ...epochOf(response) };
     return { outcome: 'not_applied', reason, status, detail, ...own, retryAfterMs };
   };
-  const refusal = dialect.refusalOf({ ...response, body: 'value' in body ? body.value : null }, request);
+  const received = { ...response, body: 'value' in body ? body.value : null };
+  const refusal = dialect.refusalOf(received, request);
   if (refusal !== null) return refused(refusal.reason, message ?? refusal.what);
-  if (status >= 200 && status < 300) {
+  if ((status >= 200 && status < 300) || dialect.isAnswer?.(received, request) === true) {
     const reading = 'value' in body ? read(body.value) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
     const at = isCached ? confirmed : now;
     // Before the upstream itself has answered once, the age of a cached response is unknown.
     if (at === null) return refused('cached', null);
-    return { outcome: 'applied', value: reading.value, isCached, ...provenanceOf(response, cachedForMs, at) };
+    const { value, shows } = reading;
+    const known = provenanceOf(response, cachedForMs, at);
+    return { outcome: 'applied', value, isCached, ...known, ...(shows !== undefined && { shows }) };
   }
   if (status >= 400 && status < 500) {
     // Only a JSON object is the upstream's verdict; a firewall sends a page. Whoever answers 429 has done nothing.

@@ -1,16 +1,10 @@
 import type { Dispatcher } from 'undici';
 import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/checkout/coupon.ts';
-import {
-  idempotencyKeyHeader,
-  instanceHeader,
-  operationHeader,
-  requestIdHeader,
-} from '../domain/header-names.ts';
+import { idempotencyKeyHeader, operationHeader, requestIdHeader } from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type {
   ChangeRequest,
-  Clock,
   CouponPage,
   Keyed,
   LatchkeyRequest,
@@ -30,53 +24,22 @@ import {
   writeCoupon,
   writeLicenseKey,
 } from './wire.ts';
-import { classify, sentAtOf, voidedBody, type ResponseContext } from './classification.ts';
+import { voidedBody, type ResponseContext } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
-import { dialects, type Dialect, type RequestKind } from './dialects.ts';
+import { specification, type Dialect, type RequestKind } from './dialects.ts';
 import { networkTransport, type Transport } from './exchange.ts';
+import { commonHeaders, type Method, Sender, type SenderSettings, type UpstreamClock } from './sender.ts';
 
 /** How to send requests and read responses; the functions are called for each request. */
-export type RequestSettings = Pick<ConnectionSettings, 'baseUrl'> & {
-  apiKey: () => string | null;
-  secretOf: (productId: string) => string | null;
-  /** The names of the headers that carry the credentials. */
-  headers: { apiKey: string; productSecret: string };
-  dialect: Dialect;
-  /** Our `User-Agent`. */
-  userAgent: string;
-  /** The instance id of this process, by which it recognizes its own responses; null if it has none. */
-  self: string | null;
-  /** Called with each request and its result. */
-  onOutcome?: (request: SentRequest) => void;
-  /** Called with the upstream's own clock (epoch ms; null if unknown) for each valid response. */
-  onDate?: (epochMs: number | null) => void;
-};
-
-type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
-
-/** A request and its result, without credentials and license keys. */
-export type SentRequest = {
-  method: Method;
-  /** Below `/api/v2`, unless it begins with `/agent` or `/sync`. */
-  path: string;
-  requestId: string | null;
-  outcome: Outcome<unknown>['outcome'];
-  /** Of the response; null if there was none. */
-  status: number | null;
-  /** In ms. */
-  durationMs: number;
-};
+export type RequestSettings = SenderSettings &
+  Pick<ConnectionSettings, 'baseUrl'> & {
+    apiKey: () => string | null;
+    secretOf: (productId: string) => string | null;
+    /** The names of the headers that carry the credentials. */
+    headers: { apiKey: string; productSecret: string };
+  };
 
 export type UpstreamClientSettings = ConnectionSettings & RequestSettings;
-
-/** The clock that dates responses. */
-export type UpstreamClock = Pick<Clock, 'now' | 'monotonic'> & {
-  /**
-   * The latest time that the upstream has confirmed, in epoch ms; it never goes back. Null before the first response.
-   * No response gets a later date.
-   */
-  confirmed(): number | null;
-};
 
 /** The method of each request. */
 const methods: Readonly<Record<RequestKind, Method>> = {
@@ -126,15 +89,13 @@ export function upstreamClientOver(
 }
 
 class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
-  readonly #transport: Transport;
+  readonly #sender: Sender;
   readonly #settings: RequestSettings;
-  readonly #clock: UpstreamClock;
   readonly #base: URL;
 
   constructor(transport: Transport, settings: RequestSettings, clock: UpstreamClock) {
-    this.#transport = transport;
+    this.#sender = new Sender(transport, settings, clock);
     this.#settings = settings;
-    this.#clock = clock;
     this.#base = new URL(settings.baseUrl);
   }
 
@@ -210,7 +171,7 @@ class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#transport[Symbol.asyncDispose]();
+    await this.#sender[Symbol.asyncDispose]();
   }
 
   #callLicense(productId: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
@@ -242,28 +203,9 @@ class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
     return this.#call({ ...route, parameters, header, credential, hidden: [], read });
   }
 
-  async #call<Value>(call: ApiCall<Value>): Promise<Outcome<Value>> {
-    const startedAt = this.#clock.monotonic();
-    const { exchange, discard } = await this.#transport.send(this.#requestOf(call), call.signal, call.waitMs);
-    const { self } = this.#settings;
-    const { read, request, credential, dialect = this.#settings.dialect } = call;
-    const hidden = [credential, ...call.hidden];
-    const [now, confirmed] = [this.#clock.now(), this.#clock.confirmed()];
-    const outcome = classify(exchange, { read, request, dialect, self, hidden, now, confirmed });
-    this.#settings.onOutcome?.({
-      method: methods[request],
-      path: call.path,
-      requestId: call.requestId ?? null,
-      outcome: outcome.outcome,
-      status: exchange.type === 'answered' ? exchange.status : null,
-      durationMs: this.#clock.monotonic() - startedAt,
-    });
-    if (outcome.outcome === 'ambiguous') discard();
-    if (outcome.outcome !== 'applied' || outcome.isCached || exchange.type !== 'answered') return outcome;
-    this.#settings.onDate?.(sentAtOf(exchange));
-    // This response may have shown that the clock was ahead.
-    const latest = this.#clock.confirmed() ?? this.#clock.now();
-    return { ...outcome, confirmedAt: Math.min(outcome.confirmedAt, latest) };
+  #call<Value>(call: ApiCall<Value>): Promise<Outcome<Value>> {
+    const hidden = [call.credential, ...call.hidden];
+    return this.#sender.send(this.#requestOf(call), { ...call, hidden, method: methods[call.request] });
   }
 
   #requestOf({
@@ -302,7 +244,7 @@ class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
 const redemptionPath = '/agent/v1/redemptions';
 
 /** Only a Latchkey has a change feed, and a Latchkey of any dialect answers it in the same way. */
-const latchkeyOnly = { dialect: dialects.specification };
+const latchkeyOnly = { dialect: specification };
 
 const noValue = (): { value: null } => ({ value: null });
 
@@ -320,23 +262,6 @@ function keyedHeaders({ id, createdAt, epoch, isRepeat, seenRevision }: Keyed): 
     accept: acceptsProblem,
     [idempotencyKeyHeader.toLowerCase()]: id,
     [operationHeader.toLowerCase()]: about.join(', '),
-  };
-}
-
-/** The headers of each request to an upstream. */
-function commonHeaders({
-  userAgent,
-  self,
-}: Pick<RequestSettings, 'userAgent' | 'self'>): Record<string, string> {
-  return {
-    accept: 'application/json',
-    // Without the header any coding is allowed (RFC 9110 section 12.5.3), and nothing here decompresses.
-    'accept-encoding': 'identity',
-    // A cache must not answer for the store: a read decides about a lost response.
-    'cache-control': 'no-cache',
-    'user-agent': userAgent,
-    // If this request reaches our own listener, the listener must not ask the upstream in turn.
-    ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
   };
 }
 

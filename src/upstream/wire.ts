@@ -4,6 +4,7 @@ import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
 import { maxInitialUses, type License, type LicenseExtra } from '../domain/license.ts';
 import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon, StoredRedemption, UpstreamRedemption } from '../service/ports.ts';
+import type { Applied } from '../domain/outbox/outcome.ts';
 import { quoteReasons, type Cart, type Quote } from '../domain/checkout/quote.ts';
 import { packLine } from '../domain/outbox/coupon-payload.ts';
 
@@ -134,11 +135,14 @@ function licenseFrom(wire: z.infer<typeof license>): License {
 }
 
 /** As many members, in order, as fit into the limit; null if there are none. */
-function limitExtra(others: Readonly<Record<string, unknown>>): LicenseExtra | null {
+export function limitExtra(
+  others: Readonly<Record<string, unknown>>,
+  maxBytes: number = maxExtraBytes,
+): LicenseExtra | null {
   let bytes = 1;
   const kept = Object.entries(others).filter(([name, value]) => {
     const length = jsonBytes(name, value) - 1;
-    const hasRoom = bytes + length <= maxExtraBytes;
+    const hasRoom = bytes + length <= maxBytes;
     if (hasRoom) bytes += length;
     return hasRoom;
   });
@@ -223,19 +227,19 @@ export function writeLicenseKey(licenseKey: string): Record<string, string> {
 }
 
 /** The first error, with its path; zod's texts name types, never values. */
-function read<Value>(schema: z.ZodType<Value>, body: unknown): Parsed<Value> {
+export function read<Value>(schema: z.ZodType<Value>, body: unknown): Parsed<Value> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return { value: parsed.data };
   const issue = parsed.error.issues[0];
   return { fault: issue === undefined ? 'unreadable' : `${issue.path.join('.')}: ${issue.message}` };
 }
 
-function foldKey(licenseKey: string): string {
+export function foldKey(licenseKey: string): string {
   return plainText(licenseKey).trim().toLowerCase();
 }
 
-/** A value, or what is wrong with it. */
-export type Parsed<Value> = { value: Value } | { fault: string };
+/** A value, or what is wrong with it. `shows`: as in `Applied`. */
+export type Parsed<Value> = ({ value: Value } & Pick<Applied<Value>, 'shows'>) | { fault: string };
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

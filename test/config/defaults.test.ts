@@ -60,6 +60,8 @@ test('without any configuration the process is an authority with the documented 
 test.each([
   ['listen: { dialect: payhip }', 'reset'],
   ['listen: { dialect: payhip, unknown: problem }', 'problem'],
+  ['upstream: { store: gumroad }', 'reset'],
+  ['upstream: { store: gumroad }\nlisten: { unknown: problem }', 'problem'],
   ['listen: { dialect: specification }', 'problem'],
   ['listen: { dialect: specification, unknown: reset }', 'reset'],
   ['listen: {}', 'problem'],
@@ -77,8 +79,10 @@ test('a configuration with an upstream is an agent that uses the header names of
   const { role, upstream } = configurationOf({ text: 'upstream: { base_url: "https://api.example.com//" }' });
   expect(role).toBe('agent');
   expect(upstream).toEqual({
+    store: null,
     baseUrl: 'https://api.example.com',
     apiKey: null,
+    accessToken: null,
     dialect: 'specification',
     headers: { apiKey: null, productSecret: 'product-secret-key' },
     userAgent: null,
@@ -88,6 +92,15 @@ test('a configuration with an upstream is an agent that uses the header names of
     connectTo: null,
     proxy: null,
   });
+});
+
+test('an agent of Gumroad needs no address and no secret', () => {
+  const { role, upstream, products } = configurationOf({
+    text: 'upstream: { store: gumroad }\nproducts: [{ key: A== }, { key: B }]',
+  });
+  expect(role).toBe('agent');
+  expect(upstream).toMatchObject({ store: 'gumroad', baseUrl: 'https://api.gumroad.com', accessToken: null });
+  expect(products).toMatchObject([{ key: 'A==', secret: null }, { key: 'B' }]);
 });
 
 test('a file with all sections of the documentation is parsed', () => {

@@ -149,6 +149,17 @@ test.each([
   ['upstream: { base_url: "http://x", proxy: "not a url" }', 'upstream.proxy: must be an http or https URL'],
   [`${agent}products: [{ key: A }]`, 'products[0].secret: is missing'],
   [
+    'upstream: { store: gumroad }\nproducts: [{ key: A, secret: a-secret }]',
+    'products[0].secret: must not be given: this store has none',
+  ],
+  ['upstream: { store: gumroad, dialect: payhip }', 'upstream.store: cannot be given with dialect'],
+  [
+    'upstream: { store: gumroad, api_key: a-secret }',
+    'upstream.store: cannot be given with dialect or api_key',
+  ],
+  ['upstream: { base_url: "http://x", access_token: t }', 'upstream.access_token: is only for a store'],
+  ['upstream: { store: paddle, base_url: "http://x" }', 'upstream.store: must be one of gumroad'],
+  [
     `${agent}products: [{ key: A, secret: a }, { key: A, secret: b }]`,
     'products: the same key is given twice',
   ],

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
 import { localCalls, offlineCalls, storeCalls, type NamedCall } from '../support/harness/dialect-calls.ts';
 import { startDialectHarness, type DialectHarness, type Role } from '../support/harness/dialect-harness.ts';

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
 import type { App } from '../../src/http/app.ts';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
 import { dereferenced } from '../support/reference/dereferenced.ts';
 import { adminToken } from '../support/app/http-app.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dialects } from '../../src/upstream/dialects.ts';
+import { received as dialects } from '../support/stores/dialects.ts';
 import {
   emptyResponse,
   every,

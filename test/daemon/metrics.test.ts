@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Metrics } from '../../src/daemon/metrics.ts';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import { listenTcp } from '../../src/http/listen.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { adminToken, authoritySnapshot, openApp, serverOf } from '../support/app/http-app.ts';

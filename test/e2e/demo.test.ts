@@ -32,11 +32,13 @@ const interrupt: Leave = async (trial, home) => {
 test.each([
   ['demo', 'only its first line is read', cutAfterOneLine],
   ['demo', 'it is interrupted', interrupt],
+  ['demo --store gumroad', 'it is interrupted', interrupt],
   ['sandbox', 'its credentials are never read', cut],
+  ['sandbox --store gumroad --with-agent', 'its credentials are never read', cut],
 ])('%s removes its data if %s', async (command, _, leave) => {
   await using home = temporaryDirectory();
   const [program, ...argv] = fromSource;
-  const trial = spawn(program, [...argv, command], {
+  const trial = spawn(program, [...argv, ...command.split(' ')], {
     env: { PATH: process.env['PATH'], HOME: home.path, TMPDIR: home.path },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { Proxies } from '../../src/http/entry/client-address.ts';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
 import { runProcess } from '../support/process/command-line.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { syncControl } from '../../src/daemon/role/agent.ts';
 import { dialectNames, type DialectName } from '../../src/domain/header-names.ts';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import { agentLicenseService } from '../../src/service/agent/license.ts';
 import { lastProductName } from '../../src/service/agent/products.ts';
 import { StorageError, type StorageFault } from '../../src/service/ports.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { dialectNames, type DialectName } from '../../src/domain/header-names.ts';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import {
   authorityCheckoutService,
   authorityCouponService,

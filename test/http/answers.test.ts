@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { App, Readiness } from '../../src/http/app.ts';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import { problems, type ProblemCode } from '../../src/domain/problem/problem-table.ts';
 import { done, failWith } from '../../src/domain/problem/problem.ts';
 import type { LicenseChangeRequest, LicenseService, Provenance } from '../../src/service/services.ts';

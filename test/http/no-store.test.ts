@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { App } from '../../src/http/app.ts';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import { Proxies } from '../../src/http/entry/client-address.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf, silentMetrics } from '../support/app/http-app.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dialects } from '../../src/http/dialects.ts';
+import { dialects } from '../support/stores/dialects.ts';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
 import { openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 

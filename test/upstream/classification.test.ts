@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import { dialects } from '../../src/upstream/dialects.ts';
+import { received as dialects } from '../support/stores/dialects.ts';
 import {
   classify,
   type ResponseContext,

@@ -44,14 +44,16 @@ const leaseTerms = {
 const product = section(
   z
     .strictObject({
-      key: productKey.meta({ description: 'The key of the product.' }),
+      key: productKey.meta({
+        description: 'The key of the product; at Gumroad, the `product_id` under the license key module.',
+      }),
       name: optional(text).meta({
         description:
           'The display name in the console, and the `product_name` in the dialect `payhip`, until the upstream provides one.',
       }),
       secret: optional(secret).meta({
         description:
-          'The secret of the product at the upstream. An agent needs the secret or its file; a holder must not have one.',
+          'The secret of the product at the upstream. An agent needs the secret or its file, unless `upstream.store` is given; a holder must not have one.',
       }),
       secret_file: secretFile('secret'),
       ...leaseTerms,

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { dialectNames, apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
+import {
+  apiKeyHeaders,
+  credentialHeaders,
+  dialectNames,
+  foreignStoreNames,
+} from '../../domain/header-names.ts';
 import { rule, section } from '../section.ts';
 import {
   baseUrl,
@@ -37,7 +42,14 @@ const headers = section(
 const agent = section(
   z
     .strictObject({
-      base_url: baseUrl.meta({ description: 'Base URL of the API; `/api/v2/…` is appended.' }),
+      store: optional(z.enum(foreignStoreNames)).meta({
+        description:
+          'A store that has an API of its own: software that was written for it can call this agent (examples/guides/gumroad.md). If omitted, the upstream speaks the specification.',
+      }),
+      base_url: baseUrl.meta({
+        description: 'Base URL of the API; `/api/v2/…` is appended, or the paths of `store`.',
+        defaultText: '`https://api.gumroad.com` if `upstream.store` is `gumroad`; required without `store`',
+      }),
       dialect: z.enum(dialectNames).prefault('specification').meta({
         description:
           'How the upstream responds where the specification leaves it open, for example if a key is unknown.',
@@ -48,6 +60,12 @@ const agent = section(
         reload: 'applies',
       }),
       api_key_file: secretFile('api_key', { reload: 'applies' }),
+      access_token: optional(secret).meta({
+        description:
+          'The access token of the seller at `store`. It is only needed to enable and disable license keys, and to take uses back.',
+        reload: 'applies',
+      }),
+      access_token_file: secretFile('access_token', { reload: 'applies' }),
       headers: headers.prefault({}).meta({
         description: 'Names of the headers that carry credentials to the upstream.',
       }),
@@ -76,6 +94,14 @@ const agent = section(
           'The HTTP proxy to the upstream; it may include a user and a password. If omitted, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide. `NO_PROXY` is read as curl reads it: names with their subdomains, addresses, ranges such as `10.0.0.0/8`, and `*`; a port may follow. The log names the proxy at the start, and so does `status`.',
       }),
     })
+    .refine(
+      ({ store, dialect, api_key }) => store === null || (dialect === 'specification' && api_key === null),
+      rule(['store'], 'cannot be given with dialect or api_key: it has an API of its own'),
+    )
+    .refine(
+      ({ store, access_token }) => store !== null || access_token === null,
+      rule(['access_token', 'store'], 'is only for a store that has an API of its own'),
+    )
     .refine(
       ({ connect_to, proxy }) => connect_to === null || proxy === null,
       rule(['connect_to', 'proxy'], 'cannot be given with a proxy, since the proxy decides where to connect'),

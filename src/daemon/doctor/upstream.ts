@@ -10,7 +10,8 @@ import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome
 import { certificateFaultOf, type CertificateFault } from '../../domain/connection-failure.ts';
 import { classify, isOwnResponse, sentAtOf } from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
-import { dialects, type Dialect } from '../../upstream/dialects.ts';
+import { loadStore } from '../../stores/store.ts';
+import type { Dialect } from '../../upstream/dialects.ts';
 import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
 import { clockAdvice, describeClock } from '../../domain/clock.ts';
 import { counted } from '../../domain/text.ts';
@@ -18,7 +19,7 @@ import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream
 import { fail, ok, warn, type Finding } from '../../domain/finding.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
-import { type DialectName, dialectNames } from '../../domain/header-names.ts';
+import { type DialectName, dialectNames, type StoreName } from '../../domain/header-names.ts';
 import { upstreamClient } from '../../upstream/client.ts';
 import { systemRandom } from '../system/machine.ts';
 
@@ -43,17 +44,68 @@ export async function examineUpstream(
     ca: pem,
     maxConnections: () => 1,
   });
-  const exchange = await requestWithoutCredential(settings, speechSettings(upstream).userAgent);
-  const response = examineResponse(exchange, upstream, self);
+  const { store } = upstream;
+  if (store !== null)
+    return {
+      findings: [
+        ...connectionFindings,
+        ...(await examineStore(configuration, upstream, { store, settings })),
+      ],
+      dialect: null,
+    };
+  const dialects = await allDialects();
+  const speech = speechSettings(upstream, upstream.dialect, dialects[upstream.dialect]);
+  const exchange = await requestWithoutCredential(settings, speech.userAgent);
+  const response = examineResponse(exchange, { upstream, dialects, self });
   if (response.level === 'fail') return { findings: [...connectionFindings, response], dialect: null };
-  const { findings: accepted, dialect } = await examineCredentials(
-    configuration,
-    upstream,
+  const { findings: accepted, dialect } = await examineCredentials(configuration, upstream, {
     settings,
-    (name) => isMissing(readUncredited(exchange, dialects[name])),
-  );
+    dialects,
+    saysUnknown: (name) => isMissing(readUncredited(exchange, dialects[name])),
+  });
   return { findings: [...connectionFindings, response, ...examineClock(exchange), ...accepted], dialect };
 }
+
+type Dialects = Readonly<Record<DialectName, Dialect>>;
+
+async function allDialects(): Promise<Dialects> {
+  const [specification, payhip] = await Promise.all([loadStore('specification'), loadStore('payhip')]);
+  return { specification: specification.received, payhip: payhip.received };
+}
+
+/** Whether a store with an API of its own answers that it does not know a license key that was made up. */
+async function examineStore(
+  { products }: Configuration,
+  upstream: UpstreamSettings,
+  { store: name, settings }: { store: StoreName; settings: ConnectionSettings },
+): Promise<readonly Finding[]> {
+  const loaded = await loadStore(name);
+  const connecting = {
+    ...settings,
+    ...speechSettings(upstream, upstream.dialect, loaded.received),
+    self: null,
+    productKeyOf: (productKey: string) => productKey,
+    accessToken: () => null,
+  };
+  await using client = loaded.connect?.(networkTransport(settings), connecting, doctorClock);
+  if (client === undefined) return [];
+  const { signal } = new AbortController();
+  const checks: CredentialCheck[] = [];
+  for (const { key } of products)
+    checks.push({
+      of: 'secret',
+      name: `the product ${key}`,
+      outcome: await client.verify(key, madeUpKey(), signal),
+    });
+  const noToken = ok('no access token is configured: license keys are not enabled or disabled from here');
+  return [
+    ...checks.map((check) => (isAccepted(check) ? ok(`${name} answers for ${check.name}`) : explain(check))),
+    ...(products.length === 0 ? [warn('no product is configured', 'list the products under products')] : []),
+    ...(upstream.accessToken === null ? [noToken] : []),
+  ];
+}
+
+const doctorClock = { now: () => Date.now(), confirmed: () => null, monotonic: () => performance.now() };
 
 type CaFile = { pem: string | null; isUsable: boolean; findings: readonly Finding[] };
 
@@ -106,9 +158,9 @@ async function requestWithoutCredential(settings: ConnectionSettings, userAgent:
 /** Whether the API answers: it refuses a request without a credential, in one of the dialects. */
 function examineResponse(
   exchange: Exchange,
-  { baseUrl, dialect }: UpstreamSettings,
-  self: string | null,
+  { upstream, dialects, self }: { upstream: UpstreamSettings; dialects: Dialects; self: string | null },
 ): Finding {
+  const { baseUrl, dialect } = upstream;
   if (exchange.type === 'answered' && isOwnResponse(self, exchange)) {
     const advice = 'set upstream.connect_to to the address of the store';
     return fail(`${baseUrl} leads to this agent itself`, advice);
@@ -184,13 +236,11 @@ type UpstreamSurvey = { findings: readonly Finding[]; dialect: DialectName | nul
 async function examineCredentials(
   configuration: Configuration,
   upstream: UpstreamSettings,
-  settings: ConnectionSettings,
-  saysUnknown: (dialect: DialectName) => boolean,
+  { saysUnknown, ...trying }: Trying & { saysUnknown: (dialect: DialectName) => boolean },
 ): Promise<UpstreamSurvey> {
   const { products } = configuration;
   const checks = new Map<DialectName, readonly CredentialCheck[]>();
-  for (const name of dialectNames)
-    checks.set(name, await tryDialect(configuration, upstream, settings, name));
+  for (const name of dialectNames) checks.set(name, await tryDialect(configuration, upstream, trying, name));
   // A server without this path answers 404 to every request.
   const spoken = dialectNames.every(saysUnknown) ? null : spokenDialect(checks);
   const dialect = spoken ?? upstream.dialect;
@@ -203,22 +253,24 @@ async function examineCredentials(
   return { findings, dialect: spoken };
 }
 
+type Trying = { settings: ConnectionSettings; dialects: Dialects };
+
 /** The result of a request with one credential in one dialect. */
 type CredentialCheck = { of: 'secret' | 'api key'; name: string; outcome: Outcome<unknown> };
 
 async function tryDialect(
   { products }: Configuration,
   upstream: UpstreamSettings,
-  settings: ConnectionSettings,
+  { settings, dialects }: Trying,
   dialect: DialectName,
 ): Promise<CredentialCheck[]> {
   const { apiKey } = upstream;
   const secretOf = (productKey: string): string | null =>
     products.find(({ key }) => key === productKey)?.secret?.reveal() ?? null;
-  const speech = speechSettings(upstream, dialect);
+  const speech = speechSettings(upstream, dialect, dialects[dialect]);
   await using client = upstreamClient(
     { ...settings, ...speech, self: null, apiKey: () => apiKey?.reveal() ?? null, secretOf },
-    { now: () => Date.now(), confirmed: () => null, monotonic: () => performance.now() },
+    doctorClock,
   );
   const { signal } = new AbortController();
   const checks: CredentialCheck[] = [];

@@ -10,19 +10,22 @@ import type { LocalLists, Reader } from '../../service/tables.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/upstream/waits.ts';
 import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
+import { loadStore, type Store, type StoreClient, type StoreRouteParts } from '../../stores/store.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
 import { upstreamClient, type UpstreamClientSettings } from '../../upstream/client.ts';
+import { networkTransport } from '../../upstream/exchange.ts';
 import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream/proxy.ts';
 import { recordTime } from '../maintenance.ts';
 import { isSameDigest, systemRandom } from '../system/machine.ts';
-import { connectionSettings, speechSettings } from '../upstream-settings.ts';
+import { connectionSettings, speechSettings, storeSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and the services for callers. */
-export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
+export async function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Promise<Role> {
   const { current, reader, clock, tokenUses: uses } = parts;
-  const connected = connect(parts);
+  const store = await loadStore(current.upstream.store ?? current.upstream.dialect);
+  const connected = connect(parts, store);
   const { upstream } = connected;
   const sync = openSync(parts, connected);
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
@@ -55,7 +58,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
     upstream: sync.limiter,
     sync: syncControl(parts, sync),
-    agent: { fetcher: sync.fetcher, deliveries: sync.delivery, newKeys: () => sync.newKeys() },
+    agent: partsOfAgent(sync, store, { ...storeSettings(current), client: connected.client }),
     async bind() {
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));
@@ -71,6 +74,20 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       sync.limiter.probeNow();
       await sync.run(signal);
     },
+  };
+}
+
+function partsOfAgent(
+  sync: Sync,
+  { routes }: Store,
+  parts: Omit<StoreRouteParts, 'learn'>,
+): NonNullable<Role['agent']> {
+  const { fetcher, delivery } = sync;
+  return {
+    fetcher,
+    deliveries: delivery,
+    newKeys: () => sync.newKeys(),
+    routes: routes?.({ ...parts, learn: (...said) => fetcher.learn(...said) }) ?? [],
   };
 }
 
@@ -121,9 +138,9 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
   }
 }
 
-type Connected = { upstream: Upstream & AsyncDisposable; syncUpstream: SyncUpstream };
+type Connected = { upstream: Upstream & AsyncDisposable; syncUpstream: SyncUpstream; client: StoreClient };
 
-function connect({ instance, current, clock, writer, log }: RoleParts): Connected {
+function connect({ instance, current, clock, writer, log }: RoleParts, store: Store): Connected {
   const { upstream } = current;
   // One request of each product waits at a Latchkey for changes: it must not take the place of the others.
   const maxConnections = (): number =>
@@ -136,7 +153,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): Connecte
   if (proxy !== null) logProxy(proxy, log);
   const settings: UpstreamClientSettings = {
     ...connections,
-    ...speechSettings(upstream),
+    ...speechSettings(upstream, upstream.dialect, store.received),
     self: instance,
     apiKey: () => current.upstream.apiKey?.reveal() ?? null,
     secretOf: (productId) => current.secretOf(productId),
@@ -148,8 +165,11 @@ function connect({ instance, current, clock, writer, log }: RoleParts): Connecte
       if (clock.hear(date)) recordTime({ clock, writer }).catch(() => undefined);
     },
   };
-  const client = upstreamClient(settings, clock);
-  return { upstream: client, syncUpstream: client };
+  const client =
+    store.connect === undefined
+      ? upstreamClient(settings, clock)
+      : store.connect(networkTransport(settings), { ...settings, ...storeSettings(current) }, clock);
+  return { upstream: client, syncUpstream: client, client };
 }
 
 function logProxy(choice: ProxyChoice, log: Log): void {

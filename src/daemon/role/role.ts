@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Blocker } from '../../domain/outbox/explanation.ts';
 import type { ProductName } from '../../http/dialects.ts';
+import type { Route } from '../../http/route.ts';
 import { type Credentials, authorityCredentials, type TokenUses } from '../../service/access/credential.ts';
 import type { CheckoutService, CouponService, LicenseService } from '../../service/services.ts';
 import {
@@ -40,10 +41,12 @@ export type Role = {
   sync: SyncControl | null;
   /** Reads from the upstream and delivers to it; null unless this is an agent. */
   agent: {
-    fetcher: LicenseFetch & Pick<LicenseFetcher, 'fetch'>;
+    fetcher: LicenseFetch & Pick<LicenseFetcher, 'fetch' | 'learn'>;
     deliveries: Deliveries;
     /** Called when there may be new license keys in the store. */
     newKeys: () => void;
+    /** The paths of a store with an API of its own. */
+    routes: readonly Route[];
   } | null;
   /** What only this role of a feature has. */
   process?: FeatureProcess;

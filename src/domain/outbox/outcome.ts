@@ -1,3 +1,5 @@
+import type { License } from '../license.ts';
+
 /** Why a request certainly changed nothing at the upstream. */
 export type NotAppliedReason =
   /** Nothing was sent (name resolution, connection refused, TLS), or the request came back to this agent. */
@@ -38,6 +40,8 @@ export type NotApplied = {
   reasons?: readonly string[];
   /** As in `Applied`. */
   epoch?: string;
+  /** What the refusal says about the license key; absent if it says nothing. */
+  license?: Pick<License, 'enabled' | 'extra'>;
   retryAfterMs: number | null;
   /** Present if the request was not sent because nothing may be sent now. This does not count as a failure. */
   isHeldBack?: true;
@@ -72,6 +76,8 @@ export type Applied<Value> = {
   appliedRevision?: number;
   /** The cursor of the next page of a list, if the upstream is Latchkey and has more. */
   nextCursor?: string;
+  /** Absent: the response shows the license. Some responses of stores show only whether it is enabled, or its count. */
+  shows?: 'enabled' | 'uses';
   /** Present if the upstream is an agent with undelivered changes to this record. */
   isPending?: true;
 };

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../config/value/unit.ts';
-import { dialectNames } from '../../domain/header-names.ts';
+import { dialectNames, foreignStoreNames } from '../../domain/header-names.ts';
 import {
   CommandError,
   defineCommand,
@@ -20,6 +20,10 @@ export const sandbox = defineCommand({
     'lost-replies': {
       ...textOption('Share of requests carried out but not answered, 0 to 1'),
       default: '0',
+    },
+    store: {
+      choices: foreignStoreNames,
+      describe: 'A stand-in for this store, instead of an authority',
     },
     dialect: { choices: dialectNames, default: 'specification', describe: 'Dialect of its answers' },
     seed: textOption('Make the same requests fail each time'),
@@ -55,6 +59,7 @@ export const sandbox = defineCommand({
       'a store that comes back, for your own agent',
     ],
     ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],
+    ['latchkey sandbox --store gumroad --with-agent', 'a stand-in for Gumroad, and an agent'],
     ['latchkey sandbox --demo-data --with-agent', 'with data that is worth looking at'],
     ['latchkey sandbox --with-agent --plain --lost-replies 0.1', 'an agent of a store that is no Latchkey'],
     ['latchkey sandbox --with-webhooks --with-holder', 'a refund reaches the device within seconds'],
@@ -84,6 +89,11 @@ export const sandbox = defineCommand({
       json: args.json === true,
       program: programName(),
     };
+    if (args.store !== undefined) {
+      refuseForStore(args);
+      const { runGumroadSandbox } = await import('./stores/gumroad-sandbox.ts');
+      return await runGumroadSandbox(options);
+    }
     const { runSandbox } = await import('./run-sandbox.ts');
     const { SandboxError } = await import('./files.ts');
     try {
@@ -98,18 +108,45 @@ export const sandbox = defineCommand({
 export const demo = defineCommand({
   command: 'demo',
   describe: 'Show the main scenario end to end, in a few seconds',
-  builder: {},
-  examples: [['latchkey demo', 'on a temporary store and agent']],
+  builder: {
+    store: { choices: foreignStoreNames, describe: 'With a stand-in for this store' },
+  },
+  examples: [
+    ['latchkey demo', 'on a temporary store and agent'],
+    ['latchkey demo --store gumroad', 'on a stand-in for Gumroad'],
+  ],
   handler: async (args, output) => {
     refuseDaemonOptions(args, 'the demo has its own data, which it removes at the end');
-    const { runDemo } = await import('./demo.ts');
-    if (!args.json) return await runDemo(output.print);
+    const run =
+      args.store === undefined
+        ? (await import('./demo.ts')).runDemo
+        : (await import('./stores/gumroad-demo.ts')).runGumroadDemo;
+    if (!args.json) return await run(output.print);
     const steps: string[] = [];
-    const code = await runDemo((line) => steps.push(line));
+    const code = await run((line) => steps.push(line));
     output.printJson({ ok: code === exitCode.done, steps });
     return code;
   },
 });
+
+/** A stand-in for a store has no data of an authority. */
+function refuseForStore(args: Readonly<Record<string, unknown>>): void {
+  const others = [
+    'seed',
+    'credentials',
+    'keep',
+    'writeConfig',
+    'plain',
+    'withHolder',
+    'withWebhooks',
+    'demoData',
+  ];
+  const given = others.find((name) => args[name] !== undefined && args[name] !== false);
+  if (given !== undefined)
+    throw new UsageError(
+      `--${given.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} cannot be given with --store`,
+    );
+}
 
 function readPort(text: string): number {
   if (/^\d+$/.test(text) && Number(text) <= 65_535) return Number(text);

@@ -122,7 +122,7 @@ function isFromPage(
 }
 
 /** The routes for software, which allowed pages may call. Pages cannot call the routes for people and probes. */
-const openToPages = /^\/(?:api|agent)\//;
+const openToPages = /^\/(?:api|agent|v2)\//;
 
 /** The response headers that a page may read. */
 const readable = [

@@ -64,7 +64,7 @@ export async function readRequest(
       settings.public === undefined ? (settings.socketAddress?.() ?? tcpAddressOf(request.raw.socket)) : null,
     clientAddress,
     connection: connectionName(request.raw.socket),
-    userAgent: request.headers['user-agent'] ?? null,
+    ...callerOf(request),
     principal,
     path: named,
     query: query.values,
@@ -82,6 +82,10 @@ export async function readRequest(
     isAgent: state.head.instance.length > 0,
     signal: connections.signalFor(reply.raw, requesterOf(app, route, { principal, waitMs, clientAddress })),
   });
+}
+
+function callerOf({ headers }: FastifyRequest): Pick<AnyRequest, 'authorization' | 'userAgent'> {
+  return { authorization: headers.authorization ?? '', userAgent: headers['user-agent'] ?? null };
 }
 
 function tcpAddressOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
@@ -120,7 +124,7 @@ function bodyOf({ isBodyInQuery }: Route, request: FastifyRequest): RawParameter
   return new Map([...query, ...body]);
 }
 
-const form = 'application/x-www-form-urlencoded';
+export const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';
 const csv = 'text/csv';
 const isJson = /^\s*application\/json\s*(?:;|$)/i;
@@ -306,7 +310,7 @@ function duplicate(name: string): ProblemError {
 }
 
 /** The problem of a request with more parameters than `limits.parameters`. */
-function tooMany(maximum: number): ProblemError {
+export function tooMany(maximum: number): ProblemError {
   return new ProblemError('malformed_request', `There are more than ${maximum} parameters.`);
 }
 

@@ -100,7 +100,7 @@ function mapValues<Value, Other>(
 }
 
 function describe(route: Route, dialect: Dialect): ZodOpenApiOperationObject {
-  const { refusal } = route.path.startsWith('/api/') ? dialect : specification;
+  const { refusal = (route.path.startsWith('/api/') ? dialect : specification).refusal } = route;
   return {
     operationId: route.operationId,
     tags: [route.tag],

@@ -291,14 +291,14 @@ async function queue(parts: LicenseParts, request: LicenseChangeRequest): Promis
 /** Waits for the upstream as long as the caller wants; returns the latest snapshot. */
 async function waitForUpstream(
   parts: LicenseParts,
-  { licenseKey, trigger, waitMs, isAgent = false, idempotency }: LicenseChangeRequest,
+  { licenseKey, trigger, waitMs, untilFailure = false, isAgent = false, idempotency }: LicenseChangeRequest,
   queued: QueuedChange & { operationId: string },
   signal: AbortSignal,
 ): Promise<LicenseSnapshot> {
   const wait =
     trigger === 'enable' && waitMs === 0
       ? { waitMs: parts.settings().timeoutMs * (isAgent ? timeoutPartForAgents : 1), untilFailure: true }
-      : { waitMs, untilFailure: false };
+      : { waitMs, untilFailure };
   await parts.deliveries.waitFor(queued.operationId, wait, signal);
   const snapshot = parts.reader.snapshots.get(licenseKey) ?? queued.snapshot;
   // An agent below gets the license as it is when it asks.

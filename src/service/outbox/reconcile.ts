@@ -1,12 +1,12 @@
 import { countApplied, type CounterKind } from '../../domain/outbox/delivery.ts';
 import type { License } from '../../domain/license.ts';
 import { isCountUncertain, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
-import type { Operation } from '../../domain/outbox/operation.ts';
+import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
 import { isOfEarlierRun, lastSeqBefore } from '../lifecycle/run-count.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
-import { endSuperseded } from './after-response.ts';
+import { nextReconcileAt, move, scheduleHead, waitAfterFailure, type SyncPolicy } from './queue.ts';
+import { endSuperseded, refuseOperation } from './after-response.ts';
 import { boundUpstream } from './upstream/identity.ts';
 import { isOfOtherUpstream } from './upstream/former.ts';
 
@@ -58,6 +58,32 @@ export function reconcileCounter(
   scheduleNext(transaction, subject, head, context);
   const isExplained = applied !== null || isCountUncertain(snapshot);
   return { reconciled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
+}
+
+const uncounted = 'the upstream says that the license key is disabled, and counts no use of it';
+
+/**
+ * The key is disabled, and the response does not show its count: uses that were not sent would be refused. What may have
+ * been counted waits for a response with the count.
+ */
+export function refuseUses(
+  transaction: Transaction,
+  { snapshot, policy }: Reconciliation,
+  context: Context,
+): ReconciledCounter {
+  const { operations } = transaction;
+  const subject = snapshot.license.licenseKey;
+  for (const operation of operations.queue(subject, 'counter')) {
+    const isUnsent = operation.progress.state === 'pending' && !mayHaveBeenApplied(operation);
+    if (operation.kind === 'usage' && isUnsent)
+      refuseOperation(transaction, operation, { cause: 'refused', detail: uncounted });
+  }
+  const head = operations.head(subject, 'counter');
+  if (head !== null && head.progress.state !== 'in_flight') {
+    const failure = { detail: uncounted, retryAfterMs: null, outage: false };
+    scheduleHead(transaction, subject, 'counter', waitAfterFailure(head, failure, policy, context));
+  }
+  return unreconciled;
 }
 
 const unproven =

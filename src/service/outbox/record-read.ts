@@ -17,7 +17,7 @@ import type { Transaction } from '../tables.ts';
 import { postponeDueQueues, putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
 import { unknownHistoryUntil } from './upstream/waits.ts';
 import { olderAnswer, refuseOperation, reopenOperations } from './after-response.ts';
-import { reconcileCounter, reconcileState, type UnexpectedCount } from './reconcile.ts';
+import { reconcileCounter, reconcileState, refuseUses, type UnexpectedCount } from './reconcile.ts';
 import { licenseIn, recordReadOfLatchkey } from './latchkey-response.ts';
 import { epochNumber, isLatchkey } from './upstream/identity.ts';
 import { observeEpoch } from './upstream/change.ts';
@@ -64,13 +64,14 @@ function recordAnswer(
   context: Context,
 ): UnexpectedCount | null {
   const confirmedAt = confirmTime(transaction, answered.outcome.confirmedAt, context);
-  const outcome = { ...answered.outcome, confirmedAt };
-  const command = { ...answered, outcome };
-  if (!outcome.isCached) observeEpoch(transaction, outcome, context);
-  const { licenseKey } = outcome.value;
+  const { isCached, value } = answered.outcome;
+  if (isCached !== true) observeEpoch(transaction, answered.outcome, context);
+  const { licenseKey } = value;
   // This read did not hold the queues of the key: it only shows under which name the key is known.
-  if (adoptSpelling(transaction, command.licenseKey, licenseKey, context) === 'known') return null;
+  if (adoptSpelling(transaction, answered.licenseKey, licenseKey, context) === 'known') return null;
   const before = transaction.snapshots.get(licenseKey);
+  const outcome = { ...answered.outcome, confirmedAt, value: withKnown(answered.outcome, before) };
+  const command = { ...answered, outcome };
   if (before !== null && outcome.isCached) {
     recordCached(transaction, before, command, context);
     return null;
@@ -95,16 +96,24 @@ function recordReconciling(
   const read = outcome.value;
   if (before.gone) reopenOperations(transaction, read.licenseKey, context);
   const reconciliation = { snapshot: before, read, sentAt, policy };
-  const { reconciled, unexpected } = reconcileCounter(transaction, reconciliation, context);
+  const hasCount = outcome.shows !== 'enabled';
+  const counted = (hasCount ? reconcileCounter : refuseUses)(transaction, reconciliation, context);
   reconcileState(transaction, reconciliation, context);
   putSnapshot(transaction, {
     ...next,
-    license: reconciled ? read : { ...read, uses: before.license.uses },
-    run: reconciled ? next.run : before.run,
-    readFirst: reconciled ? false : before.readFirst,
-    manyWriters: next.manyWriters || unexpected !== null,
+    license: counted.reconciled ? read : { ...read, uses: before.license.uses },
+    run: counted.reconciled ? next.run : before.run,
+    readFirst: counted.reconciled || !hasCount ? false : before.readFirst,
+    manyWriters: next.manyWriters || counted.unexpected !== null,
   });
-  return unexpected;
+  return counted.unexpected;
+}
+
+/** A response that shows only whether the key is enabled leaves the rest as it was known. */
+function withKnown({ value, shows }: Applied<License>, before: LicenseSnapshot | null): License {
+  if (shows !== 'enabled' || before === null) return value;
+  const { enabled, extra } = value;
+  return { ...before.license, enabled, ...(extra !== undefined && { extra }) };
 }
 
 /** What was sent without an id is in doubt: the count and the state that were read decide. */
@@ -130,7 +139,10 @@ function observe(
     local: { uses: license.uses, enabled: license.enabled, pending: 0 },
     productId,
     confirmedAt,
-    run: isCached || sentAt < unknownHistoryUntil(transaction) ? noRun : currentRun(transaction),
+    run:
+      isCached || outcome.shows === 'enabled' || sentAt < unknownHistoryUntil(transaction)
+        ? noRun
+        : currentRun(transaction),
     manyWriters: before?.manyWriters ?? false,
     missingSince: null,
     gone: false,

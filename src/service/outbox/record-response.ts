@@ -115,7 +115,7 @@ function recordApplied(
   const isStateUnsure =
     overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;
   // A change of the count shows nothing newer about the state than the upstream knew before.
-  const isOlder = isOlderThanKnown(transaction, snapshot, confirmedAt);
+  const isOlder = outcome.shows === 'uses' || isOlderThanKnown(transaction, snapshot, confirmedAt);
   const { enabled } = isOlder && queue === 'counter' ? snapshot.license : outcome.value;
   const changed = {
     ...snapshot,
@@ -180,7 +180,7 @@ function recordNotApplied(
   if (outcome.reason === 'refused') {
     refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
-    updateSnapshot(transaction, operation.subject, {});
+    updateSnapshot(transaction, operation.subject, {}, outcome.license);
     return;
   }
   const waiting = move(transaction, operation, { type: 'not_applied' });
@@ -193,9 +193,11 @@ function updateSnapshot(
   transaction: Transaction,
   licenseKey: string,
   change: Partial<Pick<LicenseSnapshot, 'readFirst'>>,
+  said: Partial<NonNullable<NotApplied['license']>> = {},
 ): void {
   const snapshot = transaction.snapshots.get(licenseKey);
-  if (snapshot !== null) putSnapshot(transaction, { ...snapshot, ...change });
+  if (snapshot === null) return;
+  putSnapshot(transaction, { ...snapshot, ...change, license: { ...snapshot.license, ...said } });
 }
 
 type Postpone = {

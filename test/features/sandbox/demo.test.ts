@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { runGumroadDemo } from '../../../src/features/sandbox/stores/gumroad-demo.ts';
 import { runDemo } from '../../../src/features/sandbox/demo.ts';
 
 test('the demo ends with a lost answer, after which the store and the agent count the use once', async () => {
@@ -7,4 +8,14 @@ test('the demo ends with a lost answer, after which the store and the agent coun
   expect(lines).toHaveLength(11);
   expect(lines[8]).toMatch(/^9\. The store counted use 9, but its answer was lost/);
   expect(lines[9]).toMatch(/^10\. .* both sides count 9$/);
+});
+
+test('the demo of Gumroad shows an outage, a limit, a lost answer and a refund', async () => {
+  const lines: string[] = [];
+  expect([await runGumroadDemo((line) => lines.push(line)), lines.at(-1)]).toEqual([
+    0,
+    'Every step succeeded.',
+  ]);
+  expect(lines).toHaveLength(11);
+  expect(lines[8]).toMatch(/^9\. Gumroad counted use 5, but its answer was lost/);
 });

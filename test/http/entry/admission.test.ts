@@ -5,7 +5,7 @@ import {
   rateLimiters,
 } from '../../../src/http/entry/rate-limits.ts';
 import { adminToken, apiKey, openApp, serverOf } from '../../support/app/http-app.ts';
-import { dialects } from '../../../src/http/dialects.ts';
+import { dialects } from '../../support/stores/dialects.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { dialects } from '../../../src/http/dialects.ts';
+import { dialects } from '../../support/stores/dialects.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../support/app/http-app.ts';
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, openApp, serverOf, type TestApp } from '../../support/app/http-app.ts';
 import { dereferenced } from '../../support/reference/dereferenced.ts';
-import { dialects } from '../../../src/http/dialects.ts';
+import { dialects } from '../../support/stores/dialects.ts';
 import { describeRoutes } from '../../../src/http/openapi/document.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { examples, type Example } from '../../../src/wire/examples.ts';
 import { describeRoutes } from '../../../src/http/openapi/document.ts';
-import { dialects, specification } from '../../../src/http/dialects.ts';
+import { specification } from '../../../src/http/dialects.ts';
+import { dialects } from '../../support/stores/dialects.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf } from '../../support/app/http-app.ts';
 

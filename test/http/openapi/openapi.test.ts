@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { problems } from '../../../src/domain/problem/problem-table.ts';
-import { dialects, type Dialect, specification } from '../../../src/http/dialects.ts';
+import { type Dialect, specification } from '../../../src/http/dialects.ts';
+import { dialects } from '../../support/stores/dialects.ts';
 import { describeRoutes } from '../../../src/http/openapi/document.ts';
 import { refusalsOf } from '../../../src/http/openapi/responses.ts';
 import type { Route } from '../../../src/http/route.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dialects } from '../../../src/http/dialects.ts';
+import { dialects } from '../../support/stores/dialects.ts';
 import { describeRoutes } from '../../../src/http/openapi/document.ts';
 import { routesOf } from '../../../src/http/routes/all.ts';
 import { missingTool, npmTools, requireTool } from '../../support/reference/api-tools.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { dialectNames } from '../../../src/domain/header-names.ts';
-import { dialects } from '../../../src/http/dialects.ts';
+import { dialects } from '../../support/stores/dialects.ts';
 import {
   startDialectHarness,
   secret as harnessSecret,

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { done } from '../../../src/domain/problem/problem.ts';
 import type { App, Readiness } from '../../../src/http/app.ts';
-import { dialects } from '../../../src/http/dialects.ts';
+import { dialects } from '../../support/stores/dialects.ts';
 import { rateLimiters } from '../../../src/http/entry/rate-limits.ts';
 import type { LicenseService } from '../../../src/service/services.ts';
 import { engineOfProject } from '../../support/app/engine.ts';

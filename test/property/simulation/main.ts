@@ -18,11 +18,11 @@ const seedsOfAProcess = 250;
 /**
  * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
  * With `--aimed` each seed makes two troubles meet, such as a restore and a listing; without, the troubles of a seed are
- * drawn. `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
+ * drawn. With `--gumroad` the upstream is Gumroad. `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
  * the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own. `--fleet 1000`: what an agent costs in fleets of
  * 10, 100 and 1,000 agents at one authority.
  */
-const usage = `npm run simulate -- [--seeds N] [--from N] [--steps N] [--aimed] [--latchkey]
+const usage = `npm run simulate -- [--seeds N] [--from N] [--steps N] [--aimed] [--gumroad] [--latchkey]
   [--troubles NAME,NAME] [--sabotage NAME] [--fleet N]
 See the comment in test/property/simulation/main.ts`;
 const values = readArguments();
@@ -56,7 +56,14 @@ async function playHere(): Promise<number> {
   for (let seed = from; seed < from + seeds; seed += 1) {
     const violation = values.latchkey
       ? await simulateLatchkey({ seed, steps, troubles: chosenLatchkey })
-      : await simulate({ seed, steps, troubles: chosen, sabotage, isAimed: values.aimed });
+      : await simulate({
+          seed,
+          steps,
+          troubles: chosen,
+          sabotage,
+          isAimed: values.aimed,
+          isGumroad: values.gumroad,
+        });
     if (violation !== null) {
       count += 1;
       process.stdout.write(`seed ${seed}: ${violation}\n`);
@@ -79,6 +86,7 @@ async function playApart(): Promise<number> {
       if (values.troubles !== undefined) options.push('--troubles', values.troubles);
       if (values.sabotage !== undefined) options.push('--sabotage', values.sabotage);
       if (values.aimed) options.push('--aimed');
+      if (values.gumroad) options.push('--gumroad');
       if (values.latchkey) options.push('--latchkey');
       const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...options], {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -105,6 +113,7 @@ function readArguments() {
         troubles: { type: 'string' },
         sabotage: { type: 'string' },
         aimed: { type: 'boolean', default: false },
+        gumroad: { type: 'boolean', default: false },
         latchkey: { type: 'boolean', default: false },
         fleet: { type: 'string' },
       },

@@ -12,3 +12,10 @@ test.each([
 ])(`the sync promise holds over ${seeds} %s seeds`, async (_, isAimed) => {
   expect(await playSeeds({ from, seeds, steps, isAimed })).toEqual([]);
 });
+
+test.each([
+  ['drawn', false],
+  ['aimed', true],
+])(`the sync promise holds at Gumroad over ${seeds} %s seeds`, async (_, isAimed) => {
+  expect(await playSeeds({ from, seeds, steps, isAimed, isGumroad: true })).toEqual([]);
+});

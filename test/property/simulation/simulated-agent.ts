@@ -17,14 +17,16 @@ import {
   StorageError,
   type SyncControl,
   type SyncUpstream,
+  type Upstream,
   type WriteOptions,
 } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { persist } from '../../../src/sync/waiting.ts';
+import { GumroadClient } from '../../../src/stores/gumroad/upstream.ts';
 import { Sync } from '../../../src/sync/sync.ts';
 import { type SyncOptions } from '../../../src/sync/options.ts';
-import { dialects } from '../../../src/upstream/dialects.ts';
+import { received as dialects } from '../../support/stores/dialects.ts';
 import { upstreamClientOver } from '../../../src/upstream/client.ts';
 import { recordTime } from '../../../src/daemon/maintenance.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
@@ -39,6 +41,7 @@ import {
   type Faults,
   type Machine,
 } from './machine.ts';
+import { withLicensesOf } from './at-gumroad.ts';
 import { type UpstreamBehaviour, withBehaviour } from './upstream-behaviour.ts';
 import { reconcileAfterMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -104,7 +107,7 @@ export class SimulatedAgent implements Sender {
     const settings = (): SyncOptions => this.#sabotage.settings(this.#settings());
     this.sync = new Sync({
       ...shared,
-      upstream: this.#sabotage.upstream(upstreamClientOver(this.#transport(), this.#client, clock)),
+      upstream: this.#sabotage.upstream(this.#upstream()),
       syncUpstream: this.#sabotage.syncUpstream(this.#syncUpstream(), machine),
       fraction: () => 0.5,
       meter: uncounted,
@@ -209,6 +212,19 @@ export class SimulatedAgent implements Sender {
         onDate();
       },
     };
+  }
+
+  #upstream(): Upstream {
+    const { clock, behaviour } = this.#parts;
+    const client = upstreamClientOver(this.#transport(), this.#client, clock);
+    if (behaviour.isGumroad !== true) return client;
+    const { secretOf: productKeyOf } = this.#client;
+    const settings = {
+      ...this.#client,
+      productKeyOf: (id: string) => productKeyOf(id) ?? '',
+      accessToken: () => 'token',
+    };
+    return withLicensesOf(new GumroadClient(this.#transport(), settings, clock), client);
   }
 
   #syncUpstream(): SyncUpstream {

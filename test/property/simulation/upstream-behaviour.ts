@@ -1,11 +1,20 @@
 import type { Dispatcher } from 'undici';
 import { type DialectName, dialectNames } from '../../../src/domain/header-names.ts';
 import type { Exchange, Transport } from '../../../src/upstream/exchange.ts';
+import { withGumroad } from './at-gumroad.ts';
 import { missing } from './ledger.ts';
 import { SeededRandom } from './seeded-random.ts';
 
 /** How an upstream behaves where the specification leaves a choice. */
-export type UpstreamBehaviour = { dialect: DialectName; unknown: 'bad request' | 'empty' | 'no data' };
+export type UpstreamBehaviour = {
+  dialect: DialectName;
+  unknown: 'bad request' | 'empty' | 'no data';
+  /** It speaks as Gumroad does, about licenses. */
+  isGumroad?: boolean;
+};
+
+/** Gumroad is behind a firewall whose pages have its marks. */
+export const asGumroad: UpstreamBehaviour = { dialect: 'payhip', unknown: 'empty', isGumroad: true };
 
 /** The behaviour of a seed's upstream, by random choices of their own: the rest of the seed plays as without them. */
 export function drawBehaviour(seed: number): UpstreamBehaviour {
@@ -20,7 +29,11 @@ export const firewallMarks: Readonly<Record<DialectName, Record<string, string>>
 };
 
 /** The way to an upstream with behaviour, given the way to one that speaks as specified. */
-export function withBehaviour(transport: Transport, { dialect, unknown }: UpstreamBehaviour): Transport {
+export function withBehaviour(
+  transport: Transport,
+  { dialect, unknown, isGumroad }: UpstreamBehaviour,
+): Transport {
+  if (isGumroad === true) return withGumroad(transport);
   if (dialect === 'specification') return transport;
   return {
     async send(request, signal) {

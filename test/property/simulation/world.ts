@@ -2,7 +2,7 @@ import { VirtualTime, type VirtualClock } from '../../support/harness/virtual-cl
 import { emptyHistory, type History, type Order } from './history.ts';
 import { Ledger } from './ledger.ts';
 import { Machine, type Configuration, type Faults } from './machine.ts';
-import { drawBehaviour, firewallMarks, type UpstreamBehaviour } from './upstream-behaviour.ts';
+import { asGumroad, drawBehaviour, firewallMarks, type UpstreamBehaviour } from './upstream-behaviour.ts';
 import { Network } from './network.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SimulatedAgent } from './simulated-agent.ts';
@@ -55,7 +55,12 @@ const bringOthers: ReadonlySet<TroubleName> = new Set<TroubleName>(['others', 'r
 /** A product as the agent is configured with it. */
 export type CatalogueProduct = { key: string; secret: string; isRemoved: boolean };
 
-export type WorldOptions = { seed: number; troubles: readonly TroubleName[]; sabotage: Sabotage | null };
+export type WorldOptions = {
+  seed: number;
+  troubles: readonly TroubleName[];
+  sabotage: Sabotage | null;
+  isGumroad?: boolean;
+};
 
 /** A copy of the store, and what callers had been told until then. */
 type Backup = { bytes: Uint8Array } & Pick<History, 'answered' | 'once' | 'coupons'>;
@@ -91,7 +96,7 @@ export class World implements Disposable {
   #backup: Backup | null = null;
   #clock: VirtualClock;
 
-  constructor({ seed, troubles, sabotage }: WorldOptions) {
+  constructor({ seed, troubles, sabotage, isGumroad = false }: WorldOptions) {
     const random = new SeededRandom(seed);
     this.random = random;
     this.troubles = new Set(troubles);
@@ -114,7 +119,8 @@ export class World implements Disposable {
     this.ledger.foldsCase = this.troubles.has('spellings');
     const { ledger, watch } = this;
     this.network = new Network({ ledger, clock: this.#time.clock(), random, observer: watch });
-    this.behaviour = drawBehaviour(seed);
+    this.behaviour = isGumroad ? asGumroad : drawBehaviour(seed);
+    this.ledger.countsDisabled = !isGumroad;
     this.network.firewallMarks = firewallMarks[this.behaviour.dialect];
     this.keys = Array.from({ length: random.between(1, 4) }, (_, index) => `KEY-${index}`);
     for (const key of this.keys) this.#addLicense(key);
@@ -134,7 +140,8 @@ export class World implements Disposable {
 
   /** Whether nothing in this world can leave uncertainty: no count may then be anything but delivered. */
   get isStrict(): boolean {
-    return this.troubles.isSubsetOf(leaveNoDoubt);
+    // Gumroad counts no use of a disabled key, and does not tell its count.
+    return this.behaviour.isGumroad !== true && this.troubles.isSubsetOf(leaveNoDoubt);
   }
 
   /** Whether only this agent changes counts, and its store is complete. */
@@ -182,6 +189,13 @@ export class World implements Disposable {
   productIdOf(key: string): string | null {
     const product = this.catalogue.get(this.productOf.get(key) ?? '');
     return product === undefined || product.isRemoved ? null : this.agent.products.idOf(product.key);
+  }
+
+  /** The seller enables each license key, if only then the upstream tells its count. */
+  showCounts(): void {
+    if (this.behaviour.isGumroad !== true) return;
+    for (const key of this.keys)
+      if (!this.ledger.license(key).enabled) this.ledger.changeElsewhere(key, 'enable');
   }
 
   makeBackup(): void {

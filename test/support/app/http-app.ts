@@ -5,7 +5,7 @@ import { defaultFreshnessPolicy } from '../../../src/domain/agent/license-snapsh
 import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, CoreApp, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
-import { dialects } from '../../../src/http/dialects.ts';
+import { dialects } from '../stores/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/rate-limits.ts';
 import type { WebPage } from '../../../src/http/web-page.ts';
 import { buildServer } from '../../../src/http/server.ts';

@@ -13,7 +13,7 @@ import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/connection.ts';
 import { readRedemption, readCoupon, type JsonObject, type Parsed } from '../../../src/upstream/wire.ts';
 import { classify, voidedBody, type ResponseContext } from '../../../src/upstream/classification.ts';
-import { dialects } from '../../../src/upstream/dialects.ts';
+import { received as dialects } from '../stores/dialects.ts';
 import { serializeRedemption } from '../../../src/wire/checkout.ts';
 import { serializeCoupon } from '../../../src/wire/coupon.ts';
 import { serializeProblem } from '../../../src/wire/response.ts';

@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
 import { credentialHeaders } from '../../../src/domain/header-names.ts';
-import { dialects } from '../../../src/upstream/dialects.ts';
+import { received as dialects } from '../stores/dialects.ts';
 import { chooseProxy } from '../../../src/upstream/proxy.ts';
 import { upstreamClient, type UpstreamClientSettings } from '../../../src/upstream/client.ts';
 import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';

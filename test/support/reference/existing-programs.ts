@@ -100,6 +100,15 @@ export const existingPrograms: readonly ExistingProgram[] = [
   inShell('installer.sh'),
 ];
 
+/** Programs that were written for Gumroad. */
+export const gumroadPrograms: readonly ExistingProgram[] = [
+  inNode('gumroad/query-post.mjs'),
+  inNode('gumroad/json-body.mjs'),
+  inShell('gumroad/multipart.sh'),
+  inPython('gumroad/form.py', 'urllib'),
+  inGo('gumroad/post_form.go'),
+];
+
 /** The settings of a program, as its users configure them. */
 export interface ProgramSettings {
   readonly api: string;
@@ -121,6 +130,22 @@ export async function conclude(
     PRODUCT_SECRET: settings.secret,
     API_KEY: settings.apiKey,
     PRODUCT_LINK: settings.productLink,
+    LICENSE_FILE: settings.activation,
+  };
+  const { stdout } = await run(program, args, { env, timeout: patienceMs });
+  return stdout.trim();
+}
+
+/** Runs a program that was written for Gumroad once; returns its conclusion. */
+export async function concludeAt(
+  [program, ...args]: ProgramCommand,
+  settings: { api: string; productId: string; permalink: string; activation: string },
+): Promise<string> {
+  const env = {
+    ...environment(),
+    LICENSE_API: settings.api,
+    PRODUCT_ID: settings.productId,
+    PRODUCT_PERMALINK: settings.permalink,
     LICENSE_FILE: settings.activation,
   };
   const { stdout } = await run(program, args, { env, timeout: patienceMs });

@@ -11,6 +11,7 @@ export const belowDaemon: readonly string[] = [
   'features/webhooks',
   'wire',
   'http',
+  'stores',
   'config',
 ];
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dialects } from '../../../../src/http/dialects.ts';
+import { dialects } from '../../../support/stores/dialects.ts';
 import { adminToken, apiKey } from '../../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../../support/app/http-served.ts';
 import { httpClient, type HttpResponse, type HttpClient } from '../../../support/network/raw-http.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { dialects } from '../../../../src/http/dialects.ts';
+import { dialects } from '../../../support/stores/dialects.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 
 let opened: TestApp;

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Dispatcher } from 'undici';
 import type { ChangeFeed } from '../../../../src/features/following/service/ports.ts';
 import type { App, ServerSettings } from '../../../../src/http/app.ts';
-import { dialects } from '../../../../src/http/dialects.ts';
+import { dialects } from '../../../support/stores/dialects.ts';
 import { routesOf } from '../../../../src/http/routes/all.ts';
 import { buildServer } from '../../../../src/http/server.ts';
 import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';

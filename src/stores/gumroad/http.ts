@@ -1,0 +1,289 @@
+import { defaultAccountId } from '../../domain/access/principal.ts';
+import type { License, LicenseTrigger } from '../../domain/license.ts';
+import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
+import { problems } from '../../domain/problem/problem-table.ts';
+import type { App } from '../../http/app.ts';
+import type { RefusalForm } from '../../http/dialects.ts';
+import { provenanceHeaders, type RouteResponse } from '../../http/response.ts';
+import { route, type Route, type RouteRequest } from '../../http/route.ts';
+import { licenseCredential } from '../../service/access/credential.ts';
+import type { LicenseResponse } from '../../service/services.ts';
+import type { StoreRouteParts } from '../store.ts';
+import {
+  type Answer,
+  type Call,
+  callParameters,
+  changeAnswer,
+  isOfPermalink,
+  licenseAnswer,
+  needsProductId,
+  readCall,
+  refusal,
+  refusalAnswer,
+  replaced,
+  storedKey,
+  texts,
+  verifyAnswer,
+} from './wire.ts';
+
+/**
+ * How long a change waits for Gumroad, so that a program gets the count of all its installations. It is answered at once
+ * while Gumroad is away.
+ */
+const confirmMs = 2_000;
+
+/** Callers have no credential, so all of them share the look-ups of unknown license keys. */
+const everybody = 'software';
+
+const unknown = done(responseOf(refusal(404, texts.unknown)));
+
+type Request = Pick<
+  RouteRequest<string, null, unknown, Parameters<typeof readCall>[0], 'agent'>,
+  'app' | 'body' | 'authorization' | 'writeOptions' | 'isAgent' | 'connection' | 'signal'
+>;
+
+/** A call about a license key of a configured product; `productId`: null if only the permalink is known. */
+type Target = { call: Call; licenseKey: string; productId: string | null };
+
+const statusesWithoutVerdict: ReadonlySet<number> = new Set([403, 408, 429]);
+
+/** A refusal in Gumroad’s form. Software takes each for a no, so what says nothing about the license key is not sent. */
+export const refusalForm: RefusalForm = {
+  schema: refusalAnswer,
+  mediaType: 'application/json',
+  exception: null,
+  isHidden: (problem) => statusOf(problem) >= 500 || statusesWithoutVerdict.has(statusOf(problem)),
+  present: (problem) =>
+    refusal(statusOf(problem), problem.code === 'license_not_found' ? texts.unknown : problem.detail),
+};
+
+function statusOf({ code, status }: Problem): number {
+  return status ?? problems[code].status;
+}
+
+/** The paths under api.gumroad.com, and the same under gumroad.com. */
+const bases = [
+  { base: '', suffix: '' },
+  { base: '/api', suffix: 'Below' },
+] as const;
+
+const sellerChanges: readonly {
+  name: string;
+  trigger: Exclude<LicenseTrigger, 'refund' | 'usage'>;
+  operationId: string;
+  summary: string;
+}[] = [
+  { name: 'enable', trigger: 'enable', operationId: 'enableAtGumroad', summary: 'Enable a license key' },
+  { name: 'disable', trigger: 'disable', operationId: 'disableAtGumroad', summary: 'Disable a license key' },
+  {
+    name: 'decrement_uses_count',
+    trigger: 'decrease',
+    operationId: 'decrementAtGumroad',
+    summary: 'Take a use back',
+  },
+];
+
+const shared = {
+  tag: 'Licenses',
+  headers: ['provenance'],
+  access: 'anyone',
+  roles: ['agent'],
+  isVerdict: true,
+  isBodyInQuery: true,
+  takesAnyBody: true,
+  refusal: refusalForm,
+  staysOpen: () => true,
+  body: callParameters,
+  answers: { 200: licenseAnswer, 404: refusalAnswer },
+} as const;
+
+/** The routes of Gumroad’s license API, for software that was written for it. */
+export function routes(parts: StoreRouteParts): readonly Route[] {
+  return bases.flatMap(({ base, suffix }) => [
+    route({
+      ...shared,
+      method: 'POST',
+      path: `${base}/v2/licenses/verify`,
+      operationId: `verifyAtGumroad${suffix}`,
+      summary: 'Verify a license key as Gumroad does',
+      handle: (request) => verify(request),
+    }),
+    ...sellerChanges.map(({ name, trigger, operationId, summary }) =>
+      route({
+        ...shared,
+        method: 'PUT',
+        path: `${base}/v2/licenses/${name}`,
+        operationId: `${operationId}${suffix}`,
+        summary: `${summary} as Gumroad does`,
+        handle: (request) => change(request, trigger, parts),
+      }),
+    ),
+    route({
+      ...shared,
+      method: 'PUT',
+      path: `${base}/v2/licenses/rotate`,
+      operationId: `rotateAtGumroad${suffix}`,
+      summary: 'Replace a license key as Gumroad does',
+      handle: (request) => rotate(request, parts),
+    }),
+  ]);
+}
+
+async function verify(request: Request): Promise<Result<RouteResponse>> {
+  const target = targetOf(request);
+  if ('answered' in target) return target.answered;
+  const { app, signal } = request;
+  const known = await app.licenseService.verify(tenantOf(target), target.licenseKey, signal, {
+    credential: everybody,
+    connection: request.connection,
+  });
+  if (!known.ok) return known;
+  app.metrics.countVerify(known.value);
+  const first = judge(app, target, known.value);
+  // Gumroad counts no use of a key that it refuses.
+  if (!first.ok || first.value.status !== 200 || !target.call.isCounted) return first;
+  const used = await applyChange(request, target, { trigger: 'usage', waitMs: confirmMs });
+  if (!used.ok) return used;
+  app.metrics.countUse();
+  return judge(app, target, used.value);
+}
+
+async function change(
+  request: Request,
+  trigger: (typeof sellerChanges)[number]['trigger'],
+  { accessToken }: StoreRouteParts,
+): Promise<Result<RouteResponse>> {
+  const target = sellersTargetOf(request, accessToken());
+  if ('answered' in target) return target.answered;
+  // An enable always waits for Gumroad, and a disable never.
+  const changed = await applyChange(request, target, {
+    trigger,
+    waitMs: trigger === 'decrease' ? confirmMs : 0,
+  });
+  return changed.ok ? done(responseOf(changeAnswer(changed.value.license), changed.value)) : changed;
+}
+
+/** Only Gumroad makes license keys, so the caller waits for it. The old license key is refused here from then on. */
+async function rotate(
+  request: Request,
+  { accessToken, client, learn }: StoreRouteParts,
+): Promise<Result<RouteResponse>> {
+  const target = sellersTargetOf(request, accessToken());
+  if ('answered' in target) return target.answered;
+  const { licenseKey } = target;
+  const productId = target.productId ?? request.app.storedLicenses.get(licenseKey)?.productId ?? null;
+  if (productId === null) return done(responseOf(needsProductId(null)));
+  const outcome = await client.rotate?.(productId, licenseKey, request.signal);
+  if (outcome?.outcome === 'applied') {
+    await learn(productId, licenseKey, replaced);
+    return done(responseOf({ status: 200, body: outcome.value }));
+  }
+  if (outcome?.outcome === 'not_applied' && outcome.status !== null && outcome.status < 429)
+    return done(responseOf(refusal(outcome.status, outcome.message ?? outcome.detail)));
+  return failWith('upstream_unreachable', 'Only Gumroad replaces a license key, and it does not answer now.');
+}
+
+/** What a call of the seller is about; or its answer, also if it does not have the access token. */
+function sellersTargetOf(request: Request, expected: string | null): ReturnType<typeof targetOf> {
+  const target = targetOf(request);
+  if ('answered' in target) return target;
+  const { call, licenseKey } = target;
+  const refused = refuseToken(request, call, expected);
+  if (refused !== null) return { answered: refused };
+  const known = request.app.storedLicenses.get(licenseKey)?.license ?? {};
+  return isOfOther(call, known) ? { answered: unknown } : target;
+}
+
+/** The refusal of a call without the seller’s access token; null: it has the token. */
+function refuseToken(
+  { app, authorization }: Request,
+  call: Call,
+  expected: string | null,
+): Result<never> | null {
+  const sent = call.accessToken ?? bearerToken(authorization);
+  if (sent === null) return failWith('credentials_missing', 'Send the access token of the seller.');
+  if (expected !== null && app.digest(sent) === app.digest(expected)) return null;
+  if (app.rates.failures.take('') > 0)
+    return failWith('rate_limited', 'Too many wrong credentials are sent.');
+  const wrong = 'The access token is wrong.';
+  const detail = expected === null ? 'upstream.access_token is not configured here.' : wrong;
+  return failWith('credentials_invalid', detail);
+}
+
+/** The token of `Authorization: Bearer`; null if there is none. */
+function bearerToken(authorization: string): string | null {
+  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? null;
+}
+
+async function applyChange(
+  { app, writeOptions, connection, isAgent, signal }: Request,
+  target: Target,
+  { trigger, waitMs }: { trigger: Exclude<LicenseTrigger, 'refund'>; waitMs: number },
+): Promise<Result<LicenseResponse>> {
+  const { licenseKey } = target;
+  const changed = await app.licenseService.change(
+    {
+      tenant: tenantOf(target),
+      licenseKey,
+      trigger,
+      actor: credentialOf(app, licenseKey),
+      requestId: writeOptions.requestId,
+      idempotency: null,
+      waitMs,
+      untilFailure: true,
+      isAgent,
+      requester: { credential: everybody, connection },
+    },
+    signal,
+  );
+  if (changed.ok) app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
+  return changed;
+}
+
+function tenantOf({ productId }: Target) {
+  return { accountId: defaultAccountId, productKey: productId };
+}
+
+/** The license key is the credential of a caller. */
+function credentialOf({ digest }: Pick<App, 'digest'>, licenseKey: string): string {
+  return licenseCredential(digest(licenseKey).slice(0, 16));
+}
+
+/** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */
+function targetOf({ app, body }: Request): Target | { answered: Result<RouteResponse> } {
+  const call = readCall(body);
+  if ('status' in call) return { answered: done(responseOf(call)) };
+  const licenseKey = storedKey(call.licenseKey ?? '');
+  if (licenseKey === null) return { answered: unknown };
+  const waitMs = app.rates.requests.take(credentialOf(app, licenseKey));
+  if (waitMs > 0) {
+    const detail = 'This license key is used in too many requests.';
+    return { answered: failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) }) };
+  }
+  if (call.productId === null) {
+    return call.permalink === null
+      ? { answered: done(responseOf(needsProductId(null))) }
+      : { call, licenseKey, productId: null };
+  }
+  const productId = app.products.idOf(call.productId);
+  if (productId !== null) return { call, licenseKey, productId };
+  app.log.warn({ product: call.productId }, 'software asks for a product that is not in products');
+  return { answered: failWith('upstream_unreachable', 'This product is not configured here.') };
+}
+
+/** The answer to a verify. Nothing is answered for a license that Gumroad has not shown. */
+function judge(app: App, { call }: Target, response: LicenseResponse): Result<RouteResponse> {
+  const { license } = response;
+  const answer = verifyAnswer(license, app.now());
+  if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
+  return isOfOther(call, license) ? unknown : done(responseOf(answer, response));
+}
+
+/** Whether a call names the product of a license by the permalink of another one. */
+function isOfOther({ productId, permalink }: Call, { extra = {} }: Pick<License, 'extra'>): boolean {
+  return productId === null && permalink !== null && !isOfPermalink(extra, permalink);
+}
+
+function responseOf({ status, body }: Answer, response?: LicenseResponse): RouteResponse {
+  return { status, headers: response === undefined ? {} : provenanceHeaders(response.provenance), body };
+}

@@ -1,0 +1,170 @@
+import type { Dispatcher } from 'undici';
+import { requestIdHeader } from '../../domain/header-names.ts';
+import type { License } from '../../domain/license.ts';
+import type { LicenseOperationKind } from '../../domain/outbox/operation.ts';
+import { notApplied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
+import type { UpstreamChange } from '../../service/ports.ts';
+import { type Dialect, isChallenge } from '../../upstream/dialects.ts';
+import type { Transport } from '../../upstream/exchange.ts';
+import { commonHeaders, Sender, type UpstreamClock } from '../../upstream/sender.ts';
+import type { JsonObject, Parsed } from '../../upstream/wire.ts';
+import type { ConnectSettings, StoreClient } from '../store.ts';
+import { closed, readLicense, readRotated, texts, writeCall } from './wire.ts';
+
+/** How Gumroad’s responses are understood where they are not those of the specification. */
+export const received: Dialect = {
+  refusalOf(response, request) {
+    const { status, body, text } = response;
+    if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
+    if (status === 404 && body !== null) {
+      if (body['message'] === texts.unknown) return { reason: 'missing', what: texts.unknown };
+      if (closed(body['message']) === null) return { reason: 'rejected', what: 'not a text of Gumroad' };
+      // Nothing is counted, and nothing is changed any more.
+      return request === 'verify' ? null : { reason: 'refused', what: texts.disabled };
+    }
+    // Nobody who asks for a credential has done anything. The token is not needed to verify, so reads go on.
+    const isAboutToken = status === 401 || status === 403;
+    return isAboutToken && (body !== null || text.trim() === '')
+      ? { reason: 'rejected', what: 'the store refuses upstream.access_token' }
+      : null;
+  },
+  isAnswer: ({ status, body }, request) =>
+    status === 404 && request === 'verify' && closed(body?.['message']) !== null,
+};
+
+const verifyPath = '/v2/licenses/verify';
+
+/** The names of the seller's changes, under `/v2/licenses`. */
+const sellerChanges: Readonly<Record<Exclude<LicenseOperationKind, 'usage'>, string>> = {
+  decrease: 'decrement_uses_count',
+  enable: 'enable',
+  disable: 'disable',
+};
+
+type Call<Value> = {
+  method: 'POST' | 'PUT';
+  path: string;
+  /** Null: no credential is needed. */
+  token: string | null;
+  request: 'verify' | 'change';
+  licenseKey: string;
+  form: Record<string, string>;
+  signal: AbortSignal;
+  requestId?: string | null;
+  read: (body: JsonObject) => Parsed<Value>;
+};
+
+const absent = async (): Promise<NotApplied> => notApplied('rejected', 'Gumroad does not offer this');
+
+/** The client of Gumroad. A verify needs no credential; changes by the seller need an access token. */
+export class GumroadClient implements StoreClient {
+  readonly createCoupon = absent;
+  readonly listCoupons = absent;
+  readonly getCoupon = absent;
+  readonly redeem = absent;
+  readonly voidRedemption = absent;
+  readonly probe = absent;
+  readonly ask = absent;
+  readonly #sender: Sender;
+  readonly #settings: ConnectSettings;
+  readonly #clock: UpstreamClock;
+  readonly #base: URL;
+
+  constructor(transport: Transport, settings: ConnectSettings, clock: UpstreamClock) {
+    this.#sender = new Sender(transport, { ...settings, dialect: received }, clock);
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#base = new URL(settings.baseUrl);
+  }
+
+  verify(productId: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>> {
+    const form = this.#form(productId, licenseKey, false);
+    return this.#verify({ request: 'verify', licenseKey, form, signal });
+  }
+
+  async change(
+    { kind, productId, licenseKey, requestId }: UpstreamChange,
+    signal: AbortSignal,
+  ): Promise<Outcome<License>> {
+    if (kind === 'usage') {
+      const form = this.#form(productId, licenseKey, true);
+      return this.#verify({ request: 'change', licenseKey, form, signal, requestId });
+    }
+    const read = (body: JsonObject): Parsed<License> => afterChange(kind, this.#read(body, licenseKey));
+    const name = sellerChanges[kind];
+    return withVerdict(await this.#changeAsSeller(name, { productId, licenseKey, requestId, signal, read }));
+  }
+
+  /** Gives the customer a new license key. The caller waits for it. */
+  rotate(productId: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<JsonObject>> {
+    return this.#changeAsSeller('rotate', { productId, licenseKey, signal, read: readRotated });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sender[Symbol.asyncDispose]();
+  }
+
+  async #verify(
+    call: Pick<Call<License>, 'request' | 'licenseKey' | 'form' | 'signal' | 'requestId'>,
+  ): Promise<Outcome<License>> {
+    const read = (body: JsonObject): Parsed<License> => this.#read(body, call.licenseKey);
+    return withVerdict(await this.#call({ ...call, method: 'POST', path: verifyPath, token: null, read }));
+  }
+
+  async #changeAsSeller<Value>(
+    name: string,
+    {
+      productId,
+      ...call
+    }: Pick<Call<Value>, 'licenseKey' | 'signal' | 'requestId' | 'read'> & {
+      productId: string;
+    },
+  ): Promise<Outcome<Value>> {
+    const token = this.#settings.accessToken();
+    if (token === null) return notApplied('rejected', 'upstream.access_token is not configured');
+    const form = this.#form(productId, call.licenseKey);
+    const path = `/v2/licenses/${name}`;
+    return await this.#call({ ...call, method: 'PUT', path, token, form, request: 'change' });
+  }
+
+  async #call<Value>({ token, form, ...call }: Call<Value>): Promise<Outcome<Value>> {
+    const { method, path, requestId = null, licenseKey } = call;
+    const options: Dispatcher.DispatchOptions = {
+      origin: this.#base.origin,
+      method,
+      path: `${this.#base.pathname.replace(/\/$/, '')}${path}`,
+      headers: {
+        ...commonHeaders(this.#settings),
+        ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
+        ...(token !== null && { authorization: `Bearer ${token}` }),
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: new URLSearchParams(form).toString(),
+    };
+    const hidden = [token ?? '', licenseKey];
+    return await this.#sender.send(options, { ...call, hidden });
+  }
+
+  #form(productId: string, licenseKey: string, isCounted?: boolean): Record<string, string> {
+    return writeCall(this.#settings.productKeyOf(productId), licenseKey, isCounted);
+  }
+
+  #read(body: JsonObject, licenseKey: string): Parsed<License> {
+    return readLicense(body, licenseKey, this.#clock.now());
+  }
+}
+
+/** A response to a change shows the purchase, also if the key is disabled. */
+function afterChange(kind: LicenseOperationKind, reading: Parsed<License>): Parsed<License> {
+  if ('fault' in reading) return reading;
+  if (kind === 'decrease') return { ...reading, shows: 'uses' };
+  if (kind !== 'disable') return reading;
+  return { value: { ...reading.value, enabled: false, extra: closed(texts.disabled) ?? {} } };
+}
+
+/** Adds what a refusal says about the key. */
+function withVerdict(outcome: Outcome<License>): Outcome<License> {
+  if (outcome.outcome !== 'not_applied' || outcome.reason !== 'refused') return outcome;
+  const extra = closed(outcome.message);
+  return extra === null ? outcome : { ...outcome, license: { enabled: false, extra } };
+}

@@ -1,0 +1,319 @@
+import { expect, test } from 'vitest';
+import { texts } from '../../src/stores/gumroad/wire.ts';
+import { codeOf, eventually } from '../support/harness/agent-harness.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import {
+  accessToken,
+  answerOf,
+  keys,
+  permalink,
+  productId,
+  startGumroad,
+} from '../support/stores/gumroad.ts';
+
+/* An agent of Gumroad, as its seller and the programs of its customers see it. */
+
+const refused = (message: string): object => ({ success: false, message });
+
+test.concurrent('the first counting verify of a key reads it first, and counts one use', async () => {
+  await using it = await startGumroad({ upstream: { probe: '1h' } });
+  expect(await it.call(keys.good)).toMatchObject({
+    status: 200,
+    body: { success: true, uses: 4, purchase: { license_key: keys.good, refunded: false } },
+    headers: { 'latchkey-freshness': 'fresh' },
+  });
+  const counted = it.store.calls.filter(({ licenseKey }) => licenseKey === keys.good);
+  expect(counted.map((call) => call.counted)).toEqual([0, 1]);
+});
+
+test.concurrent('a counting verify answers with the count of all installations', async () => {
+  await using it = await startGumroad();
+  await it.call(keys.good);
+  it.store.change(keys.good, { uses: 10 });
+  expect(await it.call(keys.good)).toMatchObject({ body: { uses: 11 } });
+});
+
+test.concurrent('a key in lower case is the same key', async () => {
+  await using it = await startGumroad();
+  await it.call(keys.good);
+  expect(await it.call(keys.good.toLowerCase())).toMatchObject({ body: { uses: 5 } });
+  expect(await it.agent.operations('dead')).toEqual([]);
+});
+
+test.concurrent(
+  'a key that was disabled since is refused at its next use, and nothing is counted',
+  async () => {
+    await using it = await startGumroad({ freshness: { refresh: '1h' } });
+    await it.call(keys.good, { increment_uses_count: 'false' });
+    it.store.change(keys.good, { isDisabled: true });
+    expect(await it.call(keys.good)).toMatchObject({ status: 404, body: refused(texts.disabled) });
+    expect(await it.call(keys.good, { increment_uses_count: 'false' })).toMatchObject({ status: 404 });
+    expect(it.store.countedAt(keys.good)).toBe(0);
+    expect(await it.agent.operations('dead')).toMatchObject([{ kind: 'usage', license_key: keys.good }]);
+  },
+);
+
+test.concurrent(
+  'a use waits during an outage; if the key was disabled meanwhile, it is refused',
+  async () => {
+    await using it = await startGumroad();
+    await it.call(keys.good);
+    await it.network.become({ kind: 'refuse' });
+    await eventually(async () => (await it.agent.status()).upstream.state === 'down');
+    expect(await it.call(keys.good)).toMatchObject({ status: 200, body: { uses: 5 } });
+    it.store.change(keys.good, { isDisabled: true });
+    await it.restart();
+    await it.network.become({ kind: 'pass' });
+    await eventually(async () => (await it.agent.operations('dead')).length === 1);
+    expect(await it.call(keys.good)).toMatchObject({ status: 404, body: refused(texts.disabled) });
+    expect(it.store.license(keys.good).uses).toBe(4);
+  },
+);
+
+test.concurrent('a use whose answer was lost is counted once', async () => {
+  await using it = await startGumroad({ upstream: { timeout: '1s' }, sync: { writers: 'single' } });
+  await it.call(keys.good);
+  let lost = 0;
+  it.store.fault = ({ parameters }) =>
+    parameters['increment_uses_count'] === 'true' && (lost += 1) === 1 ? 'lost_answer' : undefined;
+  expect(await it.call(keys.good)).toMatchObject({ status: 200, body: { uses: 5 } });
+  await it.agent.atRest();
+  expect(it.store.license(keys.good).uses).toBe(5);
+  expect(await it.call(keys.good, { increment_uses_count: 'false' })).toMatchObject({ body: { uses: 5 } });
+});
+
+test.concurrent(
+  'a use in doubt of a key that was disabled meanwhile waits until Gumroad tells the count',
+  async () => {
+    await using it = await startGumroad({ upstream: { timeout: '1s' } });
+    await it.call(keys.good);
+    it.store.fault = ({ parameters }) => {
+      if (parameters['increment_uses_count'] !== 'true') return undefined;
+      it.store.fault = () => undefined;
+      return 'lost_answer';
+    };
+    await it.call(keys.good);
+    it.store.change(keys.good, { isDisabled: true });
+    await eventually(async () => (await it.call(keys.good)).status === 404);
+    await eventually(async () => {
+      const [operation] = await it.agent.operations('uncertain');
+      return operation?.last_error?.includes('counts no use') === true;
+    });
+    it.store.change(keys.good, { isDisabled: false });
+    await it.agent.atRest();
+    expect(it.store.license(keys.good).uses).toBe(5);
+  },
+);
+
+test.concurrent('a late key is unknown at first, and found seconds later', async () => {
+  await using it = await startGumroad();
+  const late = '99999999-99999999-99999999-99999999';
+  it.store.sell({ licenseKey: late, lateMs: 3_600_000 });
+  expect(await it.call(late)).toMatchObject({ status: 404, body: refused(texts.unknown) });
+  it.store.show(late);
+  await eventually(async () => (await it.call(late)).status === 200);
+});
+
+test.concurrent('wrong parameters get the answer of Gumroad', async () => {
+  await using it = await startGumroad();
+  const { client } = it.agent;
+  const verify = async (json: object): Promise<object> => {
+    const { status, body } = await client.post('/v2/licenses/verify', { json });
+    return { status, body };
+  };
+  expect(await verify({ license_key: 7, product_id: productId })).toEqual({
+    status: 400,
+    body: refused("The 'license_key' parameter must be a string."),
+  });
+  expect(await verify({ product_id: productId })).toEqual({ status: 404, body: refused(texts.unknown) });
+  expect(await verify({ license_key: keys.good })).toMatchObject({
+    status: 500,
+    body: {
+      success: false,
+      message: expect.stringContaining("'product_id' parameter is required") as string,
+    },
+  });
+  expect(await verify({ license_key: keys.good, product_permalink: 'another' })).toEqual({
+    status: 404,
+    body: refused(texts.unknown),
+  });
+  expect(await verify({ license_key: keys.good, product_permalink: permalink.toLowerCase() })).toMatchObject({
+    status: 200,
+  });
+  expect(it.store.license(keys.good).uses).toBe(4);
+  const { status } = await client.put('/v2/licenses/disable', {
+    json: { license_key: keys.good, product_permalink: 'another', access_token: accessToken },
+  });
+  expect(status).toBe(404);
+  expect(it.store.license(keys.good).isDisabled).toBe(false);
+});
+
+test.concurrent('a body is read as Gumroad’s framework reads it, and a strange one is ignored', async () => {
+  await using it = await startGumroad();
+  const query = new URLSearchParams({ product_id: productId, license_key: keys.good }).toString();
+  const send = async (
+    type: string | null,
+    body: string,
+    path = `/v2/licenses/verify?${query}`,
+  ): Promise<number> => {
+    const headers = type === null ? {} : { 'content-type': type };
+    return (await it.agent.client.post(path, { headers, body })).status;
+  };
+  expect(await send('text/plain;charset=UTF-8', 'hello')).toBe(200);
+  expect(await send('nonsense', 'hello')).toBe(200);
+  expect(await send('application/octet-stream', 'hello')).toBe(200);
+  expect(await send('application/json', '')).toBe(200);
+  // A POST without a type is a form.
+  expect(await send(null, query, '/v2/licenses/verify')).toBe(200);
+  expect(await send(null, query, '/api/v2/licenses/verify/')).toBe(200);
+  const part = (name: string, value: string): string =>
+    `--x\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+  const multipart = `${part('product_id', productId)}${part('license_key', keys.good)}--x--\r\n`;
+  expect(await send('multipart/form-data; boundary=x', multipart, '/v2/licenses/verify')).toBe(200);
+  expect(await send('multipart/form-data; boundary=y', multipart, '/v2/licenses/verify')).toBe(400);
+  expect(it.store.license(keys.good).uses).toBe(10);
+});
+
+test.concurrent('agents of Gumroad can stand behind each other', async () => {
+  await using it = await startGumroad();
+  await using below = await startGumroad({ upstream: { base_url: it.agent.process.tcp } });
+  expect(await below.call(keys.good)).toMatchObject({ status: 200, body: { uses: 4 } });
+  await it.network.become({ kind: 'refuse' });
+  expect(await below.call(keys.good)).toMatchObject({ status: 200, body: { uses: 5 } });
+  expect(await answerOf(below.call(keys.unseen))).toBeNull();
+  await it.network.become({ kind: 'pass' });
+  await eventually(() => it.store.license(keys.good).uses === 5);
+  expect(await below.call(keys.good, { access_token: accessToken }, 'disable')).toMatchObject({
+    status: 200,
+  });
+  await eventually(() => it.store.license(keys.good).isDisabled);
+});
+
+test.concurrent('a product that is not configured closes the connection, and the log names it', async () => {
+  await using it = await startGumroad();
+  expect(await answerOf(it.call(keys.good, { product_id: 'another' }))).toBeNull();
+  await it.agent.process.said('software asks for a product that is not in products');
+});
+
+test.concurrent(
+  'a caller that understands problems gets the reason instead of a closed connection',
+  async () => {
+    await using it = await startGumroad();
+    await it.network.become({ kind: 'refuse' });
+    const form = { product_id: productId, license_key: keys.unseen };
+    const headers = { accept: 'application/problem+json' };
+    const answer = await it.agent.client.post('/v2/licenses/verify', { form, headers });
+    expect(`${answer.status} ${String(codeOf(answer))}`).toBe('503 upstream_unreachable');
+    expect(await answerOf(it.call(keys.unseen))).toBeNull();
+  },
+);
+
+test.concurrent('the seller disables, enables and takes back uses with the access token', async () => {
+  await using it = await startGumroad();
+  await it.call(keys.good);
+  const token = { access_token: accessToken };
+  expect(await it.call(keys.good, {}, 'disable')).toMatchObject({ status: 401 });
+  expect(await it.call(keys.good, { access_token: 'wrong' }, 'disable')).toMatchObject({ status: 401 });
+  expect(await it.call(keys.good, token, 'disable')).toMatchObject({
+    status: 200,
+    body: { success: true, uses: 4, purchase: { license_key: keys.good } },
+  });
+  expect(await it.call(keys.good)).toMatchObject({ status: 404, body: refused(texts.disabled) });
+  await it.agent.atRest();
+  expect(it.store.license(keys.good).isDisabled).toBe(true);
+  expect(await it.call(keys.good, token, 'decrement_uses_count')).toMatchObject({
+    status: 200,
+    body: { uses: 3 },
+  });
+  expect(await it.call(keys.good, { increment_uses_count: 'false' })).toMatchObject({ status: 404 });
+  expect(await it.call(keys.good, token, 'enable')).toMatchObject({ status: 200, body: { success: true } });
+  expect(await it.call(keys.good, { increment_uses_count: 'false' })).toMatchObject({
+    status: 200,
+    body: { uses: 3 },
+  });
+  expect(it.store.license(keys.good)).toMatchObject({ uses: 3, isDisabled: false });
+  expect(await it.call(keys.revoked, token, 'enable')).toMatchObject({
+    status: 404,
+    body: refused(texts.revoked),
+  });
+});
+
+test.concurrent('a rotation is passed on, and the old key is refused at once', async () => {
+  await using it = await startGumroad({ freshness: { refresh: '1h' } });
+  await it.call(keys.good);
+  const rotated = await it.call(keys.good, { access_token: accessToken }, 'rotate');
+  const { license_key: newKey } = (rotated.body as { purchase: { license_key: string } }).purchase;
+  expect(newKey).not.toBe(keys.good);
+  expect(await it.call(newKey, { increment_uses_count: 'false' })).toMatchObject({ status: 200 });
+  await it.network.become({ kind: 'refuse' });
+  expect(await it.call(keys.good)).toMatchObject({ status: 404, body: refused(texts.unknown) });
+  expect(await answerOf(it.call(newKey, { access_token: accessToken }, 'rotate'))).toBeNull();
+  expect(await it.call(newKey)).toMatchObject({ status: 200 });
+});
+
+test.concurrent('a disable during an outage holds at once, and arrives later', async () => {
+  await using it = await startGumroad();
+  await it.call(keys.good);
+  await it.network.become({ kind: 'refuse' });
+  const answer = await it.call(keys.good, { access_token: accessToken }, 'disable');
+  expect(answer).toMatchObject({ status: 200, body: { uses: 4 } });
+  expect(await it.call(keys.good)).toMatchObject({ status: 404, body: refused(texts.disabled) });
+  await it.restart();
+  expect(await it.call(keys.good)).toMatchObject({ status: 404 });
+  await it.network.become({ kind: 'pass' });
+  await eventually(() => it.store.license(keys.good).isDisabled);
+  expect(it.store.license(keys.good).uses).toBe(4);
+});
+
+test.concurrent('a refund is shown as soon as Gumroad shows it', async () => {
+  await using it = await startGumroad({ freshness: { refresh: '1s' } });
+  await it.call(keys.good, { increment_uses_count: 'false' });
+  it.store.refund(keys.good);
+  await eventually(async () => {
+    const { body } = await it.call(keys.good, { increment_uses_count: 'false' });
+    return (body as { purchase: { refunded: boolean } }).purchase.refunded;
+  });
+  // A refund is no reason for Gumroad to count no use.
+  expect(await it.call(keys.good)).toMatchObject({ status: 200, body: { uses: 4 } });
+});
+
+test.concurrent('an event about a refund makes the agent read the key at once', async () => {
+  await using it = await startGumroad({
+    freshness: { refresh: '1h' },
+    webhooks: { in: { shop: { from: 'gumroad', secret: 'secret-of-the-url' } } },
+  });
+  await it.call(keys.good, { increment_uses_count: 'false' });
+  it.store.refund(keys.good);
+  const form = {
+    resource_name: 'refund',
+    license_key: keys.good,
+    email: 'buyer@example.com',
+    refunded: 'true',
+  };
+  const event = await it.agent.client.post('/hooks/v1/shop?secret=secret-of-the-url', { form });
+  expect(event.status).toBe(200);
+  await eventually(async () => {
+    const { body } = await it.call(keys.good, { increment_uses_count: 'false' });
+    return (body as { purchase: { refunded: boolean } }).purchase.refunded;
+  });
+});
+
+test.concurrent('doctor says whether Gumroad answers for each product', async () => {
+  await using it = await startGumroad();
+  const sound = await latchkey('doctor', '--config', it.file);
+  expect(sound.out).toContain(`gumroad answers for the product ${productId}`);
+  await it.network.become({ kind: 'refuse' });
+  const away = await latchkey('doctor', '--config', it.file);
+  expect(away.out).toMatch(/fail .*the product SDGg/);
+});
+
+test.concurrent('no line of the log has a license key, an e-mail address or the access token', async () => {
+  await using it = await startGumroad({ limits: {} });
+  for (const key of Object.values(keys)) await answerOf(it.call(key));
+  await it.call(keys.good, { access_token: accessToken }, 'decrement_uses_count');
+  await it.network.become({ kind: 'refuse' });
+  await it.call(keys.good);
+  const log = JSON.stringify(it.agent.process.lines);
+  for (const secret of [...Object.values(keys), accessToken, 'buyer@example.com'])
+    expect(log).not.toContain(secret);
+});

@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest';
+import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
+import type { GumroadFault, GumroadStore } from '../../../src/features/sandbox/stores/gumroad.ts';
+import type { UpstreamChange } from '../../../src/service/ports.ts';
+import { GumroadClient } from '../../../src/stores/gumroad/upstream.ts';
+import { texts } from '../../../src/stores/gumroad/wire.ts';
+import { networkTransport } from '../../../src/upstream/exchange.ts';
+import { never, now } from '../../support/harness/upstream-harness.ts';
+import { accessToken, keys, openGumroad, productId } from '../../support/stores/gumroad.ts';
+
+type Scene = AsyncDisposable & { store: GumroadStore; client: GumroadClient };
+
+async function scene(token: string | null = accessToken): Promise<Scene> {
+  const store = await openGumroad();
+  const settings = {
+    baseUrl: store.url,
+    timeoutMs: 5_000,
+    trust: trustSystemAnd(),
+    proxy: () => null,
+    connectTo: null,
+    maxConnections: () => 4,
+    userAgent: 'latchkey/test',
+    self: 'me',
+    productKeyOf: () => productId,
+    accessToken: () => token,
+  };
+  const clock = { now: () => now, confirmed: () => now, monotonic: () => now };
+  const client = new GumroadClient(networkTransport(settings), settings, clock);
+  return {
+    store,
+    client,
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function changeOf(kind: UpstreamChange['kind'], licenseKey: string = keys.good): UpstreamChange {
+  return { productId: 'p1', licenseKey, kind, requestId: 'request-1' };
+}
+
+test('a read counts nothing, and needs no credential', async () => {
+  await using it = await scene(null);
+  expect(await it.client.verify('p1', keys.good, never())).toMatchObject({
+    outcome: 'applied',
+    value: { licenseKey: keys.good, uses: 3, enabled: true },
+  });
+  expect(it.store.calls).toMatchObject([
+    {
+      name: 'verify',
+      status: 200,
+      counted: 0,
+      parameters: { product_id: productId, license_key: keys.good, increment_uses_count: 'false' },
+      headers: { 'latchkey-instance': 'me', 'user-agent': 'latchkey/test' },
+    },
+  ]);
+  expect(it.store.calls[0]?.headers.authorization).toBeUndefined();
+});
+
+test('a use is a verify that counts, under the id of the request of its caller', async () => {
+  await using it = await scene(null);
+  expect(await it.client.change(changeOf('usage'), never())).toMatchObject({
+    outcome: 'applied',
+    value: { uses: 4 },
+  });
+  expect(it.store.calls[0]).toMatchObject({ counted: 1, headers: { 'x-request-id': 'request-1' } });
+});
+
+test('changes by the seller carry the access token, and their responses show what they show', async () => {
+  await using it = await scene();
+  const disabled = await it.client.change(changeOf('disable'), never());
+  expect(disabled).toMatchObject({ outcome: 'applied', value: { enabled: false, uses: 3 } });
+  const decreased = await it.client.change(changeOf('decrease'), never());
+  expect(decreased).toMatchObject({ outcome: 'applied', shows: 'uses', value: { uses: 2 } });
+  expect(await it.client.verify('p1', keys.good, never())).toMatchObject({
+    outcome: 'applied',
+    shows: 'enabled',
+    value: { enabled: false, extra: { success: false, message: texts.disabled } },
+  });
+  expect(await it.client.change(changeOf('enable'), never())).toMatchObject({ value: { enabled: true } });
+  for (const { name, headers } of it.store.calls)
+    expect(headers.authorization).toBe(name === 'verify' ? undefined : `Bearer ${accessToken}`);
+});
+
+test.each([
+  [null, 'upstream.access_token is not configured'],
+  ['wrong', 'HTTP 403'],
+])('with the token %s a change waits, and reads go on', async (token, detail) => {
+  await using it = await scene(token);
+  const outcome = await it.client.change(changeOf('disable'), never());
+  expect(outcome).toMatchObject({ reason: 'rejected', detail: expect.stringContaining(detail) as string });
+  expect(await it.client.verify('p1', keys.good, never())).toMatchObject({ outcome: 'applied' });
+});
+
+test('an unknown key is missing, and a use of a disabled or revoked key is refused for good', async () => {
+  await using it = await scene();
+  expect(await it.client.verify('p1', keys.unknown, never())).toMatchObject({ reason: 'missing' });
+  expect(await it.client.change(changeOf('usage', keys.unknown), never())).toMatchObject({
+    reason: 'missing',
+  });
+  for (const [key, message] of [
+    [keys.disabled, texts.disabled],
+    [keys.revoked, texts.revoked],
+  ] as const) {
+    expect(await it.client.change(changeOf('usage', key), never())).toMatchObject({
+      reason: 'refused',
+      license: { enabled: false, extra: { success: false, message } },
+    });
+  }
+  expect(it.store.calls.every(({ counted }) => counted === 0)).toBe(true);
+});
+
+test.each<[GumroadFault, object, object]>([
+  ['lost_request', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
+  ['lost_answer', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
+  ['limited', { reason: 'throttled' }, { reason: 'throttled' }],
+  ['limited_empty', { reason: 'throttled', retryAfterMs: 1_000 }, { reason: 'throttled' }],
+  ['page', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
+  ['welcome_page', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
+  ['challenge', { reason: 'challenged' }, { reason: 'challenged' }],
+])('%s says nothing about the key', async (fault, read, changed) => {
+  await using it = await scene();
+  it.store.fault = () => fault;
+  expect(await it.client.verify('p1', keys.good, never())).toMatchObject(read);
+  expect(await it.client.change(changeOf('usage'), never())).toMatchObject(changed);
+});
+
+test('another 404 than Gumroad’s is no verdict', async () => {
+  await using it = await scene();
+  it.store.handle = () => ({ status: 404, body: { status: 404, error: 'Not Found' } });
+  expect(await it.client.verify('p1', keys.good, never())).toMatchObject({ reason: 'rejected' });
+});
