@@ -151,6 +151,20 @@ const featuresInCore: Rule = (tree) =>
     })
     .map(({ path, target }) => `${path} imports ${target}`);
 
+/** The folder of a store; null for what is not in one. */
+function storeOf(path: string): string | null {
+  return /^stores\/([^/]+)\//.exec(path)?.[1] ?? null;
+}
+
+const eagerStores: Rule = (tree) =>
+  importsOf(tree)
+    .filter(({ path, target, node, isFile }) => {
+      const store = storeOf(target);
+      if (!isFile || store === null || store === storeOf(path)) return false;
+      return path !== 'stores/store.ts' || node.type !== 'ImportExpression';
+    })
+    .map(({ path, target }) => `${path} imports ${target}`);
+
 const undeclaredNeeds: Rule = (tree) =>
   importsOf(tree)
     .filter(({ path, target, isFile }) => {
@@ -247,6 +261,19 @@ const cases: { name: string; rule: Rule; breaks: Tree[]; keeps: Tree[] }[] = [
       { 'http/a.ts': "const b = await import('../features/install/http/b.ts');" },
     ],
     keeps: [{ 'features.ts': "import { sandbox } from './features/sandbox/feature.ts';" }],
+  },
+  {
+    name: 'the folder of a store is loaded only if the configuration names the store',
+    rule: eagerStores,
+    breaks: [
+      { 'daemon/a.ts': "import { store } from '../stores/payhip/store.ts';" },
+      { 'stores/store.ts': "import { store } from './payhip/store.ts';" },
+      { 'stores/gumroad/a.ts': "import { b } from '../payhip/b.ts';" },
+    ],
+    keeps: [
+      { 'stores/store.ts': "const { store } = await import('./payhip/store.ts');" },
+      { 'stores/gumroad/a.ts': "import { b } from './b.ts'; import type { Store } from '../store.ts';" },
+    ],
   },
   {
     name: 'a feature imports another only if its declaration says that it needs it',

@@ -41,6 +41,7 @@ export function warnOfShortSecrets(
 ): readonly ConfigError[] {
   const secrets = [
     { at: ['upstream', 'api_key'], secret: upstream?.apiKey ?? null },
+    { at: ['upstream', 'access_token'], secret: upstream?.accessToken ?? null },
     ...products.map(({ secret }, index) => ({ at: ['products', index, 'secret'], secret })),
   ];
   return secrets.flatMap(({ at, secret }) => {

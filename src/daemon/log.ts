@@ -18,6 +18,7 @@ const flushMs = 20;
 
 /** Fields whose values are withheld, whatever part of the program logs them. */
 const secretFields = [
+  'access_token',
   'api_key',
   'authorization',
   'body',

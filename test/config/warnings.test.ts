@@ -73,6 +73,13 @@ test('on Windows the warning of a readable file names no permission bits', () =>
   ]);
 });
 
+test('a short access token causes a warning', () => {
+  const text = 'upstream: { store: gumroad, access_token: x }';
+  expect(warningsOf({ text }).filter((line) => line.includes('shorter'))).toEqual([
+    `upstream.access_token: is shorter than 8 characters, so it can be guessed: is it the whole secret? (from ${here} line 1)`,
+  ]);
+});
+
 test('short secrets cause a warning', () => {
   const text =
     'upstream: { base_url: "https://store.example", api_key: x }\nproducts: [{ key: A, secret: "1" }, { key: B, secret: long-enough }]';
