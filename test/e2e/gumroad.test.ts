@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { GumroadFault } from '../../src/features/sandbox/stores/gumroad.ts';
 import { texts } from '../../src/stores/gumroad/wire.ts';
 import { codeOf, eventually } from '../support/harness/agent-harness.ts';
 import { latchkey } from '../support/process/command-line.ts';
@@ -207,6 +208,34 @@ test.concurrent(
     expect(await answerOf(it.call(keys.unseen))).toBeNull();
   },
 );
+
+test.concurrent('whatever stands in for Gumroad, no call gets a no that Gumroad has not said', async () => {
+  await using it = await startGumroad({
+    upstream: { timeout: '1s' },
+    sync: { breaker: { failures: 1_000 } },
+  });
+  await it.call(keys.good, { increment_uses_count: 'false' });
+  const faults: readonly GumroadFault[] = [
+    'lost_request',
+    'lost_answer',
+    'limited',
+    'page',
+    'welcome_page',
+    'challenge',
+  ];
+  const names = ['verify', 'disable', 'decrement_uses_count', 'rotate', 'enable'];
+  for (const fault of faults) {
+    it.store.fault = () => fault;
+    for (const [index, name] of names.entries()) {
+      const unseen = `${String(index).repeat(8)}-${fault.slice(0, 8).padEnd(8, '0')}-00000000-00000000`;
+      it.store.sell({ licenseKey: unseen });
+      const answer = await answerOf(it.call(unseen, { access_token: accessToken }, name));
+      expect(`${fault}, ${name}: ${JSON.stringify(answer?.body)}`).toBe(`${fault}, ${name}: undefined`);
+    }
+    const answer = await it.call(keys.good, { increment_uses_count: 'false' });
+    expect(`${fault}: ${answer.status}`).toBe(`${fault}: 200`);
+  }
+});
 
 test.concurrent('the seller disables, enables and takes back uses with the access token', async () => {
   await using it = await startGumroad();

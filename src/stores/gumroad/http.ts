@@ -1,5 +1,6 @@
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import type { License, LicenseTrigger } from '../../domain/license.ts';
+import { isResponse } from '../../domain/outbox/outcome.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { problems } from '../../domain/problem/problem-table.ts';
 import type { App } from '../../http/app.ts';
@@ -178,8 +179,8 @@ async function rotate(
     await learn(productId, licenseKey, replaced);
     return done(responseOf({ status: 200, body: outcome.value }));
   }
-  if (outcome?.outcome === 'not_applied' && outcome.status !== null && outcome.status < 429)
-    return done(responseOf(refusal(outcome.status, outcome.message ?? outcome.detail)));
+  if (outcome?.outcome === 'not_applied' && outcome.message !== undefined && isResponse(outcome))
+    return done(responseOf(refusal(outcome.status ?? 404, outcome.message)));
   return failWith('upstream_unreachable', 'Only Gumroad replaces a license key, and it does not answer now.');
 }
 

@@ -14,6 +14,14 @@ test(
   },
 );
 
+test(
+  `the sync promise holds at Gumroad over ${seeds} drawn seeds of ${steps} steps each`,
+  { timeout: 900_000 },
+  async () => {
+    expect(await playSeeds({ from: 1, seeds, steps, isAimed: false, isGumroad: true })).toEqual([]);
+  },
+);
+
 test('a seed replays exactly', async () => {
   const sabotage = sabotages['the reconcile delay removed'];
   const first = await simulate({ seed: 2, steps, sabotage });
