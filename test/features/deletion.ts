@@ -17,7 +17,7 @@ const checkedTypes = join(root, 'node_modules/.cache/without-features.json');
 
 /** Files that run or describe the whole program. They are deleted with a feature that they import. */
 const ofWhole =
-  /^(?:src\/(?:testing|index)\.ts|test\/[^/]+$|test\/(?:features|client|e2e|fault|bench|windows|packaging|property\/simulation)\/)/;
+  /^(?:src\/(?:testing|index)\.ts|test\/[^/]+$|test\/(?:features|client|e2e|fault|bench|windows|packaging|stores|support\/stores|property\/simulation)\/)/;
 
 /** The folders with tests of the core alone. Those of `cli` and `http` also call what features add. */
 const coreTests = ['config', 'domain', 'service', 'store', 'sync', 'upstream', 'wire'];
