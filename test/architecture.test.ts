@@ -80,8 +80,6 @@ const floors: Readonly<Record<string, Allowance>> = {
   http: { folders: ['domain', 'service', 'wire'], files: ['features.ts'], modules: true },
   // Each store has what it answers, and how it is asked.
   stores: { folders: ['domain', 'service', 'wire', 'upstream', 'http'], modules: true },
-  // Each plays a store for the sandbox and for tests, and has nothing in common with the client of an agent.
-  'stand-ins': { folders: [], modules: true },
   config: { folders: ['domain'], files: ['features.ts'], modules: true },
   daemon: { folders: belowDaemon, files: ['features.ts'], modules: true },
   // It runs in a browser, and takes only types from elsewhere.
@@ -96,7 +94,7 @@ const floors: Readonly<Record<string, Allowance>> = {
     modules: true,
   },
   // Each is a folder of its own, and imports another only if its declaration says so.
-  features: { folders: [...belowDaemon, 'daemon', 'cli', 'stand-ins'], files: ['feature.ts'], modules: true },
+  features: { folders: [...belowDaemon, 'daemon', 'cli'], files: ['feature.ts'], modules: true },
   // Scripts of their own, which build what is shipped.
   // What has to lie in the executable beside the program.
   packaging: {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
-import type { GumroadFault, GumroadStore } from '../../../src/stand-ins/gumroad.ts';
+import type { GumroadFault, GumroadStore } from '../../../src/features/sandbox/stores/gumroad.ts';
 import type { UpstreamChange } from '../../../src/service/ports.ts';
 import { GumroadClient } from '../../../src/stores/gumroad/upstream.ts';
 import { texts } from '../../../src/stores/gumroad/wire.ts';

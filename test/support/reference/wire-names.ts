@@ -6,7 +6,7 @@ const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
  * log has names like the wire, and the PostgreSQL driver has its own.
  */
 const speaksWire =
-  /^(?:client|stand-ins|features\/(?:install|sandbox))\/|^(?:features\/\w+\/)?(?:config|cli|daemon|page|wire)\/|\/(?:\w+-)?wire\.ts$|^features\/postgres\/store\/client\.ts$|^http\/entry\/request-log\.ts$/;
+  /^(?:client|features\/(?:install|sandbox))\/|^(?:features\/\w+\/)?(?:config|cli|daemon|page|wire)\/|\/(?:\w+-)?wire\.ts$|^features\/postgres\/store\/client\.ts$|^http\/entry\/request-log\.ts$/;
 
 const problemTables = new Set(['domain/problem/problem-table.ts', 'domain/problem/server-problems.ts']);
 

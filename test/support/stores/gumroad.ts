@@ -3,7 +3,7 @@ import {
   GumroadStore,
   type GumroadProduct,
   type GumroadSale,
-} from '../../../src/stand-ins/gumroad.ts';
+} from '../../../src/features/sandbox/stores/gumroad.ts';
 import { Agent, type Configuration } from '../harness/agent-harness.ts';
 import { startFaultProxy, type FaultProxy } from '../network/fault-proxy.ts';
 import type { HttpResponse } from '../network/raw-http.ts';

@@ -2,7 +2,7 @@ import type { Tree } from '../../../config/file/tree.ts';
 import type { AdvancingTime } from '../../../daemon/system/clock.ts';
 import type { Log } from '../../../service/ports.ts';
 import { RestartableDaemon, startServer } from '../daemon.ts';
-import type { GumroadStore } from '../../../stand-ins/gumroad.ts';
+import type { GumroadStore } from './gumroad.ts';
 
 /** The product and the license key of every Gumroad sandbox. */
 export const gumroadSample = {

@@ -5,7 +5,7 @@ import { AdvancingTime } from '../../../daemon/system/clock.ts';
 import { onEndingSignal } from '../../../daemon/system/process.ts';
 import { makeTemporaryDirectory } from '../../../daemon/system/temporary-directory.ts';
 import { GumroadAgent, gumroadSample, verifyAt } from './gumroad-agent.ts';
-import { GumroadStore } from '../../../stand-ins/gumroad.ts';
+import { GumroadStore } from './gumroad.ts';
 
 /** How long a step may take, in ms. */
 const timeoutMs = 15_000;

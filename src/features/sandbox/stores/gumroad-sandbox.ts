@@ -6,7 +6,7 @@ import { AdvancingTime, maxTimerMs } from '../../../daemon/system/clock.ts';
 import { onEndingSignal, skippedSignals } from '../../../daemon/system/process.ts';
 import { temporaryFolder } from '../files.ts';
 import { GumroadAgent, gumroadSample } from './gumroad-agent.ts';
-import { GumroadStore, type GumroadFault } from '../../../stand-ins/gumroad.ts';
+import { GumroadStore, type GumroadFault } from './gumroad.ts';
 
 type GumroadCommand = {
   port: number;
