@@ -728,6 +728,23 @@ describe('an agent in the middle of a chain', () => {
     expect(depthOf(harness)).toMatchObject({ delivered: 1, dead: 0, pending: 0 });
   });
 
+  it('passes a void on although its mirror has learned of the coupon while the redemption was under way', async () => {
+    using harness = await startWithCoupon();
+    await harness.vendor.coupons.createCoupon({ code: 'HIDDEN' });
+    const cart = { ...buildCart({}), code: 'HIDDEN' };
+    const sent = { id: newId(), answeredAt: harness.wall + second, cart };
+    loseAnswers(harness);
+    expect(await harness.redeemFromBelow('A-1', sent)).toMatchObject({
+      problem: { code: 'upstream_unreachable' },
+    });
+    await harness.within(harness.sync.coupons.list(new AbortController().signal));
+    expect(await harness.redeemFromBelow('A-1', sent)).toMatchObject({ ok: true });
+    expect(await harness.voidFromBelow('A-1', newId())).toMatchObject({ ok: true });
+    reconnect(harness);
+    await harness.time.advance(minute);
+    expect(harness.vendor.coupons.redemption('A-1')).toBeNull();
+  });
+
   it('passes a void on that it knows nothing of, because it may have lost its store', async () => {
     using harness = await startWithCoupon();
     await harness.vendor.coupons.redeem('A-1');
