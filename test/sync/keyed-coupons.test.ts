@@ -438,6 +438,20 @@ describe('a new coupon at an agent whose upstream is Latchkey', () => {
     expect(operationOf(harness, 'new')).toMatchObject({ progress: { state: 'conflicted' } });
     expect(harness.store.mirror.get(-1)).toBeNull();
   });
+
+  it('stays as the list has shown it when the upstream repeats an older answer to its creation', async () => {
+    using harness = await start();
+    loseAnswers(harness);
+    await harness.createCoupon({ code: 'NEW' });
+    const { coupons } = harness.vendor;
+    const [{ id } = { id: 0 }] = coupons.list();
+    await coupons.writer.write('endCoupon', { accountId: 'default', id });
+    await harness.within(harness.sync.coupons.list(new AbortController().signal));
+    reconnect(harness);
+    await harness.time.advance(minute);
+    expect(depthOf(harness)).toMatchObject({ delivered: 1, pending: 0 });
+    expect(harness.store.mirror.byCode('NEW')?.coupon.endAt).toBe(coupons.list()[0]?.endAt);
+  });
 });
 
 describe('after a restore, changes of coupons', () => {
