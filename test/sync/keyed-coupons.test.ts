@@ -438,6 +438,20 @@ describe('a new coupon at an agent whose upstream is Latchkey', () => {
     expect(operationOf(harness, 'new')).toMatchObject({ progress: { state: 'conflicted' } });
     expect(harness.store.mirror.get(-1)).toBeNull();
   });
+
+  it('stays as the list has shown it when the upstream repeats an older answer to its creation', async () => {
+    using harness = await start();
+    loseAnswers(harness);
+    await harness.createCoupon({ code: 'NEW' });
+    const { coupons } = harness.vendor;
+    const [{ id } = { id: 0 }] = coupons.list();
+    await coupons.writer.write('endCoupon', { accountId: 'default', id });
+    await harness.within(harness.sync.coupons.list(new AbortController().signal));
+    reconnect(harness);
+    await harness.time.advance(minute);
+    expect(depthOf(harness)).toMatchObject({ delivered: 1, pending: 0 });
+    expect(harness.store.mirror.byCode('NEW')?.coupon.endAt).toBe(coupons.list()[0]?.endAt);
+  });
 });
 
 describe('after a restore, changes of coupons', () => {
@@ -726,6 +740,23 @@ describe('an agent in the middle of a chain', () => {
     await harness.time.advance(minute);
     expect(await harness.redeemFromBelow('A-1', sent)).toMatchObject({ ok: true });
     expect(depthOf(harness)).toMatchObject({ delivered: 1, dead: 0, pending: 0 });
+  });
+
+  it('passes a void on although its mirror has learned of the coupon while the redemption was under way', async () => {
+    using harness = await startWithCoupon();
+    await harness.vendor.coupons.createCoupon({ code: 'HIDDEN' });
+    const cart = { ...buildCart({}), code: 'HIDDEN' };
+    const sent = { id: newId(), answeredAt: harness.wall + second, cart };
+    loseAnswers(harness);
+    expect(await harness.redeemFromBelow('A-1', sent)).toMatchObject({
+      problem: { code: 'upstream_unreachable' },
+    });
+    await harness.within(harness.sync.coupons.list(new AbortController().signal));
+    expect(await harness.redeemFromBelow('A-1', sent)).toMatchObject({ ok: true });
+    expect(await harness.voidFromBelow('A-1', newId())).toMatchObject({ ok: true });
+    reconnect(harness);
+    await harness.time.advance(minute);
+    expect(harness.vendor.coupons.redemption('A-1')).toBeNull();
   });
 
   it('passes a void on that it knows nothing of, because it may have lost its store', async () => {

@@ -49,7 +49,9 @@ function adoptAgain(transaction: Transaction, provisionalId: number, created: Mi
     redemptions.renumberCoupon(defaultAccountId, before.id, id);
     if (before.code === code) mirror.remove(before.id);
   }
-  adoptCoupon(transaction, provisionalId, created);
+  // The upstream may repeat an older answer: what its list has shown since is newer.
+  const shown = mirror.get(id);
+  adoptCoupon(transaction, provisionalId, shown?.coupon.code === code ? shown : created);
 }
 
 /** The upstream has not created the coupon. */

@@ -102,8 +102,8 @@ export async function queueRedemption(
     ...((takenAt === null || isForUpstream) && { isAwaited: true }),
   });
   if (payload === null) return tooLong();
-  // If the upstream has the redemption from another request, a void of it must be sent.
-  const unanswered = !isNew;
+  // If the upstream may have the redemption from another request, a void of it must be sent.
+  const unanswered = !isNew || transaction.operations.tail(order, 'order')?.kind === 'redeem';
   const own = { kind: 'redeem', subject: order, productId: null, payload, unanswered } as const;
   const operation = enqueue(transaction, { ...own, below: isUsedId ? null : below }, context);
   return done({ redemption, isNew, operationId: isAwaited(operation) ? operation.id : null });

@@ -39,10 +39,21 @@ export function waitsForCoupon(
   );
 }
 
-/** Whether an operation waits at the agent in the middle, for a person at last: the check of that agent says whether it may. */
-function isUnfinishedAbove(sites: readonly Site[], id: string): boolean {
+/**
+ * An operation as the agent in the middle has taken it from below. A redemption that was cancelled there is sent on under another
+ * id when it comes again (src/sync/BETWEEN-LATCHKEYS.md, Chains).
+ */
+function takenAbove(sites: readonly Site[], { id, kind, subject }: OperationRow): readonly OperationRow[] {
   const above = operationAbove(sites, id);
-  return above !== undefined && (above.held === 1 || isOpen(above));
+  if (above === undefined) return [];
+  if (kind !== 'redeem' || above.state !== 'cancelled') return [above];
+  const later = laterThan(id, operationsAbove(sites));
+  return [above, ...later.filter((each) => each.kind === 'redeem' && each.subject === subject)];
+}
+
+/** Whether an operation waits at the agent in the middle, for a person at last: the check of that agent says whether it may. */
+function isUnfinishedAbove(sites: readonly Site[], operation: OperationRow): boolean {
+  return takenAbove(sites, operation).some((each) => each.held === 1 || isOpen(each));
 }
 
 /** Whether an operation waits for its turn or for a response, and for no person. */
@@ -196,7 +207,7 @@ function isExcused(
   const { id, kind, subject, state, held, attempts, lastError } = operation;
   if (isOpen(operation)) return waitsForCoupon(world, operations, operation);
   const own = operations.filter((each) => each.subject === subject);
-  if (own.some((each) => each.state === 'delivered' && isUnfinishedAbove(sites, each.id))) return true;
+  if (own.some((each) => each.state === 'delivered' && isUnfinishedAbove(sites, each))) return true;
   if (decided.has(id) || undecidable.test(lastError ?? '')) return true;
   // Callers of two agents have sent different carts for an order.
   if (state === 'dead' && lastError?.includes('order_reused') === true) return true;
@@ -235,8 +246,8 @@ function faultOfOrder(
   if (here === undefined) return isOwn && last?.change === 1 ? 'was not redeemed, and counts' : null;
   // A person decides about a redemption that was refused after its caller was answered, here or in the middle.
   const redeem = own.findLast(({ kind }) => kind === 'redeem');
-  const above = redeem && operationAbove(world.sites, redeem.id);
-  if (redeem?.state === 'dead' || above?.state === 'dead') return null;
+  const above = redeem === undefined ? [] : takenAbove(world.sites, redeem);
+  if ([redeem, ...above].some((each) => each?.state === 'dead')) return null;
   if (there === undefined) {
     const isVoidedElsewhere = (last?.change === -1 && !isOwn) || isVoidedAbove(world, order, own);
     return isVoidedElsewhere ? null : 'was redeemed, and does not count';
@@ -245,8 +256,8 @@ function faultOfOrder(
   // An agent below was told what the agent in the middle knew.
   if (isTold && here.overLimit !== there.overLimit && !world.troubles.has('chain'))
     return `is over_limit ${here.overLimit}; it is ${there.overLimit}`;
-  const isNoted = [...own, above].some(
-    (each) => each?.lastError?.startsWith('the upstream takes off') === true,
+  const isNoted = [...own, ...above].some(
+    (each) => each.lastError?.startsWith('the upstream takes off') === true,
   );
   if (isTold && !isNoted && here.discount !== there.discount)
     return `takes ${here.discount} cents off; it takes ${there.discount}`;

@@ -159,7 +159,12 @@ function checkRevocations(world: LatchkeyWorld, key: string): void {
   const { authority, sighted, decided, troubles } = world;
   const compares = !surprising.some((name) => troubles.has(name)) && !troubles.has('chain');
   let last: Line | null = null;
+  let isDisabled = false;
   for (const line of authority.books.about('state', key)) {
+    // In a chain, the refund of a disabled license is perhaps not seen below (src/sync/LIMITS.md, Known gaps).
+    const isUnseenRefund = isDisabled && line.revision === null && troubles.has('chain');
+    isDisabled = line.change < 0;
+    if (isUnseenRefund) continue;
     const asked = decided.has(line.operation ?? '') ? undefined : sighted.get(line.operation ?? '');
     if (line.change < 0) last = line;
     if (line.change < 0 || asked === undefined || last === null) continue;
