@@ -62,14 +62,14 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
       .map(({ state }) => state);
   }
 
-  test('what needs a person has the same layout in each notice, and its actions are below its text', async () => {
+  test('what needs a person has the same layout in one list, and its actions are below its text', async () => {
     await page.open('', 'Overview');
     await page.settled();
     for (const width of [1200, 900, 400]) {
       await page.page.setViewportSize({ width, height: 900 });
       const layouts = await page.page.evaluate<{ isBelow: boolean; shift: number }[]>(
-        `[...document.querySelectorAll('.attention .notice')].map((notice) => {
-          const [text, ways] = ['.attention-text', '.attention-ways'].map((part) => notice.querySelector(part).getBoundingClientRect());
+        `[...document.querySelectorAll('.attention li')].map((item) => {
+          const [text, ways] = ['.attention-text', '.attention-ways'].map((part) => item.querySelector(part).getBoundingClientRect());
           return { isBelow: ways.top >= text.bottom, shift: ways.left - text.left };
         })`,
       );
@@ -258,6 +258,17 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     await page.shows('Nothing changed.');
     await page.press('Close');
     expect(page.errors).toEqual([]);
+  });
+
+  test('each command in the advice of the doctor has a button that copies it', async () => {
+    await page.open('doctor', 'Doctor');
+    await page.settled();
+    const commands = await page.page.evaluate<string[]>(
+      `[...document.querySelectorAll('.findings li')].map(({ innerText }) => innerText)
+        .filter((text) => text.includes('latchkey outbox'))`,
+    );
+    expect(commands).not.toEqual([]);
+    for (const text of commands) expect(text).toMatch(/^latchkey outbox list --state .*\n+Copy$/m);
   });
 
   test('markup in a license key and in an error of the upstream is shown as text', async () => {

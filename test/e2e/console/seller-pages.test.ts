@@ -611,7 +611,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     expect(await license('INES-SEATS')).toMatchObject({ enabled: true });
   });
 
-  test('no page is wider than a narrow screen', async () => {
+  test('no page is wider than a narrow screen, and no row is cut there', async () => {
     const narrow = await newPage();
     await narrow.page.setViewportSize({ width: 320, height: 700 });
     await narrow.signIn({ admin: true });
@@ -631,6 +631,10 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
       await narrow.open(hash, heading);
       await narrow.settled();
       expect(await narrow.page.evaluate('document.documentElement.scrollWidth'), hash).toBe(320);
+      const cut = `[...document.querySelectorAll('.rows span')]
+        .filter(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth)
+        .map(({ textContent }) => textContent)`;
+      expect(await narrow.page.evaluate(cut), hash).toEqual([]);
     }
   });
 });

@@ -64,7 +64,7 @@ const audit: List<AuditEntryObject> = {
   columns: [
     { name: 'When', place: 'side', cell: ({ at }) => <ExactTime at={at} /> },
     { name: 'Act', place: 'main', cell: ({ act }) => only('act', act) },
-    { name: 'Subject', place: 'shortened', cell: Subject, below: Detail },
+    { name: 'Subject', place: 'below', cell: Subject, below: Detail },
     { name: 'Actor', cell: ({ actor }) => only('actor', actor, <Who is={actor} />) },
   ],
 };

@@ -1,6 +1,6 @@
 import type { DoctorObject } from '../../wire/console.ts';
 import { counted } from '../format.ts';
-import { SameCommand } from '../parts/command.tsx';
+import { Command, SameCommand } from '../parts/command.tsx';
 import { Badge, Notice } from '../parts/notice.tsx';
 import { Heading, Section } from '../parts/page.tsx';
 import { Sentence } from '../parts/time.tsx';
@@ -74,15 +74,28 @@ function FindingList({ level, findings }: { level: Level; findings: readonly Fin
               <p>
                 <Sentence text={what} />
               </p>
-              {advice !== null && (
-                <p class="quiet">
-                  → <Sentence text={advice} />
-                </p>
-              )}
+              {advice !== null && <Advice advice={advice} />}
             </div>
           </li>
         ))}
       </ul>
     </Section>
+  );
+}
+
+/** An advice that ends with a command, or is one. */
+const withCommand = /^(?:(.*): )?((?:latchkey|chmod|chown|icacls) .*)$/;
+
+function Advice({ advice }: { advice: string }) {
+  const [, words = '', command = null] = withCommand.exec(advice) ?? [undefined, advice];
+  return (
+    <>
+      {words !== '' && (
+        <p class="quiet">
+          <Sentence text={words} />
+        </p>
+      )}
+      {command !== null && <Command line={command} />}
+    </>
   );
 }

@@ -77,11 +77,14 @@ export function Daemon({ overview }: { overview: OverviewObject }) {
     <Card title="This daemon" side={<a href={hrefTo(['doctor'])}>Doctor</a>}>
       <Fields
         entries={{
-          Role: overview.role,
-          Version: overview.version,
           Started: <Time at={overview.started_at} />,
           Storage: <Badge tone={storage === 'ok' ? 'ok' : 'fail'}>{storageTexts[storage]}</Badge>,
-          'Since the start': `${counted(totals.verifies, 'verify', 'verifies')}, ${counted(totals.uses, 'use')}`,
+          'Since the start': (
+            <>
+              <span>{counted(totals.verifies, 'verify', 'verifies')},</span>{' '}
+              <span>{counted(totals.uses, 'use')}</span>
+            </>
+          ),
           'Certificate ends': certificate !== null && <Time at={certificate} />,
           Instance: <code>{overview.instance}</code>,
         }}

@@ -45,13 +45,18 @@ const ranges = [
 function Attention({ attention }: { attention: OverviewObject['attention'] }) {
   if (attention.length === 0) return <Notice tone="ok">All is well. Nothing needs you.</Notice>;
   return (
-    <section aria-labelledby="attention" class="attention">
+    <section aria-labelledby="attention" class="notice attention" data-tone={attention[0]?.level}>
       <h2 id="attention">
         {attention.length === 1 ? 'One thing needs you' : `${attention.length} things need you`}
       </h2>
-      <ul class="list">
-        {attention.map((each) => (
-          <AttentionItem key={`${each.code} ${each.text}`} attention={each} />
+      <ul>
+        {attention.map((each, index) => (
+          <AttentionItem
+            key={`${each.code} ${each.text}`}
+            attention={each}
+            // Things with the same advice follow each other.
+            hasAdvice={each.advice !== attention[index - 1]?.advice}
+          />
         ))}
       </ul>
     </section>
@@ -62,20 +67,20 @@ const levels = { fail: 'Failure', warn: 'Warning' } as const;
 
 function AttentionItem({
   attention: { level, text, advice, command, page },
+  hasAdvice,
 }: {
   attention: AttentionObject;
+  hasAdvice: boolean;
 }) {
   return (
-    <li class="notice" data-tone={level}>
-      <div class="attention-text">
-        <p>
-          <Badge tone={level}>{levels[level]}</Badge>{' '}
-          <strong>
-            <Sentence text={text} />
-          </strong>
-        </p>
-        <p class="quiet">{advice}</p>
-      </div>
+    <li>
+      <p class="attention-text">
+        <Badge tone={level}>{levels[level]}</Badge>{' '}
+        <strong>
+          <Sentence text={text} />
+        </strong>{' '}
+        {hasAdvice && <span class="quiet">{advice}</span>}
+      </p>
       <div class="attention-ways">
         {page !== null && (
           <a class="button" href={`#/${page}`}>

@@ -3,10 +3,10 @@ import { send } from '../api.ts';
 import { ProductName, useDaemon } from '../daemon.tsx';
 import { Checkboxes, Field, fieldText, taken } from '../parts/action.tsx';
 import { quoted } from '../parts/command.tsx';
+import { Id } from '../parts/id.tsx';
 import { ListPage, type List } from '../parts/list.tsx';
 import { rotate } from '../parts/rotate.tsx';
 import { Secret } from '../parts/secret.tsx';
-
 import { Time } from '../parts/time.tsx';
 
 /** Tokens: who may call this daemon. */
@@ -23,7 +23,7 @@ const tokens: List<TokenObject> = {
       name: 'Token',
       cell: ({ label, token_id: id }) =>
         label ?? (id === 'admin.token' ? 'The file admin.token' : 'without a label'),
-      below: ({ token_id: id }) => <code class="id">{id}</code>,
+      below: ({ token_id: id }) => <Id of={id} />,
     },
     { name: 'May', cell: ({ scopes }) => scopes.join(', ') },
     { name: 'Product', cell: ({ product_key: key }) => (key === null ? 'all' : <ProductName of={key} />) },

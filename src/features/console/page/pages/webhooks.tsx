@@ -7,6 +7,7 @@ import { count } from '../format.ts';
 import type { PageProps } from '../page-props.ts';
 import { Checkboxes, Field, fieldText, taken } from '../parts/action.tsx';
 import { quoted } from '../parts/command.tsx';
+import { Id } from '../parts/id.tsx';
 import { ListPage, type List } from '../parts/list.tsx';
 import { Badge, Notice, type Tone } from '../parts/notice.tsx';
 import { Section } from '../parts/page.tsx';
@@ -47,7 +48,7 @@ const webhooks: List<Webhook> = {
     {
       name: 'Endpoint',
       cell: ({ webhook_id: id, url }) => <a href={hrefTo(['webhooks', id])}>{url}</a>,
-      below: ({ webhook_id: id }) => <code class="id">{id}</code>,
+      below: ({ webhook_id: id }) => <Id of={id} />,
     },
     { name: 'Events', kind: 'named', cell: ({ events }) => events?.join(', ') ?? 'all' },
     {
@@ -188,7 +189,7 @@ const deliveryColumns: readonly Column<Delivery>[] = [
   {
     name: 'Event',
     cell: ({ type }) => type,
-    below: ({ event_id: event }) => <code class="id">{event}</code>,
+    below: ({ event_id: event }) => <Id of={event} />,
   },
   {
     name: 'State',

@@ -12,11 +12,11 @@ export type Column<Item> = {
   /** Numbers are aligned. On a narrow screen, both have their name. */
   readonly kind?: 'number' | 'named';
   /**
-   * On a narrow screen, a row has two lines: `main` and `side` are the first, and the rest is the second, which begins
-   * with `shortened`. `wide`: left out there. Absent in all columns: the first is `main`.
+   * On a narrow screen, `main` and `side` are the first line of a row, and the rest is below it and begins with `below`.
+   * `wide`: left out there. Absent in all columns: the first is `main`.
    */
-  readonly place?: 'main' | 'side' | 'shortened' | 'wide';
-  /** What is below `main` is in the second line. */
+  readonly place?: 'main' | 'side' | 'below' | 'wide';
+  /** What is below `main` is shown there, too. */
   readonly keepsBelow?: boolean;
 };
 
@@ -77,7 +77,7 @@ function useNarrow(): boolean {
   return isNarrow;
 }
 
-/** A table that scrolls sideways, also by keyboard; on a narrow screen, a list with two lines a row. */
+/** A table that scrolls sideways, also by keyboard; on a narrow screen, a list. */
 export function Table<Item>(props: TableProps<Item>) {
   return useNarrow() ? <Rows {...props} /> : <WideTable {...props} />;
 }
@@ -149,16 +149,13 @@ function Row<Item>({
   const side = columns.find(({ place }) => place === 'side');
   const rest = columns.filter((column) => column !== main && column.place === undefined);
   const below =
-    main?.keepsBelow === true
-      ? main.below?.(row)
-      : columns.find(({ place }) => place === 'shortened')?.cell(row);
-  const parts = rest
-    .map(({ name, kind, cell }) => {
-      const value = cell(row);
-      if (isNothing(value)) return null;
-      return kind === undefined ? value : [`${name.toLowerCase()} `, value];
-    })
-    .filter((part) => !isNothing(part));
+    main?.keepsBelow === true ? main.below?.(row) : columns.find(({ place }) => place === 'below')?.cell(row);
+  const parts = rest.map(({ name, kind, cell }) => {
+    const value = cell(row);
+    if (isNothing(value)) return null;
+    return kind === undefined ? value : [`${name.toLowerCase()} `, value];
+  });
+  const belowMain = [below, ...parts].filter((part) => !isNothing(part));
   return (
     <li>
       <div class="row">
@@ -170,16 +167,15 @@ function Row<Item>({
           </button>
         )}
       </div>
-      <p class="quiet row-below">
-        {!isNothing(below) && <span class="row-shortened">{below}</span>}
-        <span>
-          {parts.map((part, index) => (
-            <Fragment key={index}>
-              {(index > 0 || !isNothing(below)) && ' · '}
+      <p class="quiet">
+        {belowMain.map((part, index) => (
+          <Fragment key={index}>
+            <span>
               {part}
-            </Fragment>
-          ))}
-        </span>
+              {index < belowMain.length - 1 && ' ·'}
+            </span>{' '}
+          </Fragment>
+        ))}
       </p>
       {isOpen && actions}
     </li>

@@ -2,6 +2,7 @@ import { useDaemon } from '../../daemon.tsx';
 import type { LicenseDetail } from '../../../../../wire/license.ts';
 import { count, counted, isMasked, shownKey } from '../../format.ts';
 import { Copy, quoted, SameCommand } from '../../parts/command.tsx';
+import { Id } from '../../parts/id.tsx';
 import { Notice } from '../../parts/notice.tsx';
 import { Card, Fields, Heading, Section } from '../../parts/page.tsx';
 import { ExactTime, Time } from '../../parts/time.tsx';
@@ -60,7 +61,7 @@ function Details({
   const version = `${detail.license.uses} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
   return (
     <>
-      <div class="grid">
+      <div class="license-cards">
         <LicenseCard detail={detail} />
         {detail.freshness !== null && <FreshnessCard detail={detail} freshness={detail.freshness} />}
         <BuyerCard detail={detail} />
@@ -132,7 +133,7 @@ function BuyerCard({ detail }: { detail: LicenseDetail }) {
             role === 'authority' ? <a href={hrefTo(['products', product.product_key])}>{name}</a> : name,
           Sold: <ExactTime at={license.date} />,
           Refunded: refundedAt !== null && <ExactTime at={refundedAt} />,
-          Purchase: purchase !== null && <code>{purchase.purchase_id}</code>,
+          Purchase: purchase !== null && <Id of={purchase.purchase_id} />,
         }}
       />
     </Card>

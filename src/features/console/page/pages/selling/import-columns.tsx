@@ -91,10 +91,14 @@ function FirstRows({ noun, rows }: { noun: Noun; rows: readonly Row[] }) {
       caption="The first rows as they would be imported"
       rows={rows}
       columns={[
-        { name: 'Line', kind: 'number', cell: ({ line }) => line },
+        { name: 'Line', kind: 'number', cell: ({ line }: Row) => line },
         ...Object.entries(labels[noun])
           .filter(([ours]) => isUsed(ours))
-          .map(([ours, name]) => ({ name, cell: ({ cells }: Row) => shown(ours, cells?.[ours]) })),
+          .map(([ours, name], index) => ({
+            name,
+            ...(index === 0 && { place: 'main' as const }),
+            cell: ({ cells }: Row) => shown(ours, cells?.[ours]),
+          })),
         ...(rows.some(({ detail }) => detail !== null) ? [fault] : []),
       ]}
       keyOf={({ line }) => line}

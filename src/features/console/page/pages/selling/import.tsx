@@ -219,7 +219,7 @@ function ImportFields({
   const input = useRef<HTMLInputElement>(null);
   const { products } = useDaemon();
   return (
-    <div class="filters">
+    <div class="pair">
       <NounChoice noun={noun} onNoun={(each) => onChange({ noun: each })} isDisabled={isDisabled} />
       <div class="field">
         <label for={`${id}-file`}>CSV file</label>

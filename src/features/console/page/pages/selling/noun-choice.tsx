@@ -2,8 +2,8 @@ import { useId } from 'preact/hooks';
 import type { Noun } from './import-mapping.ts';
 
 const meanings: Readonly<Record<Noun, string>> = {
-  license: 'Licenses: keys with their customers, counts and states',
-  purchase: 'Purchases, with the licenses that came with them',
+  license: 'Licenses and their customers',
+  purchase: 'Purchases and their licenses',
   coupon: 'Coupons of the account',
 };
 

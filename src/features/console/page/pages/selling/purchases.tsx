@@ -27,7 +27,7 @@ const purchases: List<PurchaseObject> = {
       kind: 'links',
       choices: [
         ['', 'all'],
-        ['false', 'kept'],
+        ['false', 'paid'],
         ['true', 'refunded'],
       ],
     },
@@ -61,7 +61,7 @@ const purchases: List<PurchaseObject> = {
     {
       name: 'State',
       place: 'side',
-      cell: ({ refunded }) => (refunded ? <Badge tone="quiet">refunded</Badge> : 'kept'),
+      cell: ({ refunded }) => (refunded ? <Badge tone="quiet">refunded</Badge> : 'paid'),
       below: ({ refunded_at: at }) => at !== null && <Time at={at} />,
     },
   ],
