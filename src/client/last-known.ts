@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConfigurationError } from './error.ts';
+import { plainText } from './license-key.ts';
 import type { License, Verdict } from './types.ts';
 import { member, readLicense, writeLicense } from './wire.ts';
 
@@ -236,16 +237,6 @@ function isWorthWriting(stored: Entry | null, after: Entry): boolean {
   if (stored === null || stored.verdict !== after.verdict) return true;
   if (stored.notFoundSince !== after.notFoundSince) return true;
   return after.confirmedAt - stored.confirmedAt >= minRewriteMs;
-}
-
-const ordinary = /^[\x20-\x7e]*$/;
-const invisible = /[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-const dashes = /[\p{Pd}\p{Dash}]/gu;
-
-/** Reads a pasted key as an agent does (src/domain/text.ts). */
-function plainText(text: string): string {
-  if (ordinary.test(text)) return text;
-  return text.replace(invisible, '').normalize('NFKC').replace(invisible, '').replace(dashes, '-');
 }
 
 function hash(text: string): string {

@@ -18,6 +18,7 @@ import {
   type PublicKey,
   type SignedDocument,
 } from './signed-document.ts';
+import { plainText } from './license-key.ts';
 import type { License, Undetermined } from './types.ts';
 import { member, readLicense } from './wire.ts';
 
@@ -378,14 +379,11 @@ function checkTexts(check: LeaseCheck): void {
 }
 
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
-const invisible = /[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-const dashes = /[\p{Pd}\p{Dash}]/gu;
 
 /** The license keys that a text may mean to the API: as typed in, and without what text editors do to a pasted key. */
 function spellingsOf(licenseKey: unknown): readonly string[] {
   if (typeof licenseKey !== 'string') throw new ConfigurationError('licenseKey must be a text.');
-  const visible = licenseKey.replace(invisible, '').normalize('NFKC').replace(invisible, '');
-  return [licenseKey, visible.replace(dashes, '-')].map((text) => {
+  return [licenseKey, plainText(licenseKey)].map((text) => {
     const trimmed = text.trim();
     return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
   });

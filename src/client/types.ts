@@ -14,7 +14,7 @@ export interface License {
 }
 
 /**
- * How recently the store confirmed the answer (README, Offline). `authoritative`: the program that
+ * How recently the store confirmed the answer (README, What it answers). `authoritative`: the program that
  * answers is the store itself.
  */
 export type Freshness = 'authoritative' | 'fresh' | 'stale' | 'grace';

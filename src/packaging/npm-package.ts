@@ -29,7 +29,7 @@ const groups = [
   { name: 'store', test: /\/src\/store\/sqlite\// },
   { name: 'configuration', test: /\/src\/(?:(?:features\/\w+\/)?config\/|cli\/configuration\.ts$)/ },
   { name: 'wire', test: /\/src\/(?:features\/(?!bulk)\w+\/)?wire\// },
-  { name: 'system', test: /\/src\/daemon\/system\/(?!device-key)/ },
+  { name: 'system', test: /\/src\/daemon\/system\// },
   { name: 'start', test: /\/src\/daemon\/(?:serve|start|store\/local-store)\.ts$/ },
   { name: 'daemon', test: /\/src\/daemon\/(?:compose|metrics)\.ts$/ },
 ].map((group, index, all) => ({ ...group, priority: all.length - index }));

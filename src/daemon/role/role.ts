@@ -20,7 +20,7 @@ import type { LicenseFetcher } from '../../sync/license-fetcher.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import type { PersistentClock } from '../system/clock.ts';
 
-/** The parts of an agent or authority that the daemon needs. */
+/** The parts of a role that the daemon needs. */
 export type Role = {
   licenseService: LicenseService;
   couponService: CouponService;
@@ -31,7 +31,7 @@ export type Role = {
   upstream: {
     status(): LimiterStatus;
     /** What blocks all requests with the secret of a product (null: with the API key). */
-    blocker(productKey: string | null): Blocker | null;
+    blocker(productId: string | null): Blocker | null;
     /** Tries refused credentials again, because they may have changed. */
     retryCredentials(): void;
     /** Probes the upstream, because the machine slept or the configuration changed. */

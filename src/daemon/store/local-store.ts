@@ -92,7 +92,7 @@ function logDiskSpace(log: Log, isFull: boolean): void {
  * Starts using a store. Writes `admin.token`, and on the first start of an authority `api.key`, before committing the
  * digests, so that after a crash every stored digest has a file with its secret. Returns the instance id of the store
  * and the admin token.
- * Rejects with `StateDirectoryRefused` if the store has the other role.
+ * Rejects with `StateDirectoryRefused` if the store has another role.
  */
 async function startStore(
   { role, stateDir, sync }: Configuration,

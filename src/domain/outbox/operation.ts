@@ -1,4 +1,4 @@
-/** A local change to deliver to the upstream. */
+/** The kinds of local changes that are delivered to the upstream. */
 export const operationKinds = [
   'usage',
   'decrease',

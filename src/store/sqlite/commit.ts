@@ -7,7 +7,7 @@ import { mayBeOutOfSpace, storageFault } from './faults.ts';
 import { sqlOn } from './statements.ts';
 import type { CommandResult, WriteRequest, Writer } from '../../service/writer.ts';
 
-/** The maximum number of commands in one commit. A larger batch would keep its first command waiting. */
+/** A batch takes no further message from this many commands on: a larger one would keep its first command waiting. */
 export const maxBatchSize = 512;
 
 /**

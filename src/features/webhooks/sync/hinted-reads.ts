@@ -67,7 +67,7 @@ export class HintedReads {
     return this.#hints.size;
   }
 
-  /** Reads a known license key at once, after 30 s and after 5 min. Returns false if too many keys wait. */
+  /** Reads a license key at once, after 30 s and after 5 min. Returns false if too many keys wait. */
   add(productId: string, licenseKey: string): boolean {
     const now = this.#parts.clock.monotonic();
     const name = `${productId}\n${licenseKey}`;

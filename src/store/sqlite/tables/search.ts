@@ -16,7 +16,7 @@ function partsOf(text: string): string {
   return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join(' AND ');
 }
 
-/** The values of `$text` and of `$parts`, which follow each other. */
+/** The values of the parameters for the text and for its parts, which follow each other. */
 export function searchParameters({ text }: Search): [text: string, parts: string] {
   return [text, partsOf(text)];
 }
