@@ -243,7 +243,10 @@ function faultOfOrder(
 ): string | null {
   const last = world.authority.books.about('redemption', order).at(-1);
   const isOwn = own.some(({ id }) => id === last?.operation);
-  if (here === undefined) return isOwn && last?.change === 1 ? 'was not redeemed, and counts' : null;
+  if (here === undefined) {
+    const counts = isOwn && last?.change === 1 && !isVoidedAgain(world, own);
+    return counts ? 'was not redeemed, and counts' : null;
+  }
   // A person decides about a redemption that was refused after its caller was answered, here or in the middle.
   const redeem = own.findLast(({ kind }) => kind === 'redeem');
   const above = redeem === undefined ? [] : takenAbove(world.sites, redeem);
@@ -267,6 +270,16 @@ function faultOfOrder(
   return here.couponId === there.couponId || !isFollowed || here.couponId < 0
     ? null
     : `has redeemed the coupon ${here.couponId}; it was ${there.couponId}`;
+}
+
+/**
+ * Whether an agent below has sent a void again because the agent in the middle has lost it with its store. There it voids a later
+ * redemption, too (src/sync/BETWEEN-LATCHKEYS.md, Chains); the authority has carried it out before.
+ */
+function isVoidedAgain({ authority, troubles }: LatchkeyWorld, own: readonly OperationRow[]): boolean {
+  const again = own.at(-1);
+  const isLost = troubles.has('chain') && losing.some((name) => troubles.has(name));
+  return isLost && again?.kind === 'void' && authority.books.of(again.id).length > 0;
 }
 
 /** Whether a caller at the agent in the middle has voided the order before it went up. */
