@@ -227,10 +227,7 @@ function checkOrders(world: LatchkeyWorld, site: Site, operations: readonly Oper
     const code = foldCouponCode(world.orders.get(order) ?? '');
     // Another coupon with the code of a deleted one has another id.
     if (world.deleted.has(code)) continue;
-    const isCreatedHere = operations.some(
-      ({ kind, subject, state }) => kind === 'create_coupon' && subject === code && state === 'delivered',
-    );
-    const fault = faultOfOrder(world, { order, own, isCreatedHere }, [here.get(order), there.get(order)]);
+    const fault = faultOfOrder(world, { order, own }, [here.get(order), there.get(order)]);
     const states = own.map(({ kind, state }) => `${kind} ${state}`).join(', ');
     if (fault !== null) throw new Error(`at rest: ${site.place}: ${order} ${fault} (${states})`);
   }
@@ -238,7 +235,7 @@ function checkOrders(world: LatchkeyWorld, site: Site, operations: readonly Oper
 
 function faultOfOrder(
   world: LatchkeyWorld,
-  { order, own, isCreatedHere }: { order: string; own: readonly OperationRow[]; isCreatedHere: boolean },
+  { order, own }: { order: string; own: readonly OperationRow[] },
   [here, there]: readonly [Redeemed | undefined, Redeemed | undefined],
 ): string | null {
   const last = world.authority.books.about('redemption', order).at(-1);
@@ -264,10 +261,7 @@ function faultOfOrder(
   );
   if (isTold && !isNoted && here.discount !== there.discount)
     return `takes ${here.discount} cents off; it takes ${there.discount}`;
-  // A restored authority may give a coupon another id, which the site learns at once that has created it.
-  const { restores } = world.authority;
-  const isFollowed = restores === 0 || (restores === 1 && isCreatedHere);
-  return here.couponId === there.couponId || !isFollowed || here.couponId < 0
+  return here.couponId === there.couponId || here.couponId < 0
     ? null
     : `has redeemed the coupon ${here.couponId}; it was ${there.couponId}`;
 }
