@@ -261,6 +261,7 @@ function faultOfOrder(
   );
   if (isTold && !isNoted && here.discount !== there.discount)
     return `takes ${here.discount} cents off; it takes ${there.discount}`;
+  // Below 0: another coupon got the id before the list showed the new one, or the creation conflicts.
   return here.couponId === there.couponId || here.couponId < 0
     ? null
     : `has redeemed the coupon ${here.couponId}; it was ${there.couponId}`;
