@@ -573,6 +573,26 @@ describe('after a restore, changes of coupons', () => {
     const idOf = (wanted: string) => coupons.list().find(({ code }) => code === wanted)?.id;
     expect([-1, -2, -3].map((id) => harness.store.mirror.get(id)?.coupon.id)).toEqual(codes.map(idOf));
   });
+
+  it('of a Latchkey above the upstream keep redemptions with their coupons, although those have exchanged their ids', async () => {
+    using harness = await start();
+    const { coupons } = harness.vendor;
+    const codes = ['FIRST', 'SECOND'];
+    for (const code of codes) {
+      await harness.createCoupon({ code });
+      await harness.redeem(`order of ${code}`, { ...buildCart({}), code });
+    }
+    coupons.lose(
+      codes,
+      codes.map((code) => `order of ${code}`),
+    );
+    // The upstream keeps its epoch: it has sent the creations again itself.
+    for (const code of codes.toReversed()) await coupons.createCoupon({ code });
+    await harness.within(harness.sync.coupons.list(new AbortController().signal));
+    const ids = codes.map((wanted) => coupons.list().find(({ code }) => code === wanted)?.id);
+    expect(codes.map((code) => harness.redemption(`order of ${code}`)?.couponId)).toEqual(ids);
+    expect([-1, -2].map((id) => harness.store.mirror.get(id)?.coupon.id)).toEqual(ids);
+  });
 });
 
 describe('an agent that only handles coupons', () => {

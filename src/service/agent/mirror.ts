@@ -3,6 +3,7 @@ import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { DateShift } from '../../domain/clock.ts';
 import { confirmTime } from '../lifecycle/time-mark.ts';
+import { isLatchkey } from '../outbox/upstream/identity.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import {
@@ -35,6 +36,7 @@ export function storeCoupons(
 ): Result<null> {
   const confirmedAt = confirmTime(transaction, dated, context);
   const former = formerCoupons(transaction);
+  followCodes(transaction, { coupons, confirmedAt });
   for (const coupon of coupons) {
     recognizeCoupon(transaction, former, coupon);
     recognizeInstance(transaction, coupon);
@@ -105,6 +107,29 @@ export function shiftMirroredDates({ mirror, settings }: Transaction, shift: Dat
   mirror.shiftDates(shift);
   const at = Number(settings.get(mirroredAt) || 0);
   if (at > (shift.after ?? 0) && at <= (shift.until ?? at)) settings.set(mirroredAt, String(at - shift.byMs));
+}
+
+/**
+ * A Latchkey deletes no coupon that was redeemed. If it shows a code under another id, it was restored, or a Latchkey above it: the
+ * redemptions and the provisional id go along with the code.
+ */
+function followCodes(
+  transaction: Transaction,
+  { coupons, confirmedAt }: Omit<MirrorCoupons, 'extent'>,
+): void {
+  if (!isLatchkey(transaction)) return;
+  const { mirror } = transaction;
+  // Coupons may have exchanged their ids: all leave their former ids first.
+  const moved = coupons.flatMap((coupon) => {
+    const { id, code } = mirror.byCode(coupon.code)?.coupon ?? coupon;
+    if (id < 0 || id === coupon.id || code !== coupon.code) return [];
+    mirror.remove(id);
+    return [{ coupon, provisionalId: separateCoupon(transaction, id) }];
+  });
+  for (const { coupon, provisionalId } of moved) {
+    if (mirror.get(coupon.id) !== null) separateCoupon(transaction, coupon.id);
+    adoptCoupon(transaction, provisionalId, { coupon, confirmedAt });
+  }
 }
 
 /** If the former instance had another code under this id, this is another coupon. */

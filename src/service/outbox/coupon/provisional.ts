@@ -34,12 +34,14 @@ function sorted(value: object): [string, unknown][] {
 
 /**
  * The upstream was restored, and has given the id of a coupon to another one: the redemptions of the former wait under its
- * provisional id.
+ * provisional id, which is returned.
  */
-export function separateCoupon({ mirror, redemptions }: Transaction, id: number): void {
+export function separateCoupon({ mirror, redemptions }: Transaction, id: number): number {
   const provisionalIds = mirror.aliases().flatMap((alias) => (alias.id === id ? [alias.provisionalId] : []));
   for (const provisionalId of provisionalIds) mirror.alias(provisionalId, null);
-  redemptions.renumberCoupon(defaultAccountId, id, provisionalIds[0] ?? mirror.provisionalId());
+  const provisionalId = provisionalIds[0] ?? mirror.provisionalId();
+  redemptions.renumberCoupon(defaultAccountId, id, provisionalId);
+  return provisionalId;
 }
 
 /**

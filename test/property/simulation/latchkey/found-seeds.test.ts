@@ -111,6 +111,14 @@ const found: readonly [string, { seed: number; steps: number; troubles: Latchkey
     'a redemption that the authority refuses twice waits for a person at the agent in the middle, under its second id',
     { seed: 1_100_940, steps: 50, troubles: ['chain', 'seller', 'secrets', 'bursts', 'coupons'] },
   ],
+  [
+    'a void that an agent in the middle has lost, and gets again, voids there what was redeemed since',
+    { seed: 1_600_004, steps: 50, troubles: ['chain', 'lost_state', 'coupons', 'authority_restore'] },
+  ],
+  [
+    'redemptions below an agent in the middle go along with a coupon that a restored authority has given another id',
+    { seed: 1_600_016, steps: 50, troubles: ['chain', 'lost_state', 'coupons', 'authority_restore'] },
+  ],
 ];
 
 // In a process of its own a seed plays as in `npm run simulate`: Vitest loads modules in other turns of the event loop.
