@@ -54,14 +54,15 @@ type Permalinks = Map<string, string>;
 
 type Parts = StoreRouteParts & { permalinks: Permalinks };
 
-const statusesWithoutVerdict: ReadonlySet<number> = new Set([403, 408, 429]);
+/** What Gumroad says to such a request, too. It reads the last of several parameters with one name. */
+const statusesOfGumroad: ReadonlySet<number> = new Set([400, 401, 404]);
 
 /** A refusal in Gumroad’s form. Software takes each for a no, so what says nothing about the license key is not sent. */
 export const refusalForm: RefusalForm = {
   schema: refusalAnswer,
   mediaType: 'application/json',
   exception: null,
-  isHidden: (problem) => statusOf(problem) >= 500 || statusesWithoutVerdict.has(statusOf(problem)),
+  isHidden: (problem) => !statusesOfGumroad.has(statusOf(problem)) || problem.code === 'duplicate_parameter',
   present: (problem) =>
     refusal(statusOf(problem), problem.code === 'license_not_found' ? texts.unknown : problem.detail),
 };
