@@ -134,19 +134,23 @@ function licenseFrom(wire: z.infer<typeof license>): License {
   };
 }
 
-/** As many members, in order, as fit into the limit; null if there are none. */
+/**
+ * The members that fit into the limit, in order; null if there are none. The shortest are kept first: a buyer decides how
+ * long some members are, and they must not push out others, such as whether the purchase was refunded.
+ */
 export function limitExtra(
   others: Readonly<Record<string, unknown>>,
   maxBytes: number = maxExtraBytes,
 ): LicenseExtra | null {
+  const sizes = new Map(Object.entries(others).map(([name, value]) => [name, jsonBytes(name, value) - 1]));
   let bytes = 1;
-  const kept = Object.entries(others).filter(([name, value]) => {
-    const length = jsonBytes(name, value) - 1;
-    const hasRoom = bytes + length <= maxBytes;
-    if (hasRoom) bytes += length;
-    return hasRoom;
-  });
-  return kept.length === 0 ? null : Object.fromEntries(kept);
+  for (const [name, size] of [...sizes].toSorted(([, one], [, other]) => one - other)) {
+    bytes += size;
+    if (bytes > maxBytes) sizes.delete(name);
+  }
+  return sizes.size === 0
+    ? null
+    : Object.fromEntries(Object.entries(others).filter(([name]) => sizes.has(name)));
 }
 
 /** The size of a member as JSON. A member that is nested too deeply for JSON.stringify has no room. */

@@ -57,13 +57,14 @@ test.concurrent(
 test.concurrent(
   'a use waits during an outage; if the key was disabled meanwhile, it is refused',
   async () => {
-    await using it = await startGumroad();
+    // The agent is killed below: a use that is just being sent would be in doubt.
+    await using it = await startGumroad({ sync: { breaker: { failures: 1, open: '1h' } } });
     await it.call(keys.good);
     await it.network.become({ kind: 'refuse' });
     await eventually(async () => (await it.agent.status()).upstream.state === 'down');
     expect(await it.call(keys.good)).toMatchObject({ status: 200, body: { uses: 5 } });
     it.store.change(keys.good, { isDisabled: true });
-    await it.restart();
+    await it.restart({});
     await it.network.become({ kind: 'pass' });
     await eventually(async () => (await it.agent.operations('dead')).length === 1);
     expect(await it.call(keys.good)).toMatchObject({ status: 404, body: refused(texts.disabled) });
@@ -164,16 +165,34 @@ test.concurrent('a body is read as Gumroad’s framework reads it, and a strange
   expect(await send('nonsense', 'hello')).toBe(200);
   expect(await send('application/octet-stream', 'hello')).toBe(200);
   expect(await send('application/json', '')).toBe(200);
+  expect(await send('application/json; charset=ISO-8859-1', '{}')).toBe(200);
   // A POST without a type is a form.
   expect(await send(null, query, '/v2/licenses/verify')).toBe(200);
   expect(await send(null, query, '/api/v2/licenses/verify/')).toBe(200);
+  const latin = 'application/x-www-form-urlencoded; charset=ISO-8859-1';
+  expect(await send(latin, query, '/v2/licenses/verify')).toBe(200);
   const part = (name: string, value: string): string =>
     `--x\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   const multipart = `${part('product_id', productId)}${part('license_key', keys.good)}--x--\r\n`;
   expect(await send('multipart/form-data; boundary=x', multipart, '/v2/licenses/verify')).toBe(200);
   expect(await send('multipart/form-data; boundary=y', multipart, '/v2/licenses/verify')).toBe(400);
-  expect(it.store.license(keys.good).uses).toBe(10);
+  expect(it.store.license(keys.good).uses).toBe(12);
 });
+
+test.concurrent(
+  'what only the agent refuses closes the connection: it is no answer about the key',
+  async () => {
+    await using it = await startGumroad();
+    const form = new URLSearchParams({ product_id: productId, license_key: keys.good }).toString();
+    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    const send = async (body: string, headers: Record<string, string> = {}): Promise<object | null> =>
+      await answerOf(it.agent.client.post('/v2/licenses/verify', { headers: { ...type, ...headers }, body }));
+    expect(await send(`${form}&more=${'x'.repeat(20_000)}`)).toBeNull();
+    expect(await send(form, { 'content-encoding': 'gzip' })).toBeNull();
+    expect(await send(`${form}&license_key=${keys.unknown}`)).toBeNull();
+    expect(await send(form)).toMatchObject({ status: 200 });
+  },
+);
 
 test.concurrent('agents of Gumroad can stand behind each other', async () => {
   await using it = await startGumroad();
@@ -195,6 +214,27 @@ test.concurrent('a product that is not configured closes the connection, and the
   expect(await answerOf(it.call(keys.good, { product_id: 'another' }))).toBeNull();
   await it.agent.process.said('software asks for a product that is not in products');
 });
+
+test.concurrent(
+  'a permalink may be that of a product that is not configured: no key is unknown by it',
+  async () => {
+    const another = { productId: 'another==', permalink: 'another' };
+    const configuration = { products: [{ key: productId }], upstream: { probe: '1h' } };
+    await using it = await startGumroad(configuration, [{ productId, permalink }, another]);
+    const ofAnother = '99999999-AAAAAAAA-99999999-AAAAAAAA';
+    it.store.sell({ licenseKey: ofAnother, productId: another.productId });
+    const answer = async (key: string, name: string): Promise<number | undefined> =>
+      (await answerOf(it.call(key, { product_id: '', product_permalink: name })))?.status;
+    expect(await answer(ofAnother, 'another')).toBeUndefined();
+    expect(await answer(keys.unknown, permalink)).toBeUndefined();
+    await it.agent.process.said('software asks for a product that is not in products');
+    // A purchase shows the permalink of its product.
+    expect(await answer(keys.good, permalink.toLowerCase())).toBe(200);
+    expect(await answer(keys.unknown, permalink)).toBe(404);
+    expect(await answer(keys.good, 'another')).toBe(404);
+    expect(await answer(ofAnother, 'another')).toBeUndefined();
+  },
+);
 
 test.concurrent(
   'a caller that understands problems gets the reason instead of a closed connection',
@@ -234,6 +274,16 @@ test.concurrent('whatever stands in for Gumroad, no call gets a no that Gumroad 
     }
     const answer = await it.call(keys.good, { increment_uses_count: 'false' });
     expect(`${fault}: ${answer.status}`).toBe(`${fault}: 200`);
+  }
+  it.store.fault = () => undefined;
+  for (const status of [200, 400, 403, 404]) {
+    it.store.handle = () => ({ status, body: { success: false, message: 'Sign in to this network' } });
+    for (const [index, name] of names.entries()) {
+      const unseen = `${status}`.padEnd(8, `${index}`);
+      const answer = await answerOf(it.call(unseen, { access_token: accessToken }, name));
+      expect(`${status}, ${name}: ${JSON.stringify(answer?.body)}`).toBe(`${status}, ${name}: undefined`);
+    }
+    expect((await it.call(keys.good)).status).toBe(200);
   }
 });
 
@@ -304,6 +354,21 @@ test.concurrent('a refund is shown as soon as Gumroad shows it', async () => {
   });
   // A refund is no reason for Gumroad to count no use.
   expect(await it.call(keys.good)).toMatchObject({ status: 200, body: { uses: 4 } });
+});
+
+test.concurrent('a refund is shown at any age, also to a verify that counts', async () => {
+  const freshness = { fresh: '100ms', stale: '100ms', grace: '100ms', refresh: '1h' };
+  await using it = await startGumroad({ freshness, upstream: { probe: '1h' } });
+  await it.call(keys.refunded, { increment_uses_count: 'false' });
+  await it.network.become({ kind: 'refuse' });
+  await eventually(async () => {
+    const { headers } = await it.call(keys.refunded, { increment_uses_count: 'false' });
+    return headers['latchkey-freshness'] === 'expired';
+  });
+  expect(await answerOf(it.call(keys.refunded))).toMatchObject({
+    status: 200,
+    body: { uses: 0, purchase: { refunded: true } },
+  });
 });
 
 test.concurrent('an event about a refund makes the agent read the key at once', async () => {

@@ -11,9 +11,12 @@ export function receiveAnyBody(
   addRoute: (scope: FastifyInstance) => void,
 ): void {
   server.register((scope, _, ready) => {
-    // Fastify refuses a Content-Type that is no media type before it looks for a parser.
     scope.addHook('onRequest', ({ headers }, _reply, next) => {
-      if (!/^[^\s/;]+\/[^\s/;]/.test(headers['content-type'] ?? '')) delete headers['content-type'];
+      const [mediaType] = /^[^\s/;,]+\/[^\s/;,]+/.exec(headers['content-type'] ?? '') ?? [];
+      // Fastify refuses a Content-Type that is no media type before it looks for a parser.
+      if (mediaType === undefined) delete headers['content-type'];
+      // Whatever the charset, such stores read UTF-8.
+      else if (!/^multipart\//i.test(mediaType)) headers['content-type'] = mediaType;
       next();
     });
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {

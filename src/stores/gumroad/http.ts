@@ -1,8 +1,8 @@
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import type { License, LicenseTrigger } from '../../domain/license.ts';
-import { isResponse } from '../../domain/outbox/outcome.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { problems } from '../../domain/problem/problem-table.ts';
+import { toOneLine } from '../../domain/text.ts';
 import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { provenanceHeaders, type RouteResponse } from '../../http/response.ts';
@@ -46,14 +46,23 @@ type Request = Pick<
 /** A call about a license key of a configured product; `productId`: null if only the permalink is known. */
 type Target = { call: Call; licenseKey: string; productId: string | null };
 
-const statusesWithoutVerdict: ReadonlySet<number> = new Set([403, 408, 429]);
+/**
+ * The products by their permalinks in lower case, as purchases have shown them. The configuration does not name the permalink
+ * of a product.
+ */
+type Permalinks = Map<string, string>;
+
+type Parts = StoreRouteParts & { permalinks: Permalinks };
+
+/** What Gumroad says to such a request, too. It reads the last of several parameters with one name. */
+const statusesOfGumroad: ReadonlySet<number> = new Set([400, 401, 404]);
 
 /** A refusal in Gumroad’s form. Software takes each for a no, so what says nothing about the license key is not sent. */
 export const refusalForm: RefusalForm = {
   schema: refusalAnswer,
   mediaType: 'application/json',
   exception: null,
-  isHidden: (problem) => statusOf(problem) >= 500 || statusesWithoutVerdict.has(statusOf(problem)),
+  isHidden: (problem) => !statusesOfGumroad.has(statusOf(problem)) || problem.code === 'duplicate_parameter',
   present: (problem) =>
     refusal(statusOf(problem), problem.code === 'license_not_found' ? texts.unknown : problem.detail),
 };
@@ -99,7 +108,8 @@ const shared = {
 } as const;
 
 /** The routes of Gumroad’s license API, for software that was written for it. */
-export function routes(parts: StoreRouteParts): readonly Route[] {
+export function routes(storeParts: StoreRouteParts): readonly Route[] {
+  const parts: Parts = { ...storeParts, permalinks: new Map() };
   return bases.flatMap(({ base, suffix }) => [
     route({
       ...shared,
@@ -107,7 +117,7 @@ export function routes(parts: StoreRouteParts): readonly Route[] {
       path: `${base}/v2/licenses/verify`,
       operationId: `verifyAtGumroad${suffix}`,
       summary: 'Verify a license key as Gumroad does',
-      handle: (request) => verify(request),
+      handle: (request) => verify(request, parts),
     }),
     ...sellerChanges.map(({ name, trigger, operationId, summary }) =>
       route({
@@ -130,7 +140,7 @@ export function routes(parts: StoreRouteParts): readonly Route[] {
   ]);
 }
 
-async function verify(request: Request): Promise<Result<RouteResponse>> {
+async function verify(request: Request, { permalinks }: Parts): Promise<Result<RouteResponse>> {
   const target = targetOf(request);
   if ('answered' in target) return target.answered;
   const { app, signal } = request;
@@ -138,12 +148,19 @@ async function verify(request: Request): Promise<Result<RouteResponse>> {
     credential: everybody,
     connection: request.connection,
   });
-  if (!known.ok) return known;
+  if (!known.ok) return refuse(app, target, known.problem, permalinks);
   app.metrics.countVerify(known.value);
   const first = judge(app, target, known.value);
   // Gumroad counts no use of a key that it refuses.
-  if (!first.ok || first.value.status !== 200 || !target.call.isCounted) return first;
+  if (!first.ok || first.value.status !== 200) return first;
+  const { productId, call } = target;
+  const { extra = {} } = known.value.license;
+  if (productId === null && call.permalink !== null && 'purchase' in extra)
+    permalinks.set(call.permalink.toLowerCase(), known.value.productKey);
+  if (!call.isCounted) return first;
   const used = await applyChange(request, target, { trigger: 'usage', waitMs: confirmMs });
+  // Too old for another use: the answer that the purchase is not good holds.
+  if (!used.ok && used.problem.code === 'verdict_expired' && !known.value.license.enabled) return first;
   if (!used.ok) return used;
   app.metrics.countUse();
   return judge(app, target, used.value);
@@ -152,7 +169,7 @@ async function verify(request: Request): Promise<Result<RouteResponse>> {
 async function change(
   request: Request,
   trigger: (typeof sellerChanges)[number]['trigger'],
-  { accessToken }: StoreRouteParts,
+  { accessToken, permalinks }: Parts,
 ): Promise<Result<RouteResponse>> {
   const target = sellersTargetOf(request, accessToken());
   if ('answered' in target) return target.answered;
@@ -161,7 +178,9 @@ async function change(
     trigger,
     waitMs: trigger === 'decrease' ? confirmMs : 0,
   });
-  return changed.ok ? done(responseOf(changeAnswer(changed.value.license), changed.value)) : changed;
+  return changed.ok
+    ? done(responseOf(changeAnswer(changed.value.license), changed.value))
+    : refuse(request.app, target, changed.problem, permalinks);
 }
 
 /** Only Gumroad makes license keys, so the caller waits for it. The old license key is refused here from then on. */
@@ -179,9 +198,10 @@ async function rotate(
     await learn(productId, licenseKey, replaced);
     return done(responseOf({ status: 200, body: outcome.value }));
   }
-  if (outcome?.outcome === 'not_applied' && outcome.message !== undefined && isResponse(outcome))
-    return done(responseOf(refusal(outcome.status ?? 404, outcome.message)));
-  return failWith('upstream_unreachable', 'Only Gumroad replaces a license key, and it does not answer now.');
+  const isNo = outcome?.outcome === 'not_applied' && ['missing', 'refused'].includes(outcome.reason);
+  if (isNo) return done(responseOf(refusal(404, outcome.message ?? texts.unknown)));
+  const why = outcome?.detail ?? 'this store has no such call';
+  return failWith('upstream_unreachable', `Only Gumroad replaces a license key: ${why}`);
 }
 
 /** What a call of the seller is about; or its answer, also if it does not have the access token. */
@@ -268,8 +288,27 @@ function targetOf({ app, body }: Request): Target | { answered: Result<RouteResp
   }
   const productId = app.products.idOf(call.productId);
   if (productId !== null) return { call, licenseKey, productId };
-  app.log.warn({ product: call.productId }, 'software asks for a product that is not in products');
-  return { answered: failWith('upstream_unreachable', 'This product is not configured here.') };
+  return { answered: refuseProduct(app, call.productId) };
+}
+
+function refuseProduct({ log }: Pick<App, 'log'>, product: string): Result<never> {
+  log.warn({ product: toOneLine(product) }, 'software asks for a product that is not in products');
+  return failWith('upstream_unreachable', 'This product is not configured here.');
+}
+
+/** Refuses a call. That no configured product has the license key says nothing about the permalink of another product. */
+function refuse(
+  app: Request['app'],
+  { call: { permalink }, licenseKey, productId }: Target,
+  problem: Problem,
+  permalinks: Permalinks,
+): Result<never> {
+  if (problem.code !== 'license_not_found' || productId !== null || permalink === null)
+    return { ok: false, problem };
+  const product =
+    app.storedLicenses.get(licenseKey)?.productId ?? permalinks.get(permalink.toLowerCase()) ?? '';
+  const isConfigured = app.products.idOf(app.products.keyOf(product)) === product;
+  return isConfigured ? { ok: false, problem } : refuseProduct(app, permalink);
 }
 
 /** The answer to a verify. Nothing is answered for a license that Gumroad has not shown. */

@@ -22,6 +22,9 @@ export const received: Dialect = {
       // Nothing is counted, and nothing is changed any more.
       return request === 'verify' ? null : { reason: 'refused', what: texts.disabled };
     }
+    // Gumroad refuses no request of this agent so: something in between does.
+    if ((status === 400 || status === 422) && body !== null)
+      return { reason: 'rejected', what: 'not a text of Gumroad' };
     // Nobody who asks for a credential has done anything. The token is not needed to verify, so reads go on.
     const isAboutToken = status === 401 || status === 403;
     return isAboutToken && (body !== null || text.trim() === '')

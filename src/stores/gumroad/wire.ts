@@ -22,8 +22,8 @@ export function closed(message: unknown): LicenseExtra | null {
   return message === texts.disabled || message === texts.revoked ? { success: false, message } : null;
 }
 
-/** The limit for the members of a purchase, as JSON: they are stored with every license key. */
-const maxPurchaseBytes = 8_192;
+/** The limit for the members of each object of an answer, as JSON: they are stored with every license key. */
+const maxBytes = 8_192;
 
 const text = z.string().max(1_024).catch('');
 
@@ -49,8 +49,12 @@ export function readLicense(body: JsonObject, licenseKey: string, now: number): 
   const reading = read(answer, body);
   if ('fault' in reading) return reading;
   const { uses, purchase: sale, imported_customer: imported, ...others } = reading.value;
-  const purchase = sale === undefined ? {} : { purchase: limitExtra(sale, maxPurchaseBytes) ?? {} };
-  const document = { ...others, ...purchase, ...(imported !== undefined && { imported_customer: imported }) };
+  const limited = (members: JsonObject): LicenseExtra => limitExtra(members, maxBytes) ?? {};
+  const document = {
+    ...limited(others),
+    ...(sale !== undefined && { purchase: limited(sale) }),
+    ...(imported !== undefined && { imported_customer: limited(imported) }),
+  };
   const bought = shownPurchase.safeParse(sale ?? {}).data ?? {};
   const spelled = bought.license_key ?? licenseKey;
   if (foldKey(spelled) !== foldKey(licenseKey)) return { fault: 'the response is about another license key' };

@@ -126,8 +126,12 @@ test.each<[GumroadFault, object, object]>([
   expect(await it.client.change(changeOf('usage'), never())).toMatchObject(changed);
 });
 
-test('another 404 than Gumroad’s is no verdict', async () => {
-  await using it = await scene();
-  it.store.handle = () => ({ status: 404, body: { status: 404, error: 'Not Found' } });
-  expect(await it.client.verify('p1', keys.good, never())).toMatchObject({ reason: 'rejected' });
-});
+test.each([400, 401, 403, 404, 405, 409, 422])(
+  'a %d that Gumroad does not send is no verdict, and a use is sent again',
+  async (status) => {
+    await using it = await scene();
+    it.store.handle = () => ({ status, body: { message: 'Not allowed in this network' } });
+    expect(await it.client.verify('p1', keys.good, never())).toMatchObject({ reason: 'rejected' });
+    expect(await it.client.change(changeOf('usage'), never())).toMatchObject({ reason: 'rejected' });
+  },
+);

@@ -119,6 +119,32 @@ test('a purchase of more than 8 KiB keeps the members that programs look at', ()
   expect(reading).toMatchObject({ value: { extra: { success: true, purchase } } });
 });
 
+test('a buyer who makes a member of the purchase long does not push out a refund or the end of a membership', () => {
+  const decisive = { refunded: true, chargebacked: true, subscription_ended_at: '2026-05-01T00:00:00Z' };
+  const { refunded: _, ...others } = purchase;
+  for (const length of [7_500, 7_800, 7_900, 8_000, 8_100, 20_000]) {
+    const sale = { referrer: 'x'.repeat(length), ...others, url_params: {}, ...decisive };
+    const license = licenseIn({ success: true, uses: 1, purchase: sale });
+    expect(license).toMatchObject({ enabled: false, extra: { purchase: decisive } });
+  }
+});
+
+test('of an answer that is nested too deeply to be stored, the rest is kept', () => {
+  const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`) as unknown;
+  const license = licenseIn({
+    success: true,
+    uses: 1,
+    purchase,
+    future: deep,
+    imported_customer: { email: 'old@example.com', deep },
+  });
+  expect(license.extra).toEqual({
+    success: true,
+    purchase,
+    imported_customer: { email: 'old@example.com' },
+  });
+});
+
 test.each([
   [{ incrementUsesCount: 'false' }, false],
   [{ incrementUsesCount: false }, false],
