@@ -68,7 +68,9 @@ test('support also writes a file if the configuration is not valid', async () =>
   const file = join(directory.path, 'support.txt');
   expect((await latchkey('support', '--output', file, '--config', config)).code).toBe(0);
   const text = readFileSync(file, 'utf8');
-  expect(text).toContain('The configuration is not valid, so that its secrets are not known:\nlatchkey: configuration: log.level');
+  expect(text).toContain(
+    'The configuration is not valid, so that its secrets are not known:\nlatchkey: configuration: log.level',
+  );
   expect(text).not.toContain('canary');
 });
 
@@ -132,6 +134,11 @@ test.each([
     'the name of a setting',
     'upstream.headers.product_secret: x-secret',
     'upstream.headers.product_secret: x-secret',
+  ],
+  [
+    'a secret in the place of a key',
+    'upstream.4fK9aQ2mZx81LrTt0vWqYb7c: unknown key',
+    'upstream.…Yb7c: unknown key',
   ],
   ['a long token', 'x-debug 4fK9aQ2mZx81LrTt0vWqYb7c', 'x-debug …Yb7c'],
   [

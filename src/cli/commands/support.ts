@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { release, totalmem } from 'node:os';
 import { effective, secretsOf } from '../../config/configuration.ts';
 import { formatConfigErrors, formatSource, toLoadOptions } from '../configuration.ts';
@@ -76,10 +76,10 @@ function readLog(file: string): string {
 
 /** The last lines of a file, which may be large. */
 function readEnd(path: string): string {
+  const { size } = statSync(path);
+  if (size <= logBytes) return readNamedFile(path);
   const file = openSync(path, 'r');
   try {
-    const { size } = fstatSync(file);
-    if (size <= logBytes) return readNamedFile(path);
     const end = Buffer.alloc(logBytes);
     const bytes = readSync(file, end, 0, logBytes, size - logBytes);
     const text = end.toString('utf8', 0, bytes);
