@@ -40,7 +40,7 @@ const email = /.(?:[@＠]|%40)./;
 const tokenWithPrefix = /(?<![A-Za-z\d])(?:lks?_|[rs]k_|whsec_|eyJ)[\w.~+/=-]{0,4096}[\w=]/g;
 /** Latchkey's keys, also without dashes, and those of most stores: groups of capital letters and digits. */
 const licenseKey =
-  /[A-HJ-NP-Za-hj-np-z2-9]{5}(?:-[A-HJ-NP-Za-hj-np-z2-9]{5}){3}|(?<![A-Za-z\d])(?:[A-HJ-NP-Z2-9]{5}(?:[ _]?[A-HJ-NP-Z2-9]{5}){3}|[A-Z\d]{4,12}(?:[-\u2010-\u2015][A-Z\d]{4,12}){2,9})(?![A-Za-z\d])/g;
+  /[A-HJ-NP-Za-hj-np-z2-9]{5}(?:-[A-HJ-NP-Za-hj-np-z2-9]{5}){3}|(?<![A-Za-z\d])[A-HJ-NP-Z2-9]{5}(?:[ _]?[A-HJ-NP-Z2-9]{5}){3}(?![A-Za-z\d])|(?<![A-Za-z\d-])[A-Z\d]{4,12}(?:[-\u2010-\u2015][A-Z\d]{4,12}){2,9}(?![A-Za-z\d-])/g;
 /** A long word, a part of a path without dashes, or base64. */
 const token = /(?<![\w%+~/\\-])[\w%+~-]{24,}={0,2}|(?<=[/\\])[A-Za-z\d]{24,}|[A-Za-z\d+/]{60,}={0,2}/g;
 /** The id of an operation (UUID of version 7). Some stores have license keys that are UUIDs of version 4. */

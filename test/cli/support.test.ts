@@ -153,6 +153,7 @@ test.each([
   ],
   ['a credential', 'authorization: Token dXNlcjpwYXNz', 'authorization: ***'],
   ['an id of an operation', '01890a5d-ac96-774b-bcce-b302099a8057', '01890a5d-ac96-774b-bcce-b302099a8057'],
+  ['an id with many digits', '01890a5d-1111-7222-8333-44445555666a', '01890a5d-1111-7222-8333-44445555666a'],
   ['a date', '2026-02-22T10:11:12.345Z', '2026-02-22T10:11:12.345Z'],
   [
     'a place in the program',
