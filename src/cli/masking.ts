@@ -15,10 +15,11 @@ export function masked(text: string, secrets: readonly string[] = []): string {
     .replaceAll(header, '$1***')
     .replaceAll(credential, '$1 ***')
     .replaceAll(namedSecret, '$1***')
-    .replaceAll(wordOfEmail, (word) => (email.test(word) ? '(e-mail address)' : word))
+    .replaceAll(wordOfEmail, (found) => (email.test(found) ? '(e-mail address)' : found))
     .replaceAll(tokenWithPrefix, '***')
     .replaceAll(licenseKey, maskedKey)
-    .replaceAll(token, (word) => (isRandom(word) ? maskedKey(word) : word));
+    .replaceAll(base64, (found) => (found.length >= 60 && isRandom(found) ? maskedKey(found) : found))
+    .replaceAll(word, maskedWord);
 }
 
 /** A secret, its form in an address and in JSON, and the password in it if it is an address itself. */
@@ -41,8 +42,9 @@ const tokenWithPrefix = /(?<![A-Za-z\d])(?:lks?_|[rs]k_|whsec_|eyJ)[\w.~+/=-]{0,
 /** Latchkey's keys, also without dashes, and those of most stores: groups of capital letters and digits. */
 const licenseKey =
   /[A-HJ-NP-Za-hj-np-z2-9]{5}(?:-[A-HJ-NP-Za-hj-np-z2-9]{5}){3}|(?<![A-Za-z\d])[A-HJ-NP-Z2-9]{5}(?:[ _]?[A-HJ-NP-Z2-9]{5}){3}(?![A-Za-z\d])|(?<![A-Za-z\d-])[A-Z\d]{4,12}(?:[-\u2010-\u2015][A-Z\d]{4,12}){2,9}(?![A-Za-z\d-])/g;
-/** A long word, a part of a path without dashes, or base64. */
-const token = /(?<![\w%+~/\\-])[\w%+~-]{24,}={0,2}|(?<=[/\\])[A-Za-z\d]{24,}|[A-Za-z\d+/]{60,}={0,2}/g;
+const base64 = /[A-Za-z\d+/]+/g;
+const word = /[\w%+~-]+/g;
+const shortestToken = 24;
 /** The id of an operation (UUID of version 7). Some stores have license keys that are UUIDs of version 4. */
 const operationId = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}$/i;
 
@@ -57,8 +59,15 @@ function maskedAddress(found: string, offset: number, text: string): string {
   return `${found.slice(0, start)}${user}${end === -1 ? place : `${place.slice(0, end + 1)}…`}`;
 }
 
-function isRandom(word: string): boolean {
-  return /\d/.test(word) && /[a-z]/i.test(word) && !operationId.test(word);
+/** Masks a token. A part of a path is a token only without dashes, as in names of files with their date. */
+function maskedWord(found: string, offset: number, text: string): string {
+  const isInPath = /[/\\]/.test(text.charAt(offset - 1));
+  const isToken = found.length >= shortestToken && !(isInPath && /[^A-Za-z\d]/.test(found));
+  return isToken && isRandom(found) ? maskedKey(found) : found;
+}
+
+function isRandom(text: string): boolean {
+  return /\d/.test(text) && /[a-z]/i.test(text) && !operationId.test(text);
 }
 
 /** The fields of the log that say nothing about people. */
