@@ -142,6 +142,12 @@ export function generatedKeyIn(text: string): string | null {
 export const shownCharacters = 4;
 export const shownPart = 3;
 
+export function maskedKey(licenseKey: string): string {
+  const characters = Array.from(licenseKey);
+  const shown = Math.min(shownCharacters, Math.floor(characters.length / shownPart));
+  return `…${characters.slice(characters.length - shown).join('')}`;
+}
+
 /** What a text is that is not a license key, for a person; null if it may be a license key. */
 export function describeMistake(text: string): string | null {
   if (/^(?:https?:\/\/|www\.)/i.test(text)) return 'a web address';

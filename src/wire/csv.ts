@@ -327,7 +327,8 @@ function readRow(header: readonly string[], record: readonly string[], line: num
   if (record.length !== header.length) {
     return { line, detail: `has ${record.length} cells, and the header ${header.length}` };
   }
-  const cells: Record<string, string> = {};
+  // A column may have the name `constructor`.
+  const cells = Object.create(null) as Record<string, string>;
   header.forEach((name, index) => {
     const text = withoutGuard(withoutFormula(record[index] ?? ''));
     if (name !== '' && text !== '') cells[name] = text;

@@ -1,9 +1,11 @@
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { release, totalmem } from 'node:os';
 import { effective, secretsOf } from '../../config/configuration.ts';
 import { formatConfigErrors, formatSource, toLoadOptions } from '../configuration.ts';
 import { formatKey, formatReason } from '../../config/errors.ts';
-import { readFileOrInput } from '../../config/file/named-file.ts';
+import { readFileOrInput, readNamedFile } from '../../config/file/named-file.ts';
 import { leavesOf } from '../../config/file/tree.ts';
+import { mask } from '../../config/setting-types.ts';
 import { type ConfigurationResult, loadConfiguration, locateDaemon } from '../../config/load.ts';
 import { statusObject } from '../../wire/status.ts';
 import { callDaemon } from '../client/daemon.ts';
@@ -17,6 +19,11 @@ import { examineAll } from './doctor.ts';
 
 /** How many of the last lines of a log are written. */
 const logLines = 200;
+/** How much of the end of a large log is read. */
+const logBytes = 1024 ** 2;
+
+/** A setting that often has the name of a person. */
+const deviceName = 'leases.device_name';
 
 interface Part {
   readonly title: string;
@@ -61,9 +68,24 @@ export const command = defineCommand({
 
 function readLog(file: string): string {
   try {
-    return readFileOrInput(file);
+    return file === '-' ? readFileOrInput(file) : readEnd(file);
   } catch (error) {
     throw new CommandError([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
+  }
+}
+
+/** The last lines of a file, which may be large. */
+function readEnd(path: string): string {
+  const { size } = statSync(path);
+  if (size <= logBytes) return readNamedFile(path);
+  const file = openSync(path, 'r');
+  try {
+    const end = Buffer.alloc(logBytes);
+    const bytes = readSync(file, end, 0, logBytes, size - logBytes);
+    const text = end.toString('utf8', 0, bytes);
+    return text.slice(text.indexOf('\n') + 1);
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -73,11 +95,13 @@ async function partsOf(
   log: string | null,
   secrets: readonly string[],
 ): Promise<readonly Part[]> {
+  // A daemon that hangs is waited for once.
+  const [status, findings] = await Promise.all([statusText(args), examineAll(args)]);
   return [
     { title: 'Version and platform', text: await versionText() },
     { title: 'Configuration, with secrets masked', text: configurationText(loaded) },
-    { title: 'Status of the daemon', text: await statusText(args) },
-    { title: 'What latchkey doctor finds', text: formatFindings(await examineAll(args)) },
+    { title: 'Status of the daemon', text: status },
+    { title: 'What latchkey doctor finds', text: formatFindings(findings) },
     { title: 'How many records and changes are stored', text: await countsText(args) },
     {
       title: log === null ? 'Log: not added' : `Log: the last ${logLines} lines`,
@@ -112,10 +136,14 @@ async function versionText(): Promise<string> {
 }
 
 function configurationText(loaded: ConfigurationResult): string {
-  if (!loaded.ok) return ['The configuration is not valid:', ...formatConfigErrors(loaded.errors)].join('\n');
-  const values = leavesOf(effective(loaded.configuration)).map(
-    ([path, value]) => [formatKey(path), value] as const,
-  );
+  if (!loaded.ok) {
+    const why = 'The configuration is not valid, so that its secrets are not known:';
+    return [why, ...formatConfigErrors(loaded.errors)].join('\n');
+  }
+  const values = leavesOf(effective(loaded.configuration)).map(([path, value]) => {
+    const key = formatKey(path);
+    return [key, key === deviceName && value !== null ? mask : value] as const;
+  });
   return `From ${formatSource(loaded)}, role ${loaded.configuration.role}:\n${linesOf(values)}`;
 }
 
@@ -142,7 +170,7 @@ async function countsText(args: GlobalOptions): Promise<string> {
 }
 
 function logText(log: string | null, secrets: readonly string[]): string {
-  if (log !== null) return maskedLog(log, secrets).slice(-logLines).join('\n') || 'The log is empty.';
+  if (log !== null) return maskedLog(log, logLines, secrets).join('\n') || 'The log is empty.';
   return [
     'The daemon writes its log to standard output, and whoever starts it keeps it.',
     'With systemd: journalctl -u latchkey -n 200 -o cat | latchkey support --log -',

@@ -42,7 +42,7 @@ export const importPreview = z
       z
         .object({
           name: z.string(),
-          values: z.array(z.string()).describe('The cells of the first three rows.'),
+          values: z.array(z.string()).describe('The beginnings of the cells of the first three rows.'),
           read_as: z.string().nullable(),
           how: z.string().nullable().describe('How its cells are read, as in `map`.'),
           by_store: z.boolean().describe('`from` says it.'),

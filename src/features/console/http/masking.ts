@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
-import { containsGenerated, parseLicenseKey, shownCharacters, shownPart } from '../../../domain/license.ts';
+import { containsGenerated, maskedKey, parseLicenseKey } from '../../../domain/license.ts';
 import type { Random } from '../../../service/ports.ts';
 import type { KeyMask } from '../../../http/entry/request-state.ts';
 import type { RawParameters } from '../../../wire/parameters.ts';
@@ -29,7 +29,7 @@ export class LicenseKeyMask implements KeyMask {
   }
 
   mask(licenseKey: string): string {
-    return `${shortened(licenseKey)}~${this.#encrypt(licenseKey)}`;
+    return `${maskedKey(licenseKey)}~${this.#encrypt(licenseKey)}`;
   }
 
   /** The key behind a masked key or a reference; any other text stays. */
@@ -87,7 +87,7 @@ export class LicenseKeyMask implements KeyMask {
       if (keys.has(text)) return this.mask(text);
       if (instant.test(text)) return text;
       // A sentence needs no reference; any other text may become a link.
-      const masked = /\s/.test(text) ? shortened : (key: string) => this.mask(key);
+      const masked = /\s/.test(text) ? maskedKey : (key: string) => this.mask(key);
       return text.replaceAll(pattern, (found) => masked(keyOf(found, keys)));
     };
     const maskValue = (value: unknown): unknown => {
@@ -123,12 +123,6 @@ export class LicenseKeyMask implements KeyMask {
   #macOf(text: string): Buffer {
     return createHmac('sha256', this.#macKey).update(text).digest().subarray(0, macBytes);
   }
-}
-
-function shortened(licenseKey: string): string {
-  const characters = Array.from(licenseKey);
-  const shown = Math.min(shownCharacters, Math.floor(characters.length / shownPart));
-  return `…${characters.slice(characters.length - shown).join('')}`;
 }
 
 /** Shorter keys count only as words of their own: a key `5` does not change a date. */

@@ -230,3 +230,47 @@ test.each([
 ])('%s is refused', async (_, file) => {
   expect((await preview('license', {}, file)).code).toBe('malformed_body');
 });
+
+test.each(['constructor', '__proto__', 'toString'])('a column may have the name %s', async (name) => {
+  const file = `license_key,buyer_email,${name}\nA,a@example.com,\nB,b@example.com,7\n`;
+  const { data } = await preview('license', {}, file);
+  expect(data.columns[2]).toMatchObject({ name, values: ['', '7'] });
+  const mapped = await preview('license', { guess: 'false', map: `uses=${name}` }, file);
+  expect(mapped.data.rows.map(({ cells }) => cells?.['uses'])).toEqual([undefined, '7']);
+});
+
+test('a date can only be read in an order that is known', async () => {
+  const file = 'license_key,buyer_email,Datum\nA,a@example.com,1.2.2025\n';
+  const { status, errors } = await preview(
+    'license',
+    { guess: 'false', map: 'date=Datum:constructor' },
+    file,
+  );
+  expect(status).toBe(422);
+  expect(errors?.[0]?.detail).toContain('map says date=Datum:constructor');
+});
+
+test('words that a mapping cannot have, and long ones, are among the other words', async () => {
+  const words = ['active', 'on:hold', 'a=b', 'x'.repeat(65)];
+  const lines = words.map((word, index) => `K${index},a@example.com,${word}`);
+  const file = ['license_key,buyer_email,Status', ...lines].join('\n');
+  const { data } = await preview('license', {}, file);
+  expect(data.columns[2]?.words.map(({ word }) => word)).toEqual(['active', '*']);
+  const map = 'enabled=Status:active|*';
+  const { data: mapped } = await preview('license', { guess: 'false', map }, file);
+  expect(mapped.rows.map(({ cells }) => cells?.['enabled'])).toEqual(['true', 'false', 'false']);
+});
+
+test('a preview of a file with many columns looks at fewer rows, and shows the beginning of long cells', async () => {
+  const names = Array.from({ length: 997 }, (_, index) => `c${index}`);
+  const row = (status: string): string => `K,a@example.com,${status}${',x'.repeat(997)}`;
+  const rows = [row('active'), ...Array<string>(300).fill(row('y'.repeat(300))), row('last')];
+  const { data } = await preview(
+    'license',
+    {},
+    [`license_key,buyer_email,status,${names.join()}`, ...rows].join('\n'),
+  );
+  expect(data.columns).toHaveLength(1_000);
+  expect(data.columns[2]?.values).toEqual(['active', 'y'.repeat(200), 'y'.repeat(200)]);
+  expect(data.columns[2]?.words.map(({ word }) => word)).toEqual(['active', '*']);
+});

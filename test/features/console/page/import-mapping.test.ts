@@ -1,9 +1,17 @@
 import { expect, test } from 'vitest';
+import type { z } from 'zod';
+import {
+  couponImport,
+  licenseImport,
+  purchaseImport,
+} from '../../../../src/features/bulk/wire/import-rows.ts';
+import { importable } from '../../../../src/features/bulk/wire/mapping/importable.ts';
 import { inWordsOfFile, kindsOf } from '../../../../src/features/console/page/pages/selling/import-errors.ts';
 import {
   type Choice,
   type FileColumn,
   guessed,
+  labels,
   mappingOf,
   openQuestion,
 } from '../../../../src/features/console/page/pages/selling/import-mapping.ts';
@@ -59,6 +67,24 @@ test.each<readonly [why: string, column: FileColumn, choice: Choice, question: s
 ])('what a person must say before the check: %s', (_, each, choice, question) => {
   const asked = openQuestion(each, choice);
   expect(asked?.startsWith(question ?? '') ?? null).toBe(question === null ? null : true);
+});
+
+test.each(['license', 'purchase', 'coupon'] as const)(
+  'the page names the columns of every import: %s',
+  (noun) => {
+    const { required, optional } = importable[noun];
+    expect(Object.keys(labels[noun]).toSorted()).toEqual([...required, ...optional].toSorted());
+  },
+);
+
+test.each([
+  ['license', licenseImport.schema.shape.licenses],
+  ['purchase', purchaseImport.schema.shape.purchases],
+  ['coupon', couponImport.schema.shape.coupons],
+] as const)('the columns that are mapped are those that a row has: %s', (noun, rows) => {
+  const row = (rows as z.ZodArray<z.ZodObject>).element.shape;
+  const { required, optional } = importable[noun];
+  expect([...required, ...optional].toSorted()).toEqual(Object.keys(row).toSorted());
 });
 
 test('the choices become the parameters that the command has as options', () => {

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { csvParts, textOf } from '../../../../src/features/console/page/pages/selling/csv-parts.ts';
+import {
+  beginningOf,
+  csvParts,
+  textOf,
+} from '../../../../src/features/console/page/pages/selling/csv-parts.ts';
 import {
   amountPattern,
   centsOf,
@@ -34,6 +38,22 @@ test('a part ends after the record with which it has enough characters', () => {
 
 test('a file without a last line break and with a byte order mark is read as a whole', () => {
   expect(csvParts('\uFEFFkey\nA', wide)).toEqual([{ text: 'key\nA', line: 2, records: 1 }]);
+});
+
+test('lines may end as those of old Macintoshes, and empty rows above the header are not the header', () => {
+  expect(csvParts('key,email\rA,a\rB,b', { ...wide, records: 1 })).toEqual([
+    { text: 'key,email\rA,a\r', line: 2, records: 1 },
+    { text: 'key,email\rB,b', line: 3, records: 1 },
+  ]);
+  expect(csvParts('\n,""\r\nkey,email\nA,a\nB,b\n', { ...wide, records: 1 })).toEqual([
+    { text: 'key,email\nA,a\n', line: 4, records: 1 },
+    { text: 'key,email\nB,b\n', line: 5, records: 1 },
+  ]);
+});
+
+test('the beginning of a file ends with a line', async () => {
+  for (const end of ['\n', '\r\n', '\r'])
+    expect(await (await beginningOf(new Blob([`key${end}A${end}BBBB`]), 8)).text()).toBe(`key${end}A${end}`);
 });
 
 test.each(['', 'key,email', 'key,email\n', 'key\n\n\n'])('a file without rows is refused: %j', (file) => {

@@ -24,7 +24,7 @@ export const dateOrders: Readonly<Record<string, RegExp>> = {
 /** Whether `values` says how a column of an import is read: `active|inactive` for `enabled`, `money` for an amount. */
 export function isReadBy(ours: string, values: string): boolean {
   if (states.has(ours)) return values.includes('|');
-  if (dates.has(ours)) return values in dateOrders;
+  if (dates.has(ours)) return Object.hasOwn(dateOrders, values);
   return amounts.has(ours) && (values === 'money' || values === 'cents');
 }
 

@@ -119,6 +119,12 @@ const refunds: ReadonlyMap<string, boolean> = new Map([
 
 /** More different words than this are no states. */
 const mostWords = 12;
+const longestWord = 64;
+
+/** Whether `--map` can have a word of a file. */
+function isMappable(word: string): boolean {
+  return word.length <= longestWord && !/[,|:=]|^(?:\*|future|past)$/.test(word);
+}
 
 /** The words of a column for `--map`: `-` is an empty cell, `*` any other; dates are `future` and `past`. */
 export function wordsOf({ name, cells }: Column): readonly Word[] {
@@ -135,7 +141,7 @@ export function wordsOf({ name, cells }: Column): readonly Word[] {
   const found = [...words].some(isCode) ? [] : pairs.filter((pair) => pair.some((word) => words.has(word)));
   // The file may have the other word of a pair further down.
   for (const word of found.flat()) words.add(word);
-  const shown = [...words].filter((word) => !/[,|]|^(?:\*|future|past)$/.test(word)).slice(0, mostWords);
+  const shown = [...words].filter(isMappable).slice(0, mostWords);
   const others = [...(isEmpty ? ['-'] : []), ...(shown.length < words.size ? ['*'] : [])];
   return [...shown, ...others].map((word) => meant(name, word, found));
 }

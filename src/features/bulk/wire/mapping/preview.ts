@@ -52,7 +52,9 @@ export type Preview = {
 };
 
 const rowsShown = 3;
-const mostRows = 10_000;
+const charactersShown = 200;
+/** Of a file with many columns, fewer rows are looked at. */
+const mostCells = 200_000;
 
 /**
  * Says how the beginning of a file is read. Throws a `CsvUnreadable` if it is no CSV, and a `MappingFault` for a mapping
@@ -102,7 +104,7 @@ export async function previewFile(
       const source = mapping.sourceOf(name);
       return {
         name,
-        values: cells.slice(0, rowsShown),
+        values: cells.slice(0, rowsShown).map((cell) => cell.slice(0, charactersShown).toWellFormed()),
         readAs: source?.ours ?? guess?.as ?? null,
         how: source?.how ?? how,
         isByProfile: source?.isByProfile ?? false,
@@ -162,8 +164,9 @@ async function read(bytes: Uint8Array, format: CsvFormat): Promise<File> {
   };
   try {
     for await (const more of readCsv(Readable.from([bytes]), toColumns, format)) {
-      for (const row of more) rows.push(row);
-      if (rows.length >= mostRows) break;
+      const room = Math.ceil(mostCells / header.length) - rows.length;
+      for (const row of more.slice(0, room)) rows.push(row);
+      if (more.length >= room) break;
     }
   } catch (error) {
     // The file may go on after these bytes; the import says what is wrong with it.

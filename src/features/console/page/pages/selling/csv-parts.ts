@@ -9,11 +9,16 @@ export type CsvPart = { readonly text: string; readonly line: number; readonly r
  */
 export function csvParts(file: string, limits: { records: number; characters: number }): CsvPart[] {
   const text = file.replace(/^\uFEFF/, '');
-  const headerEnd = recordEnd(text, 0);
-  const header = text.slice(0, headerEnd);
+  let start = 0;
+  let from = recordEnd(text, 0);
+  // Spreadsheets write rows of empty cells, also above the header.
+  while (from < text.length && isEmptyRow(text.slice(start, from))) {
+    start = from;
+    from = recordEnd(text, start);
+  }
+  const header = text.slice(start, from);
   const parts: CsvPart[] = [];
-  let from = headerEnd;
-  let line = 1 + lineBreaks(header);
+  let line = 1 + lineBreaks(text.slice(0, from));
   while (from < text.length) {
     let end = from;
     let records = 0;
@@ -36,17 +41,22 @@ function recordEnd(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
     const character = text[at];
     if (character === '"') isQuoted = !isQuoted;
-    else if (character === '\n' && !isQuoted) return at + 1;
+    else if (!isQuoted && (character === '\n' || (character === '\r' && text[at + 1] !== '\n')))
+      return at + 1;
   }
   return text.length;
 }
 
 function lineBreaks(text: string): number {
-  return text.split('\n').length - 1;
+  return text.split(/\r\n|\n|\r/).length - 1;
+}
+
+function isEmptyRow(row: string): boolean {
+  return /^[\s,;|"]*$/.test(row);
 }
 
 function withBreak(header: string): string {
-  return header.endsWith('\n') ? header : `${header}\n`;
+  return /[\r\n]$/.test(header) ? header : `${header}\n`;
 }
 
 /** The text of a file. Throws if the file has another encoding: letters would be lost. */
@@ -64,6 +74,6 @@ export function textOf(bytes: ArrayBuffer, encoding: Encoding = 'utf-8'): string
 export async function beginningOf(file: Blob, bytes: number): Promise<Blob> {
   if (file.size <= bytes) return file;
   const start = new Uint8Array(await file.slice(0, bytes).arrayBuffer());
-  const end = start.lastIndexOf(0x0a) + 1;
+  const end = Math.max(start.lastIndexOf(0x0a), start.lastIndexOf(0x0d)) + 1;
   return file.slice(0, end === 0 ? bytes : end);
 }
