@@ -25,7 +25,7 @@ const file = z.unknown().transform((input, { issues }): Uint8Array => {
 
 export const previewBody = {
   ...parameters({ file }),
-  schema: z.object({ file: z.string() }).meta({ id: 'ImportPreviewFile' }),
+  schema: z.object({ file: z.string().min(1) }).meta({ id: 'ImportPreviewFile' }),
 };
 
 const word = z
