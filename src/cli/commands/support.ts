@@ -41,7 +41,7 @@ export const command = defineCommand({
     ),
   },
   examples: [
-    ['latchkey support', 'read the file, then send it to whoever helps you'],
+    ['latchkey support', 'read the file before you send it to support'],
     [
       'journalctl -u latchkey -n 200 -o cat | latchkey support --log -',
       'with the log of the systemd service',
@@ -172,7 +172,7 @@ async function countsText(args: GlobalOptions): Promise<string> {
 function logText(log: string | null, secrets: readonly string[]): string {
   if (log !== null) return maskedLog(log, logLines, secrets).join('\n') || 'The log is empty.';
   return [
-    'The daemon writes its log to standard output, and whoever starts it keeps it.',
+    'The daemon writes its log to standard output. What starts the daemon, such as systemd, stores the log.',
     'With systemd: journalctl -u latchkey -n 200 -o cat | latchkey support --log -',
     'With a file: latchkey support --log FILE',
   ].join('\n');

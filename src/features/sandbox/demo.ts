@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { credentialHeaders, provenanceHeaderNames } from '../../domain/header-names.ts';
 import { makeLog } from '../../daemon/log.ts';
 import { onEndingSignal } from '../../daemon/system/process.ts';
@@ -7,10 +6,8 @@ import { makeTemporaryDirectory } from '../../daemon/system/temporary-directory.
 import { AdvancingTime } from '../../daemon/system/clock.ts';
 import { LocalClient, type LocalResponse } from '../../daemon/local-client.ts';
 import { SandboxAgent } from './agent.ts';
+import { demoConfiguration, printSteps, until } from './demo-steps.ts';
 import { noFaults, sampleLicenseKey, SandboxStore } from './store.ts';
-
-/** How long a step may take, in ms. */
-const timeoutMs = 15_000;
 
 /** Runs the main job end to end, on real servers and files. `print` takes each line as it happens. Returns an exit code. */
 export async function runDemo(print: (line: string) => void): Promise<number> {
@@ -19,12 +16,7 @@ export async function runDemo(print: (line: string) => void): Promise<number> {
   // Before the directory is removed: Windows removes no open file.
   const stopListening = onEndingSignal(() => void closeDemo(demo).finally(() => process.exit(1)));
   try {
-    await play(demo, print);
-    print('Every step succeeded.');
-    return 0;
-  } catch (error) {
-    print(`FAILED: ${error instanceof Error ? error.message : String(error)}`);
-    return 1;
+    return await printSteps(() => play(demo, print), print);
   } finally {
     stopListening();
   }
@@ -32,25 +24,18 @@ export async function runDemo(print: (line: string) => void): Promise<number> {
 
 type Demo = AsyncDisposable & { store: SandboxStore; agent: SandboxAgent };
 
-/** As in daily use, but faster. */
-const configuration = {
-  upstream: { timeout: '2s', probe: '1s' },
-  freshness: { refresh: '500ms' },
-  sync: {
-    rate: '100',
-    reconcile_after: '2s',
-    backoff: { first: '100ms', max: '1s' },
-    breaker: { open: '500ms' },
-  },
-};
-
 async function openDemo(directory: string): Promise<Demo> {
   const log = await makeLog({ level: 'fatal', format: 'json' });
   const shared = { dialect: 'specification', time: new AdvancingTime(), log } as const;
   // Most stores are no Latchkey: they can leave an agent without the answer to a change.
   const faults = { ...noFaults, isPlain: true };
   const store = new SandboxStore({ ...shared, directory: join(directory, 'store'), faults });
-  const agent = new SandboxAgent({ ...shared, directory: join(directory, 'agent'), store, configuration });
+  const agent = new SandboxAgent({
+    ...shared,
+    directory: join(directory, 'agent'),
+    store,
+    configuration: demoConfiguration,
+  });
   return {
     store,
     agent,
@@ -168,12 +153,4 @@ function dataOf({ body }: LocalResponse): Record<string, unknown> {
 
 function expectOk({ status, body }: LocalResponse, what: string): void {
   if (status !== 200) throw new Error(`${what} got status ${status}: ${JSON.stringify(body)}`);
-}
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs / 1000} s: ${what}`);
-    await sleep(50);
-  }
 }

@@ -162,7 +162,7 @@ function sentSecrets(head: Head, credential: Rule['credential'] | 'bearer'): Sen
 }
 
 /** The token of `Authorization: Bearer`; '' for any other scheme, which is ignored. */
-function bearerToken(authorization: string): string {
+export function bearerToken(authorization: string): string {
   return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '';
 }
 

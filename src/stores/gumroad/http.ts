@@ -5,6 +5,7 @@ import { problems } from '../../domain/problem/problem-table.ts';
 import { toOneLine } from '../../domain/text.ts';
 import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
+import { bearerToken } from '../../http/entry/admission.ts';
 import { provenanceHeaders, type RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
 import { licenseCredential } from '../../service/access/credential.ts';
@@ -222,18 +223,13 @@ function refuseToken(
   expected: string | null,
 ): Result<never> | null {
   const sent = call.accessToken ?? bearerToken(authorization);
-  if (sent === null) return failWith('credentials_missing', 'Send the access token of the seller.');
+  if (sent === '') return failWith('credentials_missing', 'Send the access token of the seller.');
   if (expected !== null && app.digest(sent) === app.digest(expected)) return null;
   if (app.rates.failures.take('') > 0)
     return failWith('rate_limited', 'Too many wrong credentials are sent.');
   const wrong = 'The access token is wrong.';
   const detail = expected === null ? 'upstream.access_token is not configured here.' : wrong;
   return failWith('credentials_invalid', detail);
-}
-
-/** The token of `Authorization: Bearer`; null if there is none. */
-function bearerToken(authorization: string): string | null {
-  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? null;
 }
 
 async function applyChange(

@@ -6,6 +6,7 @@ import type { PurchaseWithLicense } from '../../../domain/catalogue.ts';
 import type { ExportFilter, AuthorityReader } from '../../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../../../wire/coupon.ts';
 import { withGuard } from '../../../wire/csv.ts';
+import { importable } from './mapping/importable.ts';
 
 type Cell = string | number | boolean | null;
 
@@ -100,19 +101,11 @@ const purchaseExport: ExportShape<PurchaseWithLicense> = {
   }),
 };
 
+const { required, optional } = importable.coupon;
 const couponColumns: readonly (keyof CouponObject)[] = [
   'id',
-  'code',
-  'coupon_type',
-  'percent_off',
-  'amount_off',
-  'start_date',
-  'end_date',
-  'product_key',
-  'collection_id',
-  'minimum_purchase_amount',
-  'usage_limit',
-  'notes',
+  ...required,
+  ...optional.filter((name) => name !== 'id'),
 ];
 
 const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: serializeCoupon };

@@ -1,26 +1,11 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { makeLog } from '../../../daemon/log.ts';
 import { AdvancingTime } from '../../../daemon/system/clock.ts';
 import { onEndingSignal } from '../../../daemon/system/process.ts';
 import { makeTemporaryDirectory } from '../../../daemon/system/temporary-directory.ts';
+import { demoConfiguration, printSteps, until } from '../demo-steps.ts';
 import { GumroadAgent, gumroadSample, verifyAt } from './gumroad-agent.ts';
 import { GumroadStore } from './gumroad.ts';
-
-/** How long a step may take, in ms. */
-const timeoutMs = 15_000;
-
-/** As in daily use, but faster. */
-const configuration = {
-  upstream: { timeout: '2s', probe: '1s' },
-  freshness: { refresh: '500ms' },
-  sync: {
-    rate: '100',
-    reconcile_after: '2s',
-    backoff: { first: '100ms', max: '1s' },
-    breaker: { open: '500ms' },
-  },
-};
 
 /** Shows what an agent of Gumroad does, on a stand-in. `print` takes each line as it happens. Returns an exit code. */
 export async function runGumroadDemo(print: (line: string) => void): Promise<number> {
@@ -28,17 +13,12 @@ export async function runGumroadDemo(print: (line: string) => void): Promise<num
   await using store = new GumroadStore([gumroadSample]);
   const log = await makeLog({ level: 'fatal', format: 'json' });
   const parts = { store, directory: join(directory.path, 'agent'), time: new AdvancingTime(), log };
-  const agent = new GumroadAgent(parts, configuration);
+  const agent = new GumroadAgent(parts, demoConfiguration);
   const end = async (): Promise<unknown> => await Promise.all([agent.stop(), store.stop()]);
   // Before the directory is removed: Windows removes no open file.
   const stopListening = onEndingSignal(() => void end().finally(() => process.exit(1)));
   try {
-    await play(store, agent, print);
-    print('Every step succeeded.');
-    return 0;
-  } catch (error) {
-    print(`FAILED: ${error instanceof Error ? error.message : String(error)}`);
-    return 1;
+    return await printSteps(() => play(store, agent, print), print);
   } finally {
     stopListening();
     await end();
@@ -94,12 +74,4 @@ async function expectUses(agent: GumroadAgent, licenseKey: string, uses: number)
   const answer = await verifyAt(agent.url, { licenseKey });
   if (answer?.status !== 200 || answer.body['uses'] !== uses)
     throw new Error(`expected ${uses} uses, got ${JSON.stringify(answer)}`);
-}
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs / 1000} s: ${what}`);
-    await sleep(50);
-  }
 }

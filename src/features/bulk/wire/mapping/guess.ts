@@ -13,7 +13,7 @@ export type Word = { word: string; enabled: boolean | null; refunded: boolean | 
 /** How a column of the file is probably read: as a column of the import, and in the notation of `--map`. */
 export type Guess = { as: string; how: string | null };
 
-/** Names that other stores and German ones use, beside those of the profiles. */
+/** More names of columns, in English and German, than the profiles have. */
 const otherNames: Readonly<Record<string, string>> = {
   license_key:
     'key licence_key license licence serial serial_number lizenzschlüssel lizenzschluessel lizenz schlüssel',
