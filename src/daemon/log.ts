@@ -144,11 +144,13 @@ export class OperationLog {
 
   /** Every object has the same shape, which is fast. */
   #fieldsOf(traced: Traced): Fields {
-    const { point, id, kind, subject, productId, state, attempts, credential, requestId, lastError } = traced;
+    const { point, id, kind, amount, subject, productId, state, attempts, credential, requestId, lastError } =
+      traced;
     const isStuck = point === 'held' || point === 'dead' || point === 'conflicted';
     return {
       operation: id,
       kind,
+      amount: amount > 1 ? amount : undefined,
       // Only operations on a license key have a product.
       licenseKey: productId === null ? undefined : subject,
       state,

@@ -124,6 +124,8 @@ export type UpstreamChange = ChangeRequest & {
   productId: string;
   licenseKey: string;
   kind: LicenseOperationKind;
+  /** How many uses a `usage` counts; absent: 1. Only a store with an API of its own gets more. */
+  amount?: number;
 };
 
 export type UpstreamRedemption = ChangeRequest & {

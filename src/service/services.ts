@@ -51,6 +51,8 @@ export type LicenseChangeRequest = {
   tenant: Tenant;
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
+  /** How many uses a `usage` counts, on an agent whose upstream takes more than 1 at a time; absent: 1. */
+  amount?: number;
   /** The caller (`Principal.credential`), for the history of the license. */
   actor: string | null;
   /** Stored with the operation, and sent to the upstream. */

@@ -319,9 +319,9 @@ export class DeliveryLoop implements Deliveries {
 
   #request(operation: Operation, keyed: Keyed | undefined): Promise<Outcome<License>> {
     const { upstream, lifetime } = this.#parts;
-    const { id, productId, subject, kind, requestId } = operation;
+    const { id, productId, subject, kind, amount, requestId } = operation;
     if (productId === null || !isLicenseKind(kind)) throw new Error(`operation ${id} has no product`);
-    const change = { productId, licenseKey: subject, kind, requestId };
+    const change = { productId, licenseKey: subject, kind, amount, requestId };
     return upstream.change({ ...change, ...(keyed !== undefined && { keyed }) }, lifetime);
   }
 }

@@ -103,12 +103,14 @@ class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
     return this.#callLicense(productId, licenseKey, { request: 'verify', path: '/license/verify', signal });
   }
 
-  change(
-    { productId, licenseKey, kind, ...about }: UpstreamChange,
+  async change(
+    { productId, licenseKey, kind, amount = 1, ...about }: UpstreamChange,
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
+    // It was recorded while the upstream was a store that takes such a use.
+    if (amount > 1) return notApplied('refused', `this upstream counts one use at a time, and not ${amount}`);
     const route: Route = { request: 'change', path: `/license/${kind}`, ...about, signal };
-    return this.#callLicense(productId, licenseKey, route);
+    return await this.#callLicense(productId, licenseKey, route);
   }
 
   createCoupon(terms: CouponTerms, about: ChangeRequest, signal: AbortSignal): Promise<Outcome<Coupon>> {

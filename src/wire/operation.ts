@@ -8,6 +8,7 @@ import { serializerOf } from './shape.ts';
 const shape = z.object({
   id: z.string(),
   kind: z.enum(operationKinds),
+  amount: z.int().describe('How many uses a `usage` counts; of any other kind 1.'),
   license_key: z.string().nullable(),
   subject: z
     .string()

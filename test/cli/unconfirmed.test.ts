@@ -5,6 +5,7 @@ import type { OperationObject } from '../../src/wire/operation.ts';
 const change = (kind: OperationObject['kind'], more: Partial<OperationObject> = {}): OperationObject => ({
   id: 'a',
   kind,
+  amount: 1,
   license_key: 'K',
   subject: 'K',
   state: 'pending',

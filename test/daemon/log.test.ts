@@ -110,7 +110,7 @@ test('The steps of a start are logged in order after the log can hash keys, even
   operationLog.add([traced('uncertain', operation)]);
   expect(logged).toEqual([]);
   operationLog.begin(recordingLog);
-  operationLog.add([traced('held', { ...operation, lastError: 'why' })]);
+  operationLog.add([traced('held', { ...operation, amount: 5, lastError: 'why' })]);
   const common = {
     operation: 'a',
     kind: 'usage',
@@ -120,6 +120,6 @@ test('The steps of a start are logged in order after the log can hash keys, even
   };
   expect(logged).toEqual([
     ['uncertain', { ...common, state: 'pending' }],
-    ['held', { ...common, state: 'pending', error: 'why' }],
+    ['held', { ...common, amount: 5, state: 'pending', error: 'why' }],
   ]);
 });

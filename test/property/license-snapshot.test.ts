@@ -1,16 +1,18 @@
-import { array, assert, boolean, constantFrom, integer, property, tuple } from 'fast-check';
+import { array, assert, boolean, constantFrom, integer, nat, property, tuple } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countAfter, type License } from '../../src/domain/license.ts';
+import type { License } from '../../src/domain/license.ts';
 import {
   addLocalChange,
   localState,
   localStateFromBacklog,
   type Backlog,
 } from '../../src/domain/agent/license-snapshot.ts';
-import type {
-  LicenseOperationKind,
-  Operation,
-  OperationProgress,
+import {
+  effectOnUses,
+  usesAfter,
+  type LicenseOperationKind,
+  type Operation,
+  type OperationProgress,
 } from '../../src/domain/outbox/operation.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 
@@ -29,8 +31,8 @@ const progress = constantFrom<OperationProgress>(
 );
 const kind = constantFrom<LicenseOperationKind>('usage', 'decrease', 'disable', 'enable');
 const operations = array(
-  kind.chain((one) =>
-    progress.map((stands) => buildOperation({ kind: one, subject: 'KEY', progress: stands })),
+  tuple(kind, progress, integer({ min: 1, max: 5 })).map(([one, stands, drawn]) =>
+    buildOperation({ kind: one, amount: one === 'usage' ? drawn : 1, subject: 'KEY', progress: stands }),
   ),
   { maxLength: 15 },
 );
@@ -45,9 +47,9 @@ function model(uses: number, enabled: boolean, all: readonly Operation[]): Retur
     ['pending', 'in_flight', 'uncertain'].includes(state),
   );
   let shown = uses < 0 ? 0 : uses;
-  for (const { kind: what, progress: stands } of unfinished) {
+  for (const { kind: what, amount, progress: stands } of unfinished) {
     if ('held' in stands && stands.held) continue;
-    if (what === 'usage') shown += 1;
+    if (what === 'usage') shown += amount;
     if (what === 'decrease' && shown > 0) shown -= 1;
   }
   const asked = all.filter(({ progress: { state } }) => ['dead', 'conflicted'].includes(state));
@@ -55,12 +57,12 @@ function model(uses: number, enabled: boolean, all: readonly Operation[]): Retur
   return { uses: shown, enabled: enabled && !isDisabledHere, pending: unfinished.length };
 }
 
-/** The counts per sort, as the store counts. */
+/** The sums per sort, as the store adds them up. */
 function backlogOf(all: readonly Operation[]): Backlog {
   const alone = all.map((each) => ({ ...each, seen: localState(license(1, true), [each]) }));
   const count = (isOne: (each: (typeof alone)[number]) => boolean): number => alone.filter(isOne).length;
   return {
-    usages: count(({ seen }) => seen.uses > 1),
+    usages: alone.reduce((sum, { seen }) => sum + Math.max(0, seen.uses - 1), 0),
     decreases: count(({ seen }) => seen.uses < 1),
     disables: count(({ seen }) => !seen.enabled),
     unfinished: count(({ seen }) => seen.pending > 0),
@@ -68,9 +70,13 @@ function backlogOf(all: readonly Operation[]): Backlog {
 }
 
 const uses = integer({ min: -3, max: 10 });
-const counterKind = constantFrom<'usage' | 'decrease'>('usage', 'decrease');
-const turns = array(counterKind, { maxLength: 30 });
-const waiting = (what: 'usage' | 'decrease'): Operation => buildOperation({ kind: what, subject: 'KEY' });
+/** A use of so many; 0: one taken back. */
+const counterChange = nat(4);
+const turns = array(counterChange, { maxLength: 30 });
+const waiting = (amount: number): Operation =>
+  amount === 0
+    ? buildOperation({ kind: 'decrease', subject: 'KEY' })
+    : buildOperation({ kind: 'usage', amount, subject: 'KEY' });
 
 describe('what callers see of a key', () => {
   it('what callers see of a key is the contract, applied step by step', () => {
@@ -104,14 +110,14 @@ describe('what callers see of a key', () => {
     assert(
       property(
         tuple(uses, uses),
-        counterKind,
+        counterChange,
         turns,
         operations,
         ([count, answered], first, rest, others) => {
           const behind = [...rest.map(waiting), ...others];
           const queue = [waiting(first), ...behind];
           const seen = { license: license(count, true), local: localState(license(count, true), queue) };
-          const before = { ...seen, first: first === 'usage' ? 1 : -1 } as const;
+          const before = { ...seen, first: effectOnUses(waiting(first)) };
           const told = localStateFromBacklog(license(answered, true), backlogOf(behind), before);
           expect([null, localState(license(answered, true), behind)]).toContainEqual(told);
         },
@@ -121,13 +127,13 @@ describe('what callers see of a key', () => {
 
   it('what callers see of a key needs no read of each operation while no other writer lowers the count', () => {
     assert(
-      property(uses, turns, (count, kinds) => {
-        const queue = kinds.map(waiting);
+      property(uses, turns, (count, changes) => {
+        const queue = changes.map(waiting);
         let seen = { license: license(count, true), local: localState(license(count, true), queue) };
-        for (const [index, first] of kinds.entries()) {
+        for (const [index, first] of queue.entries()) {
           const behind = queue.slice(index + 1);
-          const now = license(countAfter(Math.max(seen.license.uses, 0), first), true);
-          const before = { ...seen, first: first === 'usage' ? 1 : -1 } as const;
+          const now = license(usesAfter(Math.max(seen.license.uses, 0), first), true);
+          const before = { ...seen, first: effectOnUses(first) };
           const local = localStateFromBacklog(now, backlogOf(behind), before);
           expect(local).toEqual(localState(now, behind));
           seen = { license: now, local: local ?? seen.local };

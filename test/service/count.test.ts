@@ -52,6 +52,45 @@ describe('a use on an agent', () => {
     expect(await agent.send('counter')).toMatchObject({ id: second_, progress: { baseUses: 6 } });
   });
 
+  it('a use of several is one operation, and is expected to raise the count by so many', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    const use = await agent.record('usage', 4);
+    await agent.record('decrease');
+    await agent.record('usage', 2);
+    expect(agent.local).toEqual({ uses: 10, enabled: true, pending: 3 });
+    const sentUse = await agent.send('counter');
+    expect(sentUse).toMatchObject({ id: use, amount: 4, progress: { baseUses: 5 } });
+    const { unexpected } = await agent.answer(sentUse, agent.says(9));
+    expect(unexpected).toBeNull();
+    expect(agent.local).toEqual({ uses: 10, enabled: true, pending: 2 });
+  });
+
+  it.each([
+    { read: 5, state: 'pending', unexpected: null },
+    { read: 9, state: 'delivered', unexpected: null },
+    { read: 6, state: 'inferred', unexpected: { expected: 5, got: 6 } },
+  ])(
+    'a use of 4 whose answer is lost is decided by the count: on 5 uses, a read of $read makes it $state',
+    async ({ read, state, unexpected }) => {
+      await using agent = await createAgent({ uses: 5 });
+      const use = await agent.record('usage', 4);
+      await agent.answer(await agent.send('counter'), lost);
+      expect(agent.local.uses).toBe(9);
+      agent.pass(minute);
+      expect((await agent.read(agent.says(read))).unexpected).toEqual(unexpected);
+      expect(agent.stateOf(use)).toBe(state);
+    },
+  );
+
+  it('a use of several that a person confirms moves the known count by so many', async () => {
+    await using agent = await createAgent({ uses: 5 });
+    const use = await agent.record('usage', 4);
+    await agent.answer(await agent.send('counter'), no('refused'));
+    expect(agent.stateOf(use)).toBe('dead');
+    await agent.writer.write('decideOperation', { operationId: use, decision: 'confirm' });
+    expect(agent.snapshot.license.uses).toBe(9);
+  });
+
   it('a use of an unknown key or of a key of another product is refused', async () => {
     await using agent = await createAgent();
     const unknown = await agent.change('usage', { licenseKey: 'OTHER' });

@@ -95,6 +95,17 @@ test('a change to a Latchkey carries the id of its operation as its key, and whe
   expect(second?.headers).toMatchObject({ 'latchkey-operation': `created=${keyed.createdAt}` });
 });
 
+test('several uses at once are not sent to an upstream that counts one at a time', async () => {
+  const { sent, client } = recording({ status: 200, text });
+  const change = { productId: 'p1', licenseKey: 'KEY', kind: 'usage', requestId: null, amount: 5 } as const;
+  expect(await client.change(change, never())).toMatchObject({
+    outcome: 'not_applied',
+    reason: 'refused',
+    detail: 'this upstream counts one use at a time, and not 5',
+  });
+  expect(sent).toEqual([]);
+});
+
 const cart = {
   code: 'SPRING',
   currency: 'USD',

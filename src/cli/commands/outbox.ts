@@ -87,7 +87,7 @@ export const commands = [
       item: explainedOperation,
       row: (each) => ({
         id: whole(each.id),
-        change: each.kind,
+        change: formatChange(each),
         about: each.subject,
         state: formatState(each),
         attempts: each.attempts,
@@ -181,6 +181,10 @@ export function needsDecision({ state, held }: OperationObject): boolean {
   return held || state === 'dead' || state === 'conflicted';
 }
 
+function formatChange({ kind, amount }: OperationObject): string {
+  return amount > 1 ? `${kind} of ${amount}` : kind;
+}
+
 function formatState(operation: OperationObject): Marked {
   const { state, held } = operation;
   return toned(held ? `${state}, held` : state, needsDecision(operation) ? 'bad' : tones[state]);
@@ -191,7 +195,7 @@ function formatOperation(operation: ExplainedOperation, _answer: DaemonResponse,
   const base = operation.base_uses === null ? null : counted(operation.base_uses, 'use');
   const fields = formatFields({
     id: whole(operation.id),
-    change: operation.kind,
+    change: formatChange(operation),
     [operation.license_key === null ? 'about' : 'license key']: whole(operation.subject),
     state: formatState(operation),
     meaning,

@@ -1,6 +1,6 @@
 import { dayMs } from '../time.ts';
-import { countAfter, type License } from '../license.ts';
-import { isHeld, isUnfinished, type Operation } from '../outbox/operation.ts';
+import type { License } from '../license.ts';
+import { isHeld, isUnfinished, usesAfter, type Operation } from '../outbox/operation.ts';
 import type { Applied } from '../outbox/outcome.ts';
 
 /** The upstream's last response about a license key, plus the local changes. Times are epoch ms unless noted. */
@@ -83,15 +83,15 @@ export function addLocalChange(local: LocalState, operation: Operation): LocalSt
   const stands = unfinished || progress.state === 'dead' || progress.state === 'conflicted';
   const counts = unfinished && !isHeld(operation) && (kind === 'usage' || kind === 'decrease');
   return {
-    uses: counts ? countAfter(local.uses, kind) : local.uses,
+    uses: counts ? usesAfter(local.uses, operation) : local.uses,
     enabled: local.enabled && !(stands && kind === 'disable'),
     pending: local.pending + (unfinished ? 1 : 0),
   };
 }
 
-/** The number of operations of a key, by their effect on `localState`. */
+/** The operations of a key, added up by their effect on `localState`. */
 export type Backlog = {
-  /** Unfinished uses and decreases that are not held. */
+  /** The sum of the unfinished uses, and the number of the unfinished decreases, that are not held. */
   usages: number;
   decreases: number;
   /** Disables that are in effect locally. */
@@ -100,10 +100,10 @@ export type Backlog = {
 };
 
 /** A snapshot before the first operation of its queue was answered, and the effect of this operation on the count. */
-export type SeenBefore = Pick<LicenseSnapshot, 'license' | 'local'> & { first: 1 | 0 | -1 };
+export type SeenBefore = Pick<LicenseSnapshot, 'license' | 'local'> & { first: number };
 
 /**
- * Computes `localState` from the numbers of operations, so that a long queue costs no more than a short one. Returns
+ * Computes `localState` from the sums of operations, so that a long queue costs no more than a short one. Returns
  * null if the order of the operations matters: the count could reach 0 in between.
  */
 export function localStateFromBacklog(

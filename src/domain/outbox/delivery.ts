@@ -1,6 +1,5 @@
 import type { LicenseSnapshot } from '../agent/license-snapshot.ts';
-import { isUnanswered, type Operation } from './operation.ts';
-import { countAfter } from '../license.ts';
+import { isUnanswered, usesAfter, type Operation } from './operation.ts';
 import { minuteMs } from '../time.ts';
 
 /** What the first operation of a queue needs next. */
@@ -120,17 +119,19 @@ export function backoffMs(policy: BackoffPolicy, failures: number, fraction: num
   return Math.max(1, Math.round(ceiling * fraction));
 }
 
-export type CounterKind = 'usage' | 'decrease';
-
 /**
- * How many of the uncertain operations the upstream applied: the length of the longest prefix of `kinds` that turns
+ * How many of the uncertain operations the upstream applied: the length of the longest prefix of `changes` that turns
  * the count `base` into `read`. Null if there is none: another program changed the count.
  */
-export function countApplied(base: number, kinds: readonly CounterKind[], read: number): number | null {
+export function countApplied(
+  base: number,
+  changes: readonly Pick<Operation, 'kind' | 'amount'>[],
+  read: number,
+): number | null {
   let uses = base;
   let applied = uses === read ? 0 : null;
-  for (const [index, kind] of kinds.entries()) {
-    uses = countAfter(uses, kind);
+  for (const [index, change] of changes.entries()) {
+    uses = usesAfter(uses, change);
     if (uses === read) applied = index + 1;
   }
   return applied;

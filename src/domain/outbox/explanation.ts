@@ -1,4 +1,3 @@
-import { countAfter } from '../license.ts';
 import {
   isHeld,
   queueOf,
@@ -9,6 +8,7 @@ import {
   mayHaveBeenApplied,
   nextProgress,
   type OperationEvent,
+  usesAfter,
 } from './operation.ts';
 
 /*
@@ -84,9 +84,10 @@ export function explain(operation: Operation, surroundings: Surroundings): Expla
   };
 }
 
-function expectedUses({ kind, progress }: Operation): number | null {
+function expectedUses(operation: Operation): number | null {
+  const { kind, progress } = operation;
   const base = 'baseUses' in progress ? progress.baseUses : null;
-  return base !== null && (kind === 'usage' || kind === 'decrease') ? countAfter(base, kind) : null;
+  return base !== null && queueOf[kind] === 'counter' ? usesAfter(base, operation) : null;
 }
 
 type ProgressOf<State extends OperationState> = Extract<OperationProgress, { state: State }>;
@@ -259,11 +260,10 @@ function sentAgain(
 }
 
 /** The count after the use was applied twice and after it was applied once; '' if `baseUses` is unknown. */
-function twice({ operation: { progress, kind } }: Subject): string {
-  const base = 'baseUses' in progress ? progress.baseUses : null;
-  if (base === null || kind !== 'usage') return '';
-  const once = countAfter(base, kind);
-  return `: ${countAfter(once, kind)} instead of ${once}`;
+function twice({ operation }: Subject): string {
+  const once = expectedUses(operation);
+  if (once === null || operation.kind !== 'usage') return '';
+  return `: ${usesAfter(once, operation)} instead of ${once}`;
 }
 
 const drop: Record<OperationKind, Effect> = {
@@ -329,10 +329,9 @@ const nothingSent = 'It counts as delivered, and nothing is sent.';
 
 /** A held operation has been read back: if it was applied, the shown count already contains it. */
 function countConfirmed({ operation, shown }: Subject): string {
-  const { kind } = operation;
   if (isHeld(operation)) return `${nothingSent} The count stays as the store showed it.`;
-  if (shown === null || (kind !== 'usage' && kind !== 'decrease')) return nothingSent;
-  return `${nothingSent} The known count of the store changes from ${shown.uses} to ${countAfter(shown.uses, kind)}.`;
+  if (shown === null || queueOf[operation.kind] !== 'counter') return nothingSent;
+  return `${nothingSent} The known count of the store changes from ${shown.uses} to ${usesAfter(shown.uses, operation)}.`;
 }
 
 const effects: Record<Decision, Record<OperationKind, Effect>> = { retry, drop, confirm };

@@ -1,3 +1,5 @@
+import { countAfter } from '../license.ts';
+
 /** The kinds of local changes that are delivered to the upstream. */
 export const operationKinds = [
   'usage',
@@ -32,9 +34,14 @@ export function isLicenseKind(kind: OperationKind): kind is LicenseOperationKind
 }
 
 /** By how much an operation changes the count of its license. */
-export function effectOnUses(kind: OperationKind): 1 | 0 | -1 {
-  if (kind === 'usage') return 1;
+export function effectOnUses({ kind, amount }: Pick<Operation, 'kind' | 'amount'>): number {
+  if (kind === 'usage') return amount;
   return kind === 'decrease' ? -1 : 0;
+}
+
+/** The count of a license after an operation. A decrease stops at 0. */
+export function usesAfter(uses: number, operation: Pick<Operation, 'kind' | 'amount'>): number {
+  return operation.kind === 'decrease' ? countAfter(uses, 'decrease') : uses + effectOnUses(operation);
 }
 
 /** Why an operation is dead: the upstream refused it, or no longer knows the license key. */
@@ -86,6 +93,8 @@ type OperationIdentity = {
   /** The order of arrival in this store. */
   seq: number;
   kind: OperationKind;
+  /** How many uses a `usage` counts. Of any other kind: 1. */
+  amount: number;
   /** The license key, the coupon code, or the order of a redemption. */
   subject: string;
   /** The id of the product whose secret sends it; null: the API key, which sends changes of coupons. */

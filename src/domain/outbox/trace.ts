@@ -22,13 +22,14 @@ type TracePoint = (typeof tracePoints)[number];
 /** A log line, with the operation as it was at that time. */
 export type Traced = Pick<
   Operation,
-  'id' | 'kind' | 'subject' | 'productId' | 'attempts' | 'credential' | 'requestId' | 'lastError'
+  'id' | 'kind' | 'amount' | 'subject' | 'productId' | 'attempts' | 'credential' | 'requestId' | 'lastError'
 > & { point: TracePoint; state: OperationState };
 
 export function traced(point: TracePoint, operation: Operation): Traced {
-  const { id, kind, subject, productId, attempts, credential, requestId, lastError, progress } = operation;
+  const { id, kind, amount, subject, productId, attempts, credential, requestId, lastError, progress } =
+    operation;
   const { state } = progress;
-  return { point, id, kind, subject, productId, state, attempts, credential, requestId, lastError };
+  return { point, id, kind, amount, subject, productId, state, attempts, credential, requestId, lastError };
 }
 
 /** The log line for an event; null if the delivery loop logs the reason itself. */

@@ -279,11 +279,19 @@ function upstreamMayKnow(
 
 async function queue(parts: LicenseParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
-  const { tenant, licenseKey, trigger, actor, requestId = null, idempotency, keyed = null } = request;
+  const { tenant, licenseKey, trigger, amount, actor, requestId = null, idempotency, keyed = null } = request;
   const productIds = visibleProducts(parts, tenant);
   return parts.writer.write(
     'queueChange',
-    { productIds, licenseKey, trigger, freshness, maxPending, below: keyed },
+    {
+      productIds,
+      licenseKey,
+      trigger,
+      ...(amount !== undefined && { amount }),
+      freshness,
+      maxPending,
+      below: keyed,
+    },
     { actor, requestId, idempotency },
   );
 }

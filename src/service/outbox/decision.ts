@@ -1,5 +1,4 @@
 import { noRun } from '../../domain/agent/license-snapshot.ts';
-import { countAfter } from '../../domain/license.ts';
 import {
   eventOfDecision,
   type Decision,
@@ -16,6 +15,7 @@ import {
   type Operation,
   type OperationState,
   nextProgress,
+  usesAfter,
 } from '../../domain/outbox/operation.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { endWait, move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
@@ -98,16 +98,16 @@ function riskOf({ kind }: Operation): string {
  */
 function countConfirmed({ snapshots, operations }: Transaction, operation: Operation): void {
   const { kind, subject } = operation;
-  if ((kind !== 'usage' && kind !== 'decrease') || isHeld(operation)) return;
+  if (queueOf[kind] !== 'counter' || isHeld(operation)) return;
   for (const other of operations.uncertain(subject, 'counter')) {
     if (other.progress.state !== 'uncertain' || other.progress.baseUses === null) continue;
-    const baseUses = countAfter(other.progress.baseUses, kind);
+    const baseUses = usesAfter(other.progress.baseUses, operation);
     operations.put({ ...other, progress: { ...other.progress, baseUses } });
   }
   const snapshot = snapshots.get(subject);
   if (snapshot === null) return;
   const { license } = snapshot;
-  snapshots.put({ ...snapshot, license: { ...license, uses: countAfter(license.uses, kind) } });
+  snapshots.put({ ...snapshot, license: { ...license, uses: usesAfter(license.uses, operation) } });
 }
 
 /** Updates what callers see. */

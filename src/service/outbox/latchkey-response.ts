@@ -62,9 +62,9 @@ export function recordCarriedOut(
 }
 
 /** If the count in the answer cannot be used, the known count contains the change from now on. */
-function withCarriedOut(before: LicenseSnapshot, { kind }: Operation): LicenseSnapshot {
+function withCarriedOut(before: LicenseSnapshot, operation: Operation): LicenseSnapshot {
   const { license } = before;
-  return { ...before, license: { ...license, uses: Math.max(0, license.uses + effectOnUses(kind)) } };
+  return { ...before, license: { ...license, uses: Math.max(0, license.uses + effectOnUses(operation)) } };
 }
 
 /**

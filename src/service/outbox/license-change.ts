@@ -22,6 +22,8 @@ type QueueChange = {
   productIds: readonly string[];
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
+  /** How many uses a `usage` counts; absent: 1. */
+  amount?: number;
   freshness: FreshnessPolicy;
   /** `sync.max_pending`. */
   maxPending: number;
@@ -46,7 +48,7 @@ export function queueChange(
   command: QueueChange,
   context: Context,
 ): Result<QueuedChange> {
-  const { trigger, below = null } = command;
+  const { trigger, amount = 1, below = null } = command;
   const snapshot = transaction.snapshots.get(command.licenseKey);
   if (snapshot === null) return failWith('upstream_unreachable', 'Nothing is known of this key yet.');
   if (!command.productIds.includes(snapshot.productId)) return notFound('license');
@@ -78,6 +80,7 @@ export function queueChange(
     transaction,
     {
       kind: trigger,
+      amount,
       subject: before.licenseKey,
       productId: snapshot.productId,
       seenEnabled: trigger === 'enable' ? snapshot.local.enabled : null,

@@ -170,11 +170,11 @@ export function queueOfOperation(operation: Operation): QueueName {
 }
 
 /**
- * A change to deliver. `id`: a device has given it. `below`: the request of an agent below, whose id it gets. `maybeApplied`,
+ * A change to deliver. `amount`: 1 unless given. `id`: a device has given it. `below`: the request of an agent below, whose id it gets. `maybeApplied`,
  * `unanswered`: it may have been sent before.
  */
 type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productId'> &
-  Partial<Pick<Operation, 'id' | 'seenEnabled' | 'seenRevision' | 'payload'>> &
+  Partial<Pick<Operation, 'id' | 'amount' | 'seenEnabled' | 'seenRevision' | 'payload'>> &
   Partial<{ maybeApplied: boolean; unanswered: boolean; below: Keyed | null }>;
 
 /** Refuses changes above `sync.max_pending` waiting operations: an accepted operation is never dropped for space. */
@@ -195,6 +195,7 @@ export function enqueue(
   {
     id,
     kind,
+    amount = 1,
     subject,
     productId,
     seenEnabled = null,
@@ -212,6 +213,7 @@ export function enqueue(
   const operation = operations.add({
     id: below?.id ?? id ?? random.uuid(now),
     kind,
+    amount,
     subject,
     productId,
     createdAt: isRepeat ? Math.min(below.createdAt, now) : now,

@@ -1,4 +1,4 @@
-import { countApplied, type CounterKind } from '../../domain/outbox/delivery.ts';
+import { countApplied } from '../../domain/outbox/delivery.ts';
 import type { License } from '../../domain/license.ts';
 import { isCountUncertain, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
@@ -45,7 +45,7 @@ export function reconcileCounter(
   const isSentHere = uncertain[0]?.upstream === boundUpstream(transaction);
   const isForeign = !isSentHere && isOfOtherUpstream(transaction, snapshot);
   const base = isForeign ? read.uses : (baseOf(uncertain) ?? snapshot.license.uses);
-  const applied = countApplied(base, uncertain.map(counterKind), read.uses);
+  const applied = countApplied(base, uncertain, read.uses);
   const isOnlyWriter = policy.writers === 'single' && !snapshot.manyWriters;
   if (applied === null && isOfEarlierRun(transaction, snapshot)) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
@@ -228,7 +228,7 @@ function doubtEarlier(
     .filter(({ seq }) => seq <= seen.lastSeq);
   const pending = earlier.filter(({ progress }) => progress.state === 'pending');
   const base = baseOf(earlier) ?? uses;
-  const explains = countApplied(base, earlier.map(counterKind), seen.readUses) !== null;
+  const explains = countApplied(base, earlier, seen.readUses) !== null;
   const isOurs = seen.isOnlyWriter && explains && pending.length > 0;
   for (const operation of pending) {
     if (isOurs) {
@@ -248,8 +248,4 @@ function doubtEarlier(
 /** The count on which the first of the uncertain operations was sent, if known. */
 function baseOf([first]: readonly Operation[]): number | null {
   return first?.progress.state === 'uncertain' ? first.progress.baseUses : null;
-}
-
-function counterKind({ kind }: Operation): CounterKind {
-  return kind === 'decrease' ? 'decrease' : 'usage';
 }

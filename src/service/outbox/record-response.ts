@@ -1,11 +1,16 @@
-import { countAfter, type License } from '../../domain/license.ts';
+import type { License } from '../../domain/license.ts';
 import {
   isCountUncertain,
   readResultOf,
   refreshAtAfterChange,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
-import { effectOnUses, type Operation, type OperationState } from '../../domain/outbox/operation.ts';
+import {
+  effectOnUses,
+  type Operation,
+  type OperationState,
+  usesAfter,
+} from '../../domain/outbox/operation.ts';
 import { isOutage, type Applied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun, isOfEarlierRun } from '../lifecycle/run-count.ts';
@@ -135,7 +140,7 @@ function recordApplied(
     gone: false,
     refreshAt: isStateUnsure ? monotonic : refreshAtAfterChange(snapshot, policy, at),
   };
-  const before = wasFirst ? { ...snapshot, first: effectOnUses(operation.kind) } : null;
+  const before = wasFirst ? { ...snapshot, first: effectOnUses(operation) } : null;
   putSnapshot(transaction, changed, before);
   return unexpected;
 }
@@ -159,12 +164,13 @@ function mayCountFrom(
 }
 
 /** The count after an operation if nothing else changed it; null if unknown. */
-function expectedCount({ kind, progress }: Operation, snapshot: LicenseSnapshot): number | null {
-  if (kind !== 'usage' && kind !== 'decrease') {
+function expectedCount(operation: Operation, snapshot: LicenseSnapshot): number | null {
+  const { progress } = operation;
+  if (queueOfOperation(operation) !== 'counter') {
     return isCountUncertain(snapshot) ? null : snapshot.license.uses;
   }
   if (progress.state !== 'in_flight' || progress.baseUses === null) return null;
-  return countAfter(progress.baseUses, kind);
+  return usesAfter(progress.baseUses, operation);
 }
 
 function unexpectedCount(expected: number | null, { uses }: License): UnexpectedCount | null {

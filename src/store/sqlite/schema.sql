@@ -554,6 +554,8 @@ CREATE TABLE outbox (
     kind = 'usage' OR kind = 'decrease' OR kind = 'disable' OR kind = 'enable' OR kind = 'create_coupon'
     OR kind = 'redeem' OR kind = 'void'
   ),
+  -- How many uses a `usage` counts.
+  amount INTEGER NOT NULL DEFAULT 1 CHECK (amount = 1 OR (amount > 1 AND kind = 'usage')),
   -- A license key, a coupon code, or the order of a redemption.
   subject TEXT NOT NULL,
   -- Operations of one subject and queue are sent one after the other.
@@ -612,7 +614,7 @@ CREATE TABLE outbox (
   unfinished INTEGER NOT NULL AS (
     (queue = 'counter' OR queue = 'state') AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain')
   ),
-  usages INTEGER NOT NULL AS (kind = 'usage' AND unfinished AND held = 0),
+  usages INTEGER NOT NULL AS (amount * (kind = 'usage' AND unfinished AND held = 0)),
   decreases INTEGER NOT NULL AS (kind = 'decrease' AND unfinished AND held = 0),
   disables INTEGER NOT NULL AS (kind = 'disable' AND (unfinished OR state = 'conflicted' OR state = 'dead'))
 ) STRICT;
@@ -658,7 +660,7 @@ END;
 -- The open operations of each license key, added up, so that a change reads one row and not the whole queue.
 CREATE TABLE outbox_backlog (
   subject TEXT PRIMARY KEY NOT NULL,
-  -- Unfinished and not held.
+  -- Unfinished and not held; of uses their sum.
   usages INTEGER NOT NULL,
   decreases INTEGER NOT NULL,
   -- Unfinished, conflicted or dead.

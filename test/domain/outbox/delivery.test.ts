@@ -5,7 +5,6 @@ import {
   type Step,
   backoffMs,
   countApplied,
-  type CounterKind,
 } from '../../../src/domain/outbox/delivery.ts';
 import type { LicenseSnapshot } from '../../../src/domain/agent/license-snapshot.ts';
 import type { Operation, OperationKind } from '../../../src/domain/outbox/operation.ts';
@@ -201,6 +200,7 @@ describe('the wait after failures', () => {
 const use = 'usage';
 const take = 'decrease';
 
+type CounterKind = 'usage' | 'decrease';
 type Row = { base: number; kinds: CounterKind[]; read: number; applied: number | null; why: string };
 
 const rows: Row[] = [
@@ -220,6 +220,24 @@ const rows: Row[] = [
 
 describe('what a count tells of uncertain operations', () => {
   it.each(rows)('from $base over $kinds to $read: $applied, for $why', ({ base, kinds, read, applied }) => {
-    expect(countApplied(base, kinds, read)).toBe(applied);
+    const changes = kinds.map((kind) => ({ kind, amount: 1 }));
+    expect(countApplied(base, changes, read)).toBe(applied);
+  });
+
+  const changes = [
+    { kind: 'usage', amount: 5 },
+    { kind: 'decrease', amount: 1 },
+    { kind: 'usage', amount: 3 },
+  ] as const;
+
+  it.each([
+    { read: 2, applied: 0 },
+    { read: 7, applied: 1 },
+    { read: 6, applied: 2 },
+    { read: 9, applied: 3 },
+    { read: 3, applied: null },
+    { read: 5, applied: null },
+  ])('from 2 over 5 uses, one taken back and 3 uses to $read: $applied', ({ read, applied }) => {
+    expect(countApplied(2, changes, read)).toBe(applied);
   });
 });

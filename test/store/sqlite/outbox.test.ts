@@ -69,6 +69,7 @@ const identity = fc
   .record({
     id: fc.uuid(),
     kind: fc.constantFrom(...(Object.keys(queueOf) as OperationKind[])),
+    amount: fc.integer({ min: 1, max: 2 ** 31 }),
     subject: fc.string({ minLength: 1 }),
     productId: maybe(fc.string()),
     createdAt: instant,
@@ -76,7 +77,7 @@ const identity = fc
     credential: fc.option(fc.string()),
     requestId: fc.option(fc.string()),
   })
-  .map((made) => ({ ...made }));
+  .map((made) => ({ ...made, amount: made.kind === 'usage' ? made.amount : 1 }));
 
 /** Runs a check in a transaction that leaves nothing behind. */
 function tried(store: TestStore, check: () => void): void {

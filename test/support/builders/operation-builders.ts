@@ -9,6 +9,7 @@ export function buildOperation(with_: Partial<Operation> = {}): Operation {
     id: `operation-${made}`,
     seq: 1,
     kind: 'usage',
+    amount: 1,
     subject: 'KEY-1',
     productId: 'press',
     createdAt: Date.UTC(2026, 0, 1),

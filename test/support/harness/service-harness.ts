@@ -157,18 +157,19 @@ export class AgentHarness extends Harness {
       idempotency = null,
       licenseKey = key,
       below = null,
-    }: { idempotency?: Idempotency | null; licenseKey?: string; below?: Keyed | null } = {},
+      amount = 1,
+    }: { idempotency?: Idempotency | null; licenseKey?: string; below?: Keyed | null; amount?: number } = {},
   ): Promise<Result<QueuedChange>> {
     const { freshness, maxPending } = this;
-    const command = { productIds: [productKey], licenseKey, trigger, freshness, maxPending, below };
+    const command = { productIds: [productKey], licenseKey, trigger, amount, freshness, maxPending, below };
     const result = await this.writer.write('queueChange', command, { idempotency });
     this.check();
     return result;
   }
 
   /** Records a change that is accepted; returns its operation. */
-  async record(trigger: Exclude<LicenseTrigger, 'refund'>): Promise<string> {
-    const { operationId } = valueOf(await this.change(trigger));
+  async record(trigger: Exclude<LicenseTrigger, 'refund'>, amount = 1): Promise<string> {
+    const { operationId } = valueOf(await this.change(trigger, { amount }));
     if (operationId === null) throw new Error(`${trigger} needs no operation`);
     return operationId;
   }

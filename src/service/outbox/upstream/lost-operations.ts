@@ -80,7 +80,7 @@ export function resumeDelivered(
   const ofKeys = resumed.filter(({ kind }) => isLicenseKind(kind));
   for (const [licenseKey, again] of Map.groupBy(ofKeys, ({ subject }) => subject)) {
     // The upstream may have lost them, so what it has said about the key counts without them. Callers see the same count.
-    const uses = again.reduce((sum, { kind }) => sum + effectOnUses(kind), 0);
+    const uses = again.reduce((sum, each) => sum + effectOnUses(each), 0);
     snapshots.undoDelivery(licenseKey, { uses, operations: again.length });
     const snapshot = again.some(({ kind }) => kind === 'disable') ? snapshots.get(licenseKey) : null;
     if (snapshot !== null) putSnapshot(transaction, snapshot);

@@ -21,7 +21,7 @@ type ProgressRow = {
 type OperationRow = Omit<Operation, 'progress'> & ProgressRow;
 
 const outbox =
-  columns<OperationRow>(`seq, id, kind, subject, product_key AS productId, state, maybe_applied BOOL,
+  columns<OperationRow>(`seq, id, kind, amount, subject, product_key AS productId, state, maybe_applied BOOL,
   unanswered BOOL, held BOOL, cause, base_uses, sent_at, attempts, failures, next_at, outage BOOL, credential,
   request_id, reconcile_at, upstream, last_error, seen_enabled BOOL, seen_revision, payload, created_at, finished_at`);
 
@@ -31,7 +31,17 @@ export const select: string = `SELECT ${outbox.list} FROM outbox`;
 export const insertOperation: string = outbox.insert('outbox', 'queue');
 
 /** Columns that never change, except the subject. */
-const fixed = ['seq', 'id', 'kind', 'subject', 'product_key', 'created_at', 'credential', 'request_id'];
+const fixed = [
+  'seq',
+  'id',
+  'kind',
+  'amount',
+  'subject',
+  'product_key',
+  'created_at',
+  'credential',
+  'request_id',
+];
 export const updateOperation: string = `UPDATE outbox SET ${outbox.set(fixed)} WHERE seq = $1 AND id = $2`;
 
 /** Names each member: to copy all but some is slow. */
@@ -41,6 +51,7 @@ export function operationFrom(raw: never): Operation {
     id: row.id,
     seq: row.seq,
     kind: row.kind,
+    amount: row.amount,
     subject: row.subject,
     productId: row.productId,
     createdAt: row.createdAt,

@@ -44,6 +44,7 @@ test('the outbox lists unfinished operations, and any state by name', async () =
     data: {
       id: 'b',
       kind: 'usage',
+      amount: 1,
       license_key: 'KEY',
       subject: 'KEY',
       state: 'uncertain',

@@ -51,8 +51,12 @@ export function StateBadge({ operation: { state, held } }: { operation: Pick<Ope
 }
 
 /** What a change does, in words: `One use of KEY`. */
-export function changeText({ kind, subject }: Pick<Operation, 'kind' | 'subject'>): string {
-  return `${kinds[kind]} ${shownKey(subject)}`;
+export function changeText({
+  kind,
+  amount,
+  subject,
+}: Pick<Operation, 'kind' | 'amount' | 'subject'>): string {
+  return `${amount > 1 ? `${amount} uses of` : kinds[kind]} ${shownKey(subject)}`;
 }
 
 /** A change in the list. */
