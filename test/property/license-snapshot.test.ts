@@ -7,13 +7,12 @@ import {
   localStateFromBacklog,
   type Backlog,
 } from '../../src/domain/agent/license-snapshot.ts';
-import {
-  effectOnUses,
-  usesAfter,
-  type LicenseOperationKind,
-  type Operation,
-  type OperationProgress,
+import type {
+  LicenseOperationKind,
+  Operation,
+  OperationProgress,
 } from '../../src/domain/outbox/operation.ts';
+import { effectOnUses, usesAfter } from '../../src/domain/outbox/uses.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 
 const progress = constantFrom<OperationProgress>(

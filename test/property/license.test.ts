@@ -14,7 +14,7 @@ import {
 } from 'fast-check';
 import { describe, it, expect } from 'vitest';
 import { countApplied } from '../../src/domain/outbox/delivery.ts';
-import { effectOnUses, usesAfter } from '../../src/domain/outbox/operation.ts';
+import { effectOnUses, usesAfter } from '../../src/domain/outbox/uses.ts';
 import {
   licenseKeyBytes,
   licenseKeyFrom,

@@ -1,6 +1,7 @@
 import { dayMs } from '../time.ts';
 import type { License } from '../license.ts';
-import { isHeld, isUnfinished, usesAfter, type Operation } from '../outbox/operation.ts';
+import { isHeld, isUnfinished, type Operation } from '../outbox/operation.ts';
+import { usesAfter } from '../outbox/uses.ts';
 import type { Applied } from '../outbox/outcome.ts';
 
 /** The upstream's last response about a license key, plus the local changes. Times are epoch ms unless noted. */

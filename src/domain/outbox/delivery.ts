@@ -1,5 +1,6 @@
 import type { LicenseSnapshot } from '../agent/license-snapshot.ts';
-import { isUnanswered, usesAfter, type Operation } from './operation.ts';
+import { isUnanswered, type Operation } from './operation.ts';
+import { usesAfter } from './uses.ts';
 import { minuteMs } from '../time.ts';
 
 /** What the first operation of a queue needs next. */

@@ -8,8 +8,8 @@ import {
   mayHaveBeenApplied,
   nextProgress,
   type OperationEvent,
-  usesAfter,
 } from './operation.ts';
+import { usesAfter } from './uses.ts';
 
 /*
  * Explains an operation to a person: what its state means, what it waits for, which counts to compare, and what each

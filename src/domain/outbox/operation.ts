@@ -1,5 +1,3 @@
-import { countAfter } from '../license.ts';
-
 /** The kinds of local changes that are delivered to the upstream. */
 export const operationKinds = [
   'usage',
@@ -31,17 +29,6 @@ export const queueOf: Record<OperationKind, QueueName> = {
 
 export function isLicenseKind(kind: OperationKind): kind is LicenseOperationKind {
   return queueOf[kind] === 'counter' || queueOf[kind] === 'state';
-}
-
-/** By how much an operation changes the count of its license. */
-export function effectOnUses({ kind, amount }: Pick<Operation, 'kind' | 'amount'>): number {
-  if (kind === 'usage') return amount;
-  return kind === 'decrease' ? -1 : 0;
-}
-
-/** The count of a license after an operation. A decrease stops at 0. */
-export function usesAfter(uses: number, operation: Pick<Operation, 'kind' | 'amount'>): number {
-  return operation.kind === 'decrease' ? countAfter(uses, 'decrease') : uses + effectOnUses(operation);
 }
 
 /** Why an operation is dead: the upstream refused it, or no longer knows the license key. */

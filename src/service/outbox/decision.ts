@@ -15,8 +15,8 @@ import {
   type Operation,
   type OperationState,
   nextProgress,
-  usesAfter,
 } from '../../domain/outbox/operation.ts';
+import { usesAfter } from '../../domain/outbox/uses.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { endWait, move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';

@@ -4,7 +4,8 @@ import {
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
 import type { License } from '../../domain/license.ts';
-import { effectOnUses, type Operation, isHeld, mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
+import { type Operation, isHeld, mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
+import { effectOnUses } from '../../domain/outbox/uses.ts';
 import type { Applied, NotApplied } from '../../domain/outbox/outcome.ts';
 import { confirmTime } from '../lifecycle/time-mark.ts';
 import { currentRun } from '../lifecycle/run-count.ts';

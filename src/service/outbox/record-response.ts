@@ -5,12 +5,8 @@ import {
   refreshAtAfterChange,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
-import {
-  effectOnUses,
-  type Operation,
-  type OperationState,
-  usesAfter,
-} from '../../domain/outbox/operation.ts';
+import type { Operation, OperationState } from '../../domain/outbox/operation.ts';
+import { effectOnUses, usesAfter } from '../../domain/outbox/uses.ts';
 import { isOutage, type Applied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun, isOfEarlierRun } from '../lifecycle/run-count.ts';

@@ -1,6 +1,7 @@
 import { defaultAccountId } from '../../../domain/access/principal.ts';
 import { redeemPayload, endAwait } from '../../../domain/outbox/coupon-payload.ts';
-import { effectOnUses, isLicenseKind, type Operation } from '../../../domain/outbox/operation.ts';
+import { isLicenseKind, type Operation } from '../../../domain/outbox/operation.ts';
+import { effectOnUses } from '../../../domain/outbox/uses.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import { agentRetentionMs } from '../../../domain/latchkey.ts';
 import { dayMs } from '../../../domain/time.ts';
