@@ -109,6 +109,7 @@ async function prune(
   if (role === 'agent') {
     const keptMs = syncKeepMs();
     await inSteps(() => writer.write('pruneOperations', { removalTime, limit, keptMs }));
+    await inSteps(() => writer.write('pruneActivations', { removalTime, limit }));
   }
   const times = { now: clock.now(), verifiedNow, removalTime, limit };
   for (const pruneOf of prunes) await inSteps(() => pruneOf(times));

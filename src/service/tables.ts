@@ -1,4 +1,6 @@
 import type {
+  AttemptReads,
+  AttemptTable,
   FollowReads,
   FollowTable,
   MirrorReads,
@@ -59,6 +61,7 @@ export interface CoreReader {
   preload: PreloadReads;
   operations: OperationReads;
   follows: FollowReads;
+  activationAttempts: AttemptReads;
   idempotency: IdempotencyReads;
   settings: SettingReads;
   audit: AuditReads;
@@ -84,6 +87,7 @@ export interface CoreTransaction extends Reader {
   preload: PreloadTable;
   operations: OperationTable;
   follows: FollowTable;
+  activationAttempts: AttemptTable;
   trace: Trace;
   changes: Changes;
   idempotency: IdempotencyTable;
@@ -119,7 +123,14 @@ export interface AgentTablesOfFeatures {}
 
 /** Tables that only an agent or a holder has; their stores are always local and synchronous. */
 type AgentTable =
-  'mirror' | 'snapshots' | 'operations' | 'follows' | 'preload' | 'trace' | keyof AgentTablesOfFeatures;
+  | 'mirror'
+  | 'snapshots'
+  | 'operations'
+  | 'follows'
+  | 'activationAttempts'
+  | 'preload'
+  | 'trace'
+  | keyof AgentTablesOfFeatures;
 
 type LocalTable = 'changes' | 'events' | 'attempt';
 

@@ -3,6 +3,7 @@ export { pruneOldCredentials, storeTokenUses } from './access/credential.ts';
 export { pruneHistory } from './history.ts';
 export { storeFinalResponse, pruneIdempotency } from './idempotency.ts';
 export { issueToken, revokeToken, rotateToken } from './access/token.ts';
+export { beginActivation, endActivationAttempt, pruneActivations } from './agent/activation.ts';
 export { forgetCoupon } from './agent/mirror.ts';
 export { mirrorCoupons } from './agent/mirror-coupons.ts';
 export {

@@ -93,6 +93,8 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'pruneOperations',
   'pruneHistory',
   'pruneOldCredentials',
+  'pruneActivations',
+  'endActivationAttempt',
   'planStep',
   'confirmFollowed',
   'resumeDelivered',

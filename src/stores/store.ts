@@ -1,8 +1,10 @@
 import type { StoreName } from '../domain/header-names.ts';
+import type { ActivationAttempt } from '../domain/agent/activated-key.ts';
 import type { License } from '../domain/license.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Dialect as SentDialect } from '../http/dialects.ts';
 import type { Route } from '../http/route.ts';
+import type { TakesChange } from '../service/agent/license.ts';
 import type { SyncUpstream, Upstream } from '../service/ports.ts';
 import type { Dialect as ReceivedDialect } from '../upstream/dialects.ts';
 import type { Transport } from '../upstream/exchange.ts';
@@ -17,6 +19,8 @@ export type Store = {
   readonly received: ReceivedDialect;
   /** Its client; absent: that of the specification. */
   readonly connect?: (transport: Transport, settings: ConnectSettings, clock: UpstreamClock) => StoreClient;
+  /** Whether it has a request for a change of a license key; absent: for every change. */
+  readonly takes?: TakesChange;
   /** The paths of its own API. */
   readonly routes?: (parts: StoreRouteParts) => readonly Route[];
 };
@@ -33,11 +37,44 @@ export type ConnectSettings = Omit<SenderSettings, 'dialect'> & {
 export interface StoreClient extends Upstream, SyncUpstream, AsyncDisposable {
   /** Gives the customer another license key. Nothing waits in the outbox: the caller waits for the answer. */
   rotate?(productId: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<JsonObject>>;
+  /** Activates a license key for an installation. Each request makes another activation, so it is sent once. */
+  activate?(
+    activation: Activation,
+    attempt: ActivationAttempt,
+    signal: AbortSignal,
+  ): Promise<Outcome<Activated>>;
+  /** How to find what an attempt has made whose answer is not known; null: the store does not say it to this agent. */
+  findsActivations?(): FindActivation | null;
 }
+
+/** Null: nothing that can be told from other activations. */
+export type FindActivation = (
+  activation: Activation,
+  attempt: ActivationAttempt,
+  signal: AbortSignal,
+) => Promise<Outcome<Activated | null>>;
+
+/** `name`: what the caller calls its installation. */
+export type Activation = Pick<ActivationAttempt, 'licenseKey' | 'name'> & {
+  productId: string;
+  /** Further parameters of the store. */
+  parameters?: JsonObject;
+};
+
+/** A store’s answer to an activation. */
+export type Activated = {
+  /** Null: the store refuses the activation. */
+  activationId: string | null;
+  /** What the answer shows: the license of the activation, and that of the license key. */
+  licenses: readonly License[];
+  answer: { status: number; body: object };
+};
 
 /** What the routes of a store need besides the app. */
 export type StoreRouteParts = Pick<ConnectSettings, 'accessToken'> & {
   client: Pick<StoreClient, 'rotate'>;
+  /** Activates a license key while the caller waits. */
+  activate: (activation: Activation, caller: AbortSignal) => Promise<Outcome<Activated>>;
   /** Records what an answer says about a license key. */
   learn: (productId: string, licenseKey: string, said: Pick<License, 'enabled' | 'extra'>) => Promise<void>;
 };

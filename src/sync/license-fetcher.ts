@@ -296,18 +296,27 @@ export class LicenseFetcher implements LicenseFetch {
     said: Pick<License, 'enabled' | 'extra'>,
   ): Promise<void> {
     const known = this.#parts.reader.snapshots.get(licenseKey);
-    if (known === null) return;
+    if (known !== null) await this.learnLicense(productId, { ...known.license, ...said }, 'enabled');
+  }
+
+  /** Records the license that the response to another request shows. */
+  async learnLicense(productId: string, license: License, shows?: Applied<License>['shows']): Promise<void> {
     const { clock } = this.#parts;
-    const confirmedAt = clock.now();
-    const value = { ...known.license, ...said };
-    const outcome = { outcome: 'applied', value, confirmedAt, isCached: false, shows: 'enabled' } as const;
-    await this.#record({
+    const applied = {
+      outcome: 'applied',
+      value: license,
+      confirmedAt: clock.now(),
+      isCached: false,
+    } as const;
+    const read = {
       productId,
-      licenseKey,
-      outcome,
+      licenseKey: license.licenseKey,
+      outcome: shows === undefined ? applied : { ...applied, shows },
       sentAt: clock.monotonic(),
       isMissingConfirmed: false,
-    });
+    };
+    this.#missing.forget(productId, license.licenseKey);
+    await this.#record(read);
   }
 
   async #record(read: Read): Promise<void> {

@@ -6,6 +6,7 @@ import { type JsonObject, isHtml } from './wire.ts';
 export type RequestKind =
   | 'verify'
   | 'change'
+  | 'activate'
   | 'createCoupon'
   | 'listCoupons'
   | 'getCoupon'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agentLicenseService } from '../../src/service/agent/license.ts';
+import { agentLicenseService, type TakesChange } from '../../src/service/agent/license.ts';
 import type { LicenseResponse, LicenseChangeRequest, LicenseService } from '../../src/service/services.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { StorageError } from '../../src/service/ports.ts';
@@ -29,6 +29,7 @@ const another = { accountId: 'default', productKey: 'other' };
 function licenseService(
   harness: ManualHarness,
   productIds: readonly string[] = [productKey],
+  takes?: TakesChange,
 ): LicenseService {
   const { store: reader, writer, clock, sync, freshness, maxPending } = harness;
   harness.options = { ...harness.options, productIds };
@@ -39,6 +40,7 @@ function licenseService(
     log: silent,
     fetcher: sync.fetcher,
     deliveries: sync.delivery,
+    takes,
     productIds: () => productIds,
     settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, unknownMs: 0, timeoutMs: 10 * second }),
   });
@@ -522,4 +524,15 @@ describe('a change on an agent with an idempotency key', () => {
     expect(valueOf(await again).license).toEqual(first.license);
     expect(await harness.requested()).toEqual([]);
   });
+});
+
+it('refuses a change that the store has no request for, and puts nothing into the outbox', async () => {
+  await using harness = await createManualHarness();
+  const service = licenseService(harness, [productKey], (trigger, licenseKey) => {
+    expect(licenseKey).toBe(key);
+    return trigger === 'disable';
+  });
+  expect(refusalOf(await service.change(usage, never))).toBe('not_offered_by_store');
+  expect(harness.store.operations.queue(key, 'counter')).toEqual([]);
+  expect((await service.change({ ...usage, trigger: 'disable' }, never)).ok).toBe(true);
 });

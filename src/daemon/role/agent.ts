@@ -10,6 +10,7 @@ import type { LocalLists, Reader } from '../../service/tables.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/upstream/waits.ts';
 import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
+import { Activations } from '../../stores/activations.ts';
 import { loadStore, type Store, type StoreClient, type StoreRouteParts } from '../../stores/store.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
@@ -34,6 +35,7 @@ export async function agentRole(parts: RoleParts & { reader: Reader; lists: Loca
       ...parts,
       fetcher: sync.fetcher,
       deliveries: sync.delivery,
+      takes: store.takes,
       productIds: current.productIds,
       settings: current.agentSettings,
     }),
@@ -58,7 +60,7 @@ export async function agentRole(parts: RoleParts & { reader: Reader; lists: Loca
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
     upstream: sync.limiter,
     sync: syncControl(parts, sync),
-    agent: partsOfAgent(sync, store, { ...storeSettings(current), client: connected.client }),
+    agent: partsOfAgent(parts, sync, { store, client: connected.client }),
     async bind() {
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));
@@ -78,16 +80,23 @@ export async function agentRole(parts: RoleParts & { reader: Reader; lists: Loca
 }
 
 function partsOfAgent(
+  parts: RoleParts & { reader: Reader },
   sync: Sync,
-  { routes }: Store,
-  parts: Omit<StoreRouteParts, 'learn'>,
+  { store, client }: { store: Store; client: StoreClient },
 ): NonNullable<Role['agent']> {
-  const { fetcher, delivery } = sync;
+  const { fetcher, delivery, limiter } = sync;
+  const activations = new Activations({ ...parts, client, limiter, fetcher, mutex: new KeyedMutex() });
+  const routeParts: StoreRouteParts = {
+    ...storeSettings(parts.current),
+    client,
+    activate: (activation, caller) => activations.activate(activation, caller),
+    learn: (...said) => fetcher.learn(...said),
+  };
   return {
     fetcher,
     deliveries: delivery,
     newKeys: () => sync.newKeys(),
-    routes: routes?.({ ...parts, learn: (...said) => fetcher.learn(...said) }) ?? [],
+    routes: store.routes?.(routeParts) ?? [],
   };
 }
 

@@ -115,6 +115,9 @@ function isToBeTouched({ clock, settings }: LicenseParts, { askedAt }: LicenseSn
   return Math.abs(clock.now() - askedAt) > settings().refreshMs;
 }
 
+/** Whether a store has a request for a change of a license key. */
+export type TakesChange = (trigger: LicenseChangeRequest['trigger'], licenseKey: string) => boolean;
+
 /** `productIds` and `settings` return the current configuration. */
 export type AgentLicenseParts = {
   reader: Reader;
@@ -123,6 +126,8 @@ export type AgentLicenseParts = {
   log: Pick<Log, 'error'>;
   fetcher: LicenseFetch;
   deliveries: Deliveries;
+  /** Whether the store takes a change of a license key; absent: it takes every change. */
+  takes?: TakesChange | undefined;
   /** The ids of the configured products. */
   productIds: () => readonly string[];
   settings: () => AgentSettings;
@@ -218,6 +223,11 @@ async function change(
   signal: AbortSignal,
 ): Promise<Result<LicenseResponse>> {
   const { tenant, licenseKey, trigger, waitMs, idempotency, requester = null } = request;
+  if (parts.takes?.(trigger, licenseKey) === false)
+    return failWith(
+      'not_offered_by_store',
+      `The store of this agent has no such change (${trigger}) of this license key.`,
+    );
   const isReplay = hasStoredResponse(parts.reader, idempotency);
   let cache: 'hit' | 'miss' = 'hit';
   if (!isReplay && mustAskFirst(parts, request)) {

@@ -1,5 +1,6 @@
 import type { DateShift } from '../../domain/clock.ts';
 import type { LicenseSnapshot, LocalState } from '../../domain/agent/license-snapshot.ts';
+import type { ActivationAttempt } from '../../domain/agent/activated-key.ts';
 import type { PreloadKey, PreloadProgress } from '../../domain/agent/preload.ts';
 import type { Coupon, CouponFilter } from '../../domain/checkout/coupon.ts';
 import type { Page } from '../../domain/page.ts';
@@ -60,6 +61,8 @@ export interface SnapshotReads {
   aliasCount(licenseKey: string): number;
   /** Snapshots with this e-mail address of the buyer, in any letter case and order. */
   ofBuyer(buyerEmail: string, limit: number): LicenseSnapshot[];
+  /** Activations of a license key (domain/agent/activated-key.ts). */
+  activations(licenseKey: string, limit: number): LicenseSnapshot[];
   /** License keys of a product, last confirmed first. */
   latest(productKey: string, limit: number): string[];
   /** License keys of a product that callers ask for and that are not followed; without keys that the upstream did not find. */
@@ -135,4 +138,16 @@ export interface PreloadTable extends PreloadReads {
   /** Moves a key to the end of the queue. */
   postpone(licenseKey: string): void;
   clear(): void;
+}
+
+/** One attempt of each license key and name. */
+export interface AttemptReads {
+  get(licenseKey: string, name: string): ActivationAttempt | null;
+}
+export interface AttemptTable extends AttemptReads {
+  put(attempt: ActivationAttempt): void;
+  remove(licenseKey: string, name: string): void;
+  /** Removes all but the latest `max`. */
+  keepLatest(max: number): void;
+  prune(before: number, limit: number): number;
 }

@@ -110,7 +110,10 @@ function recordReconciling(
 }
 
 /** A response that shows only whether the key is enabled leaves the rest as it was known. */
-function withKnown({ value, shows }: Applied<License>, before: LicenseSnapshot | null): License {
+export function withKnown(
+  { value, shows }: Applied<License>,
+  before: Pick<LicenseSnapshot, 'license'> | null,
+): License {
   if (shows !== 'enabled' || before === null) return value;
   const { enabled, extra } = value;
   return { ...before.license, enabled, ...(extra !== undefined && { extra }) };

@@ -25,6 +25,7 @@ import {
   reopenOperations,
 } from './after-response.ts';
 import { recordCarriedOut, recordRefusal } from './latchkey-response.ts';
+import { withKnown } from './record-read.ts';
 import type { UnexpectedCount } from './reconcile.ts';
 import {
   nextReconcileAt,
@@ -106,26 +107,26 @@ function recordApplied(
   const next = scheduleHead(transaction, operation.subject, queue, { at: monotonic });
   const snapshot = transaction.snapshots.get(operation.subject);
   if (snapshot === null) return null;
+  const value = withKnown(outcome, snapshot);
   const wasFirst = (next === null || next.seq > operation.seq) && !snapshot.gone;
   if (snapshot.gone) reopenOperations(transaction, operation.subject, context);
   const isCounted = queue === 'counter' || mayCountFrom(transaction, snapshot, operation, overlapped);
   const isExpected = isCounted && !isOfOtherUpstream(transaction, snapshot);
-  const unexpected = isExpected ? unexpectedCount(expectedCount(operation, snapshot), outcome.value) : null;
+  const unexpected = isExpected ? unexpectedCount(expectedCount(operation, snapshot), value) : null;
   const at = { ...context, fraction: context.random.fraction(), readResult: readResultOf(outcome) };
   // Of two overlapping responses either may be the newer. It may disable the key; a read then decides.
-  const isStateUnsure =
-    overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;
+  const isStateUnsure = overlapped && queue === 'counter' && value.enabled !== snapshot.license.enabled;
   // A change of the count shows nothing newer about the state than the upstream knew before.
   const isOlder = outcome.shows === 'uses' || isOlderThanKnown(transaction, snapshot, confirmedAt);
-  const { enabled } = isOlder && queue === 'counter' ? snapshot.license : outcome.value;
+  const { enabled } = isOlder && queue === 'counter' ? snapshot.license : value;
   const changed = {
     ...snapshot,
     license: {
       // Members that only a response to a read has are kept.
       ...snapshot.license,
-      ...outcome.value,
+      ...value,
       licenseKey: operation.subject,
-      uses: isCounted ? outcome.value.uses : snapshot.license.uses,
+      uses: isCounted ? value.uses : snapshot.license.uses,
       enabled: !isStateUnsure && enabled,
     },
     confirmedAt: isOlder ? snapshot.confirmedAt : confirmedAt,

@@ -7,6 +7,7 @@ import { StateDirectoryUnusable } from './faults.ts';
 import { collectChanges, collectEvents, collectTrace, trackChanges } from '../changes.ts';
 import { localReads, localTables, sharedReads, sharedTables } from '../tables.ts';
 import { sqlOn, type SqliteSql } from './statements.ts';
+import * as attempt from './tables/activation-attempt.ts';
 import * as license from './tables/license.ts';
 import * as mirror from './tables/mirrored-coupon.ts';
 import * as snapshot from './tables/license-snapshot.ts';
@@ -122,6 +123,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     preload: preload.preloadReads(sql),
     operations: operation.operationReads(sql),
     follows: follow.followReads(sql),
+    activationAttempts: attempt.attemptReads(sql),
   };
 }
 
@@ -142,6 +144,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     preload: preload.preloadTable(sql),
     operations: operation.operationTable(sql),
     follows: follow.followTable(sql),
+    activationAttempts: attempt.attemptTable(sql),
     trace: collectTrace(),
     changes,
     events: collectEvents(),

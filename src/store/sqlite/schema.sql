@@ -486,6 +486,19 @@ CREATE TABLE license_alias (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX license_alias_age ON license_alias (license_key, added_at);
 
+-- Activations that were sent to the upstream, and whose answer is not known or did not reach its caller.
+CREATE TABLE activation_attempt (
+  license_key TEXT NOT NULL,
+  -- What the caller calls its installation.
+  name TEXT NOT NULL,
+  attempt_id TEXT NOT NULL,
+  sent_at INTEGER NOT NULL,
+  -- The activation, if the answer came after the caller had left.
+  activation_id TEXT,
+  PRIMARY KEY (license_key, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX activation_attempt_sent ON activation_attempt (sent_at);
+
 -- The coupons of the upstream. They refer to no table: their products and collections may be unknown here.
 CREATE TABLE mirrored_coupon (
   -- Negative until the upstream has created the coupon.

@@ -74,12 +74,14 @@ export class ReceivedStoreEvents implements StoreEvents {
     return { senders, waitingReads: this.#parts.reads.waiting };
   }
 
-  /** The known keys that an event names; without one, the known keys of its buyers and products. */
+  /** The known keys that an event names, with their activations; without one, the known keys of its buyers and products. */
   #knownKeys(subject: EventSubject): readonly { productId: string; licenseKey: string }[] {
     const { snapshots } = this.#parts.reader;
     const named = subject.licenseKeys.flatMap((text) => {
-      const known = licenseKeysIn(text).map((spelling) => snapshots.get(spelling));
-      return known.find((snapshot) => snapshot !== null) ?? [];
+      const spellings = licenseKeysIn(text);
+      const known = spellings.map((spelling) => snapshots.get(spelling)).find((each) => each !== null);
+      const activations = spellings.flatMap((spelling) => snapshots.activations(spelling, maxKeys));
+      return [...(known === undefined ? [] : [known]), ...activations];
     });
     const found = named.length > 0 ? named : this.#ofBuyers(subject);
     const distinct = new Map(found.map((snapshot) => [snapshot.license.licenseKey, snapshot.productId]));

@@ -173,7 +173,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
       summary,
       headers: ['provenance'],
       takesOperations: true,
-      refusals: trigger === 'enable' ? ['license_revoked'] : [],
+      refusals: [...(trigger === 'enable' ? (['license_revoked'] as const) : []), 'not_offered_by_store'],
       access: { credential: 'product_secret', scope },
       isVerdict: true,
       body: licenseParameters,

@@ -1,3 +1,4 @@
+import { activationsBetween } from '../../../domain/agent/activated-key.ts';
 import type { LicenseExtra } from '../../../domain/license.ts';
 import type { LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
 import type { SnapshotFilter, SnapshotReads, SnapshotTable } from '../../../service/agent/tables.ts';
@@ -48,12 +49,14 @@ export function snapshotReads(sql: SqliteSql): SnapshotReads {
     `SELECT count(*) AS count, min(missing_since) AS since FROM (SELECT missing_since FROM license_snapshot
      WHERE missing_since IS NOT NULL AND gone = 0 ORDER BY missing_since LIMIT $1)`,
   );
+  const between = sql.all(`${select} WHERE license_key > $1 AND license_key < $2 LIMIT $3`, fromRow);
   const followed = sql.count('SELECT followed AS count FROM license_snapshot WHERE license_key = $1');
   return {
     get: (licenseKey) => get(licenseKey) ?? byAlias(licenseKey),
     ...snapshotLists(sql),
     aliasCount: sql.count('SELECT count(*) AS count FROM license_alias WHERE license_key = $1'),
     ofBuyer: sql.all(`${select} WHERE lower(buyer_email) = lower($1) LIMIT $2`, fromRow),
+    activations: (licenseKey, limit) => between(...activationsBetween(licenseKey), limit),
     latest: sql.column<string>(`SELECT license_key FROM license_snapshot WHERE product_key = $1
      ORDER BY confirmed_at DESC LIMIT $2`),
     toFollow: sql.column<string>(`SELECT license_key FROM license_snapshot

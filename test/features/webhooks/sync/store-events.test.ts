@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { activatedKey } from '../../../../src/domain/agent/activated-key.ts';
 import type { License } from '../../../../src/domain/license.ts';
 import type { EventResult } from '../../../../src/features/webhooks/service/store-event.ts';
 import { HintedReads, hintRate } from '../../../../src/features/webhooks/sync/hinted-reads.ts';
@@ -190,6 +191,24 @@ describe('the event of a store', () => {
       expect(await harness.verify(key)).toMatchObject({ value: { license: { enabled: true } } });
     },
   );
+
+  test('an event that names a license key makes the agent read its activations, too', async () => {
+    const activation = activatedKey(key, 'f90ec370');
+    await start([key, activation, activatedKey('OTHER-1', 'a')]);
+    await receive('squeezy', lemonSqueezyLicense(squeezySecret, { licenseKey: key, email }));
+    await harness.time.advance(second);
+    expect(harness.vendor.asked.toSorted()).toEqual([`verify ${key}`, `verify ${activation}`]);
+  });
+
+  test('an event finds the activations of a license key that is not known itself', async () => {
+    const activation = activatedKey(key, 'f90ec370');
+    await start([key, activation], [activation]);
+    expect(await receive('squeezy', lemonSqueezyLicense(squeezySecret, { licenseKey: key, email }))).toBe(
+      'accepted',
+    );
+    await harness.time.advance(second);
+    expect(harness.vendor.asked).toEqual([`verify ${activation}`]);
+  });
 
   test('a store whose API lags behind its events is read again after 30 seconds and after 5 minutes', async () => {
     await start([key]);
