@@ -76,7 +76,11 @@ export type StoreRouteParts = Pick<ConnectSettings, 'accessToken'> & {
   /** Activates a license key while the caller waits. */
   activate: (activation: Activation, caller: AbortSignal) => Promise<Outcome<Activated>>;
   /** Records what an answer says about a license key. */
-  learn: (productId: string, licenseKey: string, said: Pick<License, 'enabled' | 'extra'>) => Promise<void>;
+  learn: (
+    productId: string,
+    licenseKey: string,
+    said: Pick<License, 'enabled' | 'extra' | 'expiresAt'>,
+  ) => Promise<void>;
 };
 
 const folders: Readonly<Record<StoreName, () => Promise<{ store: Store }>>> = {

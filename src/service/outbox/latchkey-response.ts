@@ -6,6 +6,7 @@ import {
 import type { License } from '../../domain/license.ts';
 import { type Operation, isHeld, mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
 import { effectOnUses } from '../../domain/outbox/uses.ts';
+import { noTerms } from '../../domain/terms.ts';
 import type { Applied, NotApplied } from '../../domain/outbox/outcome.ts';
 import { confirmTime } from '../lifecycle/time-mark.ts';
 import { currentRun } from '../lifecycle/run-count.ts';
@@ -213,6 +214,7 @@ export function seenAfter(
     license: {
       // Members that only a response to a read has are kept.
       ...before.license,
+      ...noTerms,
       ...value,
       licenseKey,
       uses: mayCountTwice(reader, licenseKey) ? uses : value.uses,
