@@ -22,6 +22,13 @@ export const foreignStores: Readonly<Record<ForeignStoreName, ForeignStore>> = {
     rate: defaultRate,
     productKey: { name: 'product_id', where: 'Content, under the license key' },
   },
+  polar: {
+    title: 'Polar',
+    baseUrl: 'https://api.polar.sh',
+    // Polar takes 3 a second, and blocks whoever asks more often for a minute.
+    rate: 2,
+    productKey: { name: 'organization_id', where: 'Settings of the organization' },
+  },
 };
 
 export function isForeignStore(name: unknown): name is ForeignStoreName {

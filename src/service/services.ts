@@ -62,6 +62,8 @@ export type LicenseChangeRequest = {
   waitMs: number;
   /** The wait also ends when an attempt fails, or when nothing can be sent now. */
   untilFailure?: boolean;
+  /** A change that the upstream refuses while the caller waits is given up, and refused to the caller. */
+  isRefusable?: boolean;
   /** The caller is another agent, whose timeout may be the same as this agent's. */
   isAgent?: boolean;
   /** Null or absent: look-ups at the upstream are not limited. */

@@ -94,16 +94,21 @@ export class Activations {
     await this.#parts.writer.write('endActivationAttempt', { licenseKey, name, activationId });
   }
 
-  async #inTurn<Value>(
-    { productId: owner, licenseKey: subject }: Activation,
-    send: () => Promise<Outcome<Value>>,
-  ): Promise<Outcome<Value>> {
-    const { limiter, clock, lifetime } = this.#parts;
-    const admission = await limiter.admit('caller', lifetime);
-    if (!admission.admitted) return notSent('unreachable', admission.detail);
-    const sentAt = clock.monotonic();
-    const outcome = await send();
-    limiter.observe(outcome, { owner, subject, sentAt });
-    return outcome;
+  #inTurn<Value>(activation: Activation, send: () => Promise<Outcome<Value>>): Promise<Outcome<Value>> {
+    return inTurn(this.#parts, activation, send);
   }
+}
+
+/** Sends a request for which a caller waits, when it is its turn. */
+export async function inTurn<Value>(
+  { limiter, clock, lifetime }: Pick<ActivationParts, 'limiter' | 'clock' | 'lifetime'>,
+  { productId: owner, licenseKey: subject }: Pick<Activation, 'productId' | 'licenseKey'>,
+  send: () => Promise<Outcome<Value>>,
+): Promise<Outcome<Value>> {
+  const admission = await limiter.admit('caller', lifetime);
+  if (!admission.admitted) return notSent('unreachable', admission.detail);
+  const sentAt = clock.monotonic();
+  const outcome = await send();
+  limiter.observe(outcome, { owner, subject, sentAt });
+  return outcome;
 }

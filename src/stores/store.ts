@@ -43,6 +43,12 @@ export interface StoreClient extends Upstream, SyncUpstream, AsyncDisposable {
     attempt: ActivationAttempt,
     signal: AbortSignal,
   ): Promise<Outcome<Activated>>;
+  /** Verifies a license key or an activation under parameters that only the store can check. */
+  verifyWith?(
+    productId: string,
+    asked: Pick<Activation, 'licenseKey' | 'parameters'>,
+    signal: AbortSignal,
+  ): Promise<Outcome<License>>;
   /** How to find what an attempt has made whose answer is not known; null: the store does not say it to this agent. */
   findsActivations?(): FindActivation | null;
 }
@@ -75,6 +81,13 @@ export type StoreRouteParts = Pick<ConnectSettings, 'accessToken'> & {
   client: Pick<StoreClient, 'rotate'>;
   /** Activates a license key while the caller waits. */
   activate: (activation: Activation, caller: AbortSignal) => Promise<Outcome<Activated>>;
+  /** Verifies under parameters of the store while the caller waits, and records the answer. */
+  verifyWith: (
+    productId: string,
+    asked: Pick<Activation, 'licenseKey' | 'parameters'>,
+  ) => Promise<Outcome<License>>;
+  /** Records the license that the answer to another request shows. */
+  learnLicense: (productId: string, license: License) => Promise<void>;
   /** Records what an answer says about a license key. */
   learn: (
     productId: string,
@@ -87,6 +100,7 @@ const folders: Readonly<Record<StoreName, () => Promise<{ store: Store }>>> = {
   specification: () => import('./specification/store.ts'),
   payhip: () => import('./payhip/store.ts'),
   gumroad: () => import('./gumroad/store.ts'),
+  polar: () => import('./polar/store.ts'),
 };
 
 /** A store that the configuration names. Only its folder is loaded. */

@@ -39,7 +39,7 @@ export type ResponseContext<Value> = {
 /** Requests that a cache may answer, because they change nothing. */
 const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCoupons', 'getCoupon', 'probe']);
 
-/** Stands for the body of a 204 with which a Latchkey has voided a redemption. */
+/** Stands for the body of a 204, with which a Latchkey has voided a redemption, or a store has answered. */
 export const voidedBody: JsonObject = {};
 
 /** Decides the outcome of a request: applied, not applied or ambiguous (src/sync/PLAIN-UPSTREAM.md, What a response proves). */
@@ -70,9 +70,10 @@ function classifyResponse<Value>(
   const { read, request, dialect, self, hidden, now, confirmed } = context;
   const { status } = response;
   if (isOwnResponse(self, response)) return reachedItself;
-  // The only response without a body. A gateway may send another 204.
+  // A gateway may send another 204.
   const isVoided = request === 'voidRedemption' && status === 204 && 'epoch' in epochOf(response);
-  const body = isVoided ? { value: voidedBody } : bodyOf(response);
+  const body =
+    isVoided || dialect.isEmptyAnswer?.(response) === true ? { value: voidedBody } : bodyOf(response);
   const retryAfterMs = retryAfterOf(response, { now, isJson: 'value' in body });
   const ambiguous = (what: string | null): Outcome<never> => ({
     outcome: 'ambiguous',

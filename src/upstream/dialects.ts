@@ -29,6 +29,8 @@ export type Dialect = {
   refusalOf(response: DialectResponse, request: RequestKind): DialectRefusal | null;
   /** Whether a response is an answer to be read although its status is not 2xx; absent: none is. */
   isAnswer?(response: DialectResponse, request: RequestKind): boolean;
+  /** Whether a response without a body is an answer; absent: none is. */
+  isEmptyAnswer?(response: Pick<DialectResponse, 'status'>): boolean;
 };
 
 /** The specification only. */

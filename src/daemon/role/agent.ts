@@ -8,9 +8,10 @@ import { agentLicenseService } from '../../service/agent/license.ts';
 import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/upstream/waits.ts';
+import { notSent } from '../../domain/outbox/outcome.ts';
 import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
-import { Activations } from '../../stores/activations.ts';
+import { Activations, inTurn } from '../../stores/activations.ts';
 import { loadStore, type Store, type StoreClient, type StoreRouteParts } from '../../stores/store.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
@@ -90,6 +91,17 @@ function partsOfAgent(
     ...storeSettings(parts.current),
     client,
     activate: (activation, caller) => activations.activate(activation, caller),
+    async verifyWith(productId, asked) {
+      const { lifetime } = parts;
+      const about = { productId, licenseKey: asked.licenseKey };
+      const outcome = await inTurn({ ...parts, limiter }, about, async () => {
+        const sent = client.verifyWith?.(productId, asked, lifetime);
+        return (await sent) ?? notSent('rejected', 'this store has no such request');
+      });
+      if (outcome.outcome === 'applied') await fetcher.learnLicense(productId, outcome.value, outcome.shows);
+      return outcome;
+    },
+    learnLicense: (productId, license) => fetcher.learnLicense(productId, license),
     learn: (...said) => fetcher.learn(...said),
   };
   return {

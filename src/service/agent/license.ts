@@ -266,8 +266,21 @@ async function change(
   };
   // If waiting fails, the caller gets the response of the commit, which is stored under the idempotency key.
   const latest = await afterCommit(parts.log, deliver, snapshot);
+  const refusal = request.isRefusable === true ? await withdrawRefused(parts, operationId) : null;
+  if (refusal !== null) return failWith('upstream_refused', refusal);
   const applied = appliedRevision === undefined ? {} : { appliedRevision };
   return done({ ...responseOf(parts, latest, cache), ...applied });
+}
+
+/** Gives an operation up that the upstream has refused; returns why. Null: it is not refused. */
+async function withdrawRefused(
+  { reader, writer }: LicenseParts,
+  operationId: string,
+): Promise<string | null> {
+  const operation = reader.operations.get(operationId);
+  if (operation?.progress.state !== 'dead' || operation.progress.cause !== 'refused') return null;
+  await writer.write('decideOperation', { operationId, decision: 'drop' });
+  return operation.lastError ?? '';
 }
 
 function cacheOf({ provenance }: LicenseResponse): 'hit' | 'miss' {

@@ -183,7 +183,10 @@ function recordNotApplied(
   if (outcome.reason === 'refused') {
     refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
-    updateSnapshot(transaction, operation.subject, {}, outcome.license);
+    // A use beyond its limit: other programs have used the key, or the limit was changed.
+    const isOutdated = operation.kind === 'usage' && outcome.license === undefined;
+    const change = isOutdated ? { refreshAt: context.monotonic } : {};
+    updateSnapshot(transaction, operation.subject, change, outcome.license);
     return;
   }
   const waiting = move(transaction, operation, { type: 'not_applied' });
@@ -195,7 +198,7 @@ function recordNotApplied(
 function updateSnapshot(
   transaction: Transaction,
   licenseKey: string,
-  change: Partial<Pick<LicenseSnapshot, 'readFirst'>>,
+  change: Partial<Pick<LicenseSnapshot, 'readFirst' | 'refreshAt'>>,
   said: Partial<NonNullable<NotApplied['license']>> = {},
 ): void {
   const snapshot = transaction.snapshots.get(licenseKey);

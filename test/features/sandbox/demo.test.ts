@@ -19,3 +19,13 @@ test('the demo of Gumroad shows an outage, a limit, a lost answer and a refund',
   expect(lines).toHaveLength(11);
   expect(lines[8]).toMatch(/^9\. Gumroad counted use 5, but its answer was lost/);
 });
+
+test('the demo of Polar shows an activation, an outage, a lost answer, a limit of uses and a revocation', async () => {
+  const lines: string[] = [];
+  expect([await runStoreDemo('polar', (line) => lines.push(line)), lines.at(-1)]).toEqual([
+    0,
+    'Every step succeeded.',
+  ]);
+  expect(lines).toHaveLength(12);
+  expect(lines[9]).toBe('10. 90 uses more are refused as at Polar: License key only has 86 more usages.');
+});

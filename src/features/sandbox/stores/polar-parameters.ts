@@ -2,8 +2,6 @@
  * How Polar’s framework (FastAPI, with Pydantic) reads a body, and what it says about a wrong one.
  */
 
-export type PolarCallName = 'validate' | 'activate' | 'deactivate' | 'read';
-
 /** The members of a body that has no faults. */
 export type Sent = {
   key: string;
@@ -24,24 +22,28 @@ export function invalid(detail: readonly Fault[]): { status: 422; body: object }
   return { status: 422, body: { error: 'RequestValidationError', detail } };
 }
 
-/** A body that is not JSON. */
-const unreadable = Symbol('unreadable');
-export const isUnreadable = (body: unknown): boolean => body === unreadable;
-export const unreadableFault: Fault = {
-  type: 'json_invalid',
-  loc: ['body', 0],
-  msg: 'JSON decode error',
-  input: {},
-};
+/** The member that holds what is wrong with a body as a whole. */
+const wholeBody = '';
 
-/** As the framework reads a body: one of another type stays a text, which is no object. */
-export function bodyOf(text: string, type: string): unknown {
-  if (text === '') return null;
-  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) return text;
+/** The members of a body; one of another type is a text for the framework, which has no members. */
+export function readBody(text: string, type: string): Record<string, unknown> {
+  const wrong = (fault: Omit<Fault, 'loc'>): Record<string, unknown> => ({
+    [wholeBody]: { loc: ['body'], ...fault },
+  });
+  if (text === '') return wrong({ type: 'missing', msg: 'Field required', input: null });
+  const read = /^application\/(?:[\w.-]+\+)?json\b/i.test(type) ? parse(text) : text;
+  if (read === undefined) return wrong({ type: 'json_invalid', msg: 'JSON decode error', input: {} });
+  if (typeof read === 'object' && read !== null && !Array.isArray(read))
+    return read as Record<string, unknown>;
+  const msg = 'Input should be a valid dictionary or object to extract fields from';
+  return wrong({ type: 'model_attributes_type', msg, input: read });
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return unreadable;
+    return undefined;
   }
 }
 
@@ -85,7 +87,7 @@ const isObject: Check = (value) =>
 /** The members of each call, in the order of its schema; a member that may be left out may be null where Polar says so. */
 const members: Readonly<
   Record<
-    Exclude<PolarCallName, 'read'>,
+    'validate' | 'activate' | 'deactivate',
     Readonly<Record<string, [Check, 'required' | 'nullable' | 'optional']>>
   >
 > = {
@@ -112,15 +114,11 @@ const members: Readonly<
   },
 };
 
-export function faultsOf(name: keyof typeof members, body: unknown): Fault[] {
-  if (body === null) return [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }];
-  if (typeof body !== 'object' || Array.isArray(body)) {
-    const msg = 'Input should be a valid dictionary or object to extract fields from';
-    return [{ type: 'model_attributes_type', loc: ['body'], msg, input: body }];
-  }
+export function faultsOf(name: keyof typeof members, body: Readonly<Record<string, unknown>>): Fault[] {
+  if (wholeBody in body) return [body[wholeBody] as Fault];
   return Object.entries(members[name]).flatMap(([member, [check, needed]]) => {
     const loc = ['body', member];
-    const value = (body as Record<string, unknown>)[member];
+    const value = body[member];
     if (value === undefined)
       return needed === 'required' ? [{ type: 'missing', loc, msg: 'Field required', input: body }] : [];
     if (value === null && needed === 'nullable') return [];
@@ -134,11 +132,6 @@ export function uuidOf(text: string): string | null {
   const digits = text.replace(/^urn:uuid:/i, '').replaceAll(/[{}-]/g, '');
   if (!/^[0-9a-f]{32}$/i.test(digits)) return null;
   return digits.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-}
-
-export function keyOf(body: unknown): string {
-  const { key } = typeof body === 'object' && body !== null ? (body as { key?: unknown }) : {};
-  return typeof key === 'string' ? key : '';
 }
 
 /** As Polar compares JSON objects: the order of the members does not matter. */

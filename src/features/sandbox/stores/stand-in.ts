@@ -36,7 +36,7 @@ export const standInFaults = [
 export type StandInFault = (typeof standInFaults)[number];
 
 /** What a store answers; `body` null: nothing. */
-export type StandInAnswer = { status: number; body: object | null };
+export type StandInAnswer = { status: number; body: object | null; headers?: Record<string, string> };
 
 export type StandInPage = { status: number; headers: Record<string, string>; body: string };
 
@@ -125,10 +125,19 @@ export abstract class StandIn<Name extends string = string> implements AsyncDisp
     body: 'Retry later\n',
   };
 
+  /** The parameters of a call, as web frameworks read them: a body of another type has none. */
+  protected async parametersOf(
+    { headers }: IncomingMessage,
+    body: Buffer,
+    query: URLSearchParams,
+  ): Promise<StandInCall['parameters']> {
+    return { ...Object.fromEntries(query), ...(await bodyOf(body, headers['content-type'] ?? '')) };
+  }
+
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname: path, searchParams } = new URL(request.url ?? '/', 'http://store.invalid');
     const name = this.nameOf(request.method ?? '', path);
-    const parameters = { ...Object.fromEntries(searchParams), ...(await bodyOf(request)) };
+    const parameters = await this.parametersOf(request, await bytesOf(request), searchParams);
     if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
     if (name === null) return send(response, this.noRoute);
     const call: StandInCall<Name> = {
@@ -157,12 +166,13 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The parameters of a body, as web frameworks read it: a body of another type has none. */
-async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of request) chunks.push(chunk as Uint8Array);
-  const body = Buffer.concat(chunks);
-  const type = request.headers['content-type'] ?? '';
+  return Buffer.concat(chunks);
+}
+
+async function bodyOf(body: Buffer, type: string): Promise<Record<string, unknown>> {
   if (body.length === 0) return {};
   if (type.startsWith('application/json')) return JSON.parse(body.toString()) as Record<string, unknown>;
   if (!/^(?:multipart\/form-data|application\/x-www-form-urlencoded)/.test(type)) return {};
@@ -170,9 +180,9 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>
   return Object.fromEntries(await form.formData());
 }
 
-function send(response: ServerResponse, { status, body }: StandInAnswer): void {
-  const headers = body === null ? {} : { 'content-type': 'application/json; charset=utf-8' };
-  response.writeHead(status, headers).end(body === null ? '' : JSON.stringify(body));
+function send(response: ServerResponse, { status, body, headers }: StandInAnswer): void {
+  const type = body === null ? {} : { 'content-type': 'application/json; charset=utf-8' };
+  response.writeHead(status, { ...type, ...headers }).end(body === null ? '' : JSON.stringify(body));
 }
 
 const html = { 'content-type': 'text/html' };

@@ -1,0 +1,389 @@
+import { defaultAccountId } from '../../domain/access/principal.ts';
+import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
+import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import type { NotAppliedReason, Outcome } from '../../domain/outbox/outcome.ts';
+import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
+import { toOneLine } from '../../domain/text.ts';
+import type { App } from '../../http/app.ts';
+import type { RefusalForm } from '../../http/dialects.ts';
+import { bearerToken } from '../../http/entry/admission.ts';
+import { noContent, provenanceHeaders, type RouteResponse } from '../../http/response.ts';
+import { route, type Route, type RouteRequest } from '../../http/route.ts';
+import { licenseCredential } from '../../service/access/credential.ts';
+import type { LicenseChangeRequest, LicenseResponse } from '../../service/services.ts';
+import type { StoreRouteParts } from '../store.ts';
+import {
+  activateParameters,
+  deactivateParameters,
+  readActivate,
+  readDeactivate,
+  readValidate,
+  validateParameters,
+  type ActivateCall,
+  type DeactivateCall,
+  type Fault,
+  type Named,
+  type ValidateCall,
+} from './parameters.ts';
+import type { ActivationParameters } from './upstream.ts';
+import {
+  activationAnswer,
+  activationRefusal,
+  type Answer,
+  closed,
+  conditionsName,
+  invalid,
+  keyOfActivation,
+  licenseAnswer,
+  limitAnswer,
+  mismatch,
+  needsConditions,
+  refusal,
+  refusalAnswer,
+  refusalIn,
+  texts,
+  usageIn,
+  usesLeft,
+  validateAnswer,
+} from './wire.ts';
+
+/**
+ * How long a use waits for Polar, so that a program gets the count of all its installations. It is answered at once while
+ * Polar is away.
+ */
+const confirmMs = 2_000;
+
+/** Callers have no credential, so all of them share the look-ups of unknown license keys. */
+const everybody = 'software';
+
+type Request = Pick<
+  RouteRequest<string, null, unknown, unknown, 'agent'>,
+  'app' | 'authorization' | 'writeOptions' | 'isAgent' | 'connection' | 'signal'
+>;
+
+/** A call about a license key of the configured organization. */
+type Target<Call extends Named> = { call: Call; productId: string };
+
+const unknown = refusal(404, texts.unknown);
+
+const unauthorized: Answer = { status: 401, body: { error: 'Unauthorized', detail: 'Unauthorized' } };
+
+/** What Polar says to such a request, too. */
+const shownProblems: Partial<Record<Problem['code'], Answer>> = {
+  license_not_found: unknown,
+  credentials_missing: unauthorized,
+  credentials_invalid: unauthorized,
+  malformed_body: invalid([{ type: 'json_invalid', loc: ['body', 0], msg: 'JSON decode error', input: {} }]),
+};
+
+/** A refusal in Polar’s form. Software takes each for a no, so what says nothing about the license key is not sent. */
+const refusalForm: RefusalForm = {
+  schema: refusalAnswer,
+  mediaType: 'application/json',
+  exception: null,
+  isHidden: ({ code }) => !(code in shownProblems),
+  present: ({ code, detail }) =>
+    shownProblems[code] ?? { status: 503, body: { error: 'ResourceUnavailable', detail } },
+};
+
+/** The paths for callers without a credential, and those for callers with the token of the organization. */
+const bases = [
+  { base: '/v1/customer-portal/license-keys', suffix: '', isPublic: true },
+  { base: '/v1/license-keys', suffix: 'AsSeller', isPublic: false },
+] as const;
+
+const shared = {
+  method: 'POST',
+  tag: 'Licenses',
+  access: 'anyone',
+  roles: ['agent'],
+  isVerdict: true,
+  takesAnyBody: true,
+  refusal: refusalForm,
+  staysOpen: () => true,
+} as const;
+
+/** The routes of Polar’s license keys, for software that was written for them. */
+export function routes(parts: StoreRouteParts): readonly Route[] {
+  return bases.flatMap(({ base, suffix, isPublic }) => {
+    const admitted = async (
+      request: Request,
+      handle: () => Promise<Result<RouteResponse>>,
+    ): Promise<Result<RouteResponse>> =>
+      (isPublic ? null : refuseToken(request, parts.accessToken())) ?? (await handle());
+    return [
+      route({
+        ...shared,
+        path: `${base}/validate`,
+        operationId: `validateAtPolar${suffix}`,
+        summary: 'Validate a license key as Polar does',
+        headers: ['provenance'],
+        body: validateParameters,
+        answers: { 200: licenseAnswer, 400: refusalAnswer, 404: refusalAnswer, 422: refusalAnswer },
+        handle: (request) =>
+          admitted(request, async () => await validate(request, readValidate(request.body), parts)),
+      }),
+      route({
+        ...shared,
+        path: `${base}/activate`,
+        operationId: `activateAtPolar${suffix}`,
+        summary: 'Activate a license key as Polar does',
+        body: activateParameters,
+        answers: { 200: activationAnswer, 403: refusalAnswer, 404: refusalAnswer, 422: refusalAnswer },
+        handle: (request) =>
+          admitted(request, async () => await activate(request, readActivate(request.body), parts)),
+      }),
+      route({
+        ...shared,
+        path: `${base}/deactivate`,
+        operationId: `deactivateAtPolar${suffix}`,
+        summary: 'Deactivate a license key as Polar does',
+        body: deactivateParameters,
+        answers: { 204: null, 404: refusalAnswer, 422: refusalAnswer },
+        handle: (request) =>
+          admitted(request, async () => await deactivate(request, readDeactivate(request.body))),
+      }),
+    ];
+  });
+}
+
+async function validate(
+  request: Request,
+  sent: ValidateCall | readonly Fault[],
+  parts: StoreRouteParts,
+): Promise<Result<RouteResponse>> {
+  const target = targetOf<ValidateCall>(request, sent);
+  if ('answered' in target) return target.answered;
+  const { app } = request;
+  const { key, activationId, conditions, by } = target.call;
+  const storedKey = activationId === null ? key : activatedKey(key, activationId);
+  const asked = { conditions, meta: {}, conditionsName: conditionsName(conditions, app.digest) };
+  const known = await verify(request, target, storedKey, { asked, parts });
+  if (!known.ok) return known;
+  if ('status' in known.value) return done(responseOf(known.value));
+  app.metrics.countVerify(known.value);
+  const answer = answerOf(request, known.value, storedKey);
+  if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
+  const refused = answer.status === 200 ? mismatch(known.value.license, target.call) : answer;
+  if (refused !== null) return done(responseOf(refused, known.value));
+  if (by === 0) return done(responseOf(answer, known.value));
+  return await use(request, target, known.value, answer);
+}
+
+/** Counts uses at the key, for a validation that is good. */
+async function use(
+  request: Request,
+  target: Target<ValidateCall>,
+  known: LicenseResponse,
+  answer: Answer,
+): Promise<Result<RouteResponse>> {
+  const { app, signal, connection } = request;
+  const { key, by, activationId } = target.call;
+  if (activationId !== null) {
+    const requester = { credential: everybody, connection };
+    const ofKey = await app.licenseService.verify(tenantOf(target), key, signal, requester);
+    if (!ofKey.ok) return ofKey;
+    const own = answerOf(request, ofKey.value, key);
+    if (own === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
+    if (own.status !== 200) return done(responseOf(own, ofKey.value));
+  }
+  const used = await applyChange(request, target, {
+    licenseKey: key,
+    trigger: 'usage',
+    amount: by,
+    waitMs: confirmMs,
+    isRefusable: true,
+  });
+  if (used.ok) {
+    app.metrics.countUse();
+    return done(responseOf({ ...answer, body: { ...answer.body, usage: used.value.license.uses } }, known));
+  }
+  const { code, detail } = used.problem;
+  const snapshot = app.storedLicenses.get(key);
+  if (code === 'uses_limit_reached' && snapshot !== null) {
+    const { license, local } = snapshot;
+    return done(responseOf(limitAnswer(usesLeft({ ...license, uses: local.uses }))));
+  }
+  const refused = code === 'upstream_refused' ? refusalIn(detail) : null;
+  return refused === null ? used : done(responseOf(refused));
+}
+
+async function activate(
+  request: Request,
+  sent: ActivateCall | readonly Fault[],
+  { activate: send, learn, learnLicense }: StoreRouteParts,
+): Promise<Result<RouteResponse>> {
+  const target = targetOf<ActivateCall>(request, sent);
+  if ('answered' in target) return target.answered;
+  const { app } = request;
+  const { call, productId } = target;
+  const { key: licenseKey, label: name, conditions, meta } = call;
+  const parameters = { conditions, meta, conditionsName: conditionsName(conditions, app.digest) };
+  const activation = { productId, licenseKey, name, parameters };
+  const outcome = await send(activation, request.signal);
+  if (outcome.outcome !== 'applied') return refuseOutcome(outcome, activationRefusal);
+  const { answer } = outcome.value;
+  const verdict = closed('detail' in answer.body ? answer.body.detail : null);
+  if (verdict !== null) await learn(productId, licenseKey, { enabled: false, extra: verdict });
+  // What is known of the key has its uses; an activation shows nothing newer about them.
+  const ofKey = keyOfActivation(answer.body, licenseKey);
+  if (ofKey !== null && app.storedLicenses.get(licenseKey) === null) await learnLicense(productId, ofKey);
+  return done(responseOf(answer));
+}
+
+async function deactivate(
+  request: Request,
+  sent: DeactivateCall | readonly Fault[],
+): Promise<Result<RouteResponse>> {
+  const target = targetOf<DeactivateCall>(request, sent);
+  if ('answered' in target) return target.answered;
+  const { key, activationId } = target.call;
+  const storedKey = activatedKey(key, activationId);
+  const stored = request.app.storedLicenses.get(storedKey);
+  if (stored !== null && isGivenBack(stored)) return done(responseOf(unknown));
+  const changed = await applyChange(request, target, {
+    licenseKey: storedKey,
+    trigger: 'disable',
+    waitMs: 0,
+  });
+  return changed.ok ? noContent() : changed;
+}
+
+/** Whether an activation was given back, here or at Polar. */
+function isGivenBack({ license, local }: LicenseSnapshot): boolean {
+  return (license.enabled && !local.enabled) || license.extra?.['detail'] === texts.unknown;
+}
+
+type Asked = { asked: ActivationParameters; parts: Pick<StoreRouteParts, 'verifyWith'> };
+
+/** The license, or the answer of Polar that only Polar can give. */
+async function verify(
+  request: Request,
+  target: Target<ValidateCall>,
+  storedKey: string,
+  { asked, parts }: Asked,
+): Promise<Result<LicenseResponse | Answer>> {
+  const { app, signal, connection } = request;
+  const { activationId } = target.call;
+  const stored = activationId === null ? null : app.storedLicenses.get(storedKey);
+  const name = asked.conditionsName;
+  const isOpen = stored === null ? name !== null : isUnseen(stored) || needsConditions(stored.license, name);
+  if (activationId !== null && isOpen) {
+    const { productId } = target;
+    const outcome = await parts.verifyWith(productId, { licenseKey: storedKey, parameters: asked });
+    if (outcome.outcome !== 'applied') return refuseOutcome(outcome);
+  }
+  const requester = { credential: everybody, connection };
+  return await app.licenseService.verify(tenantOf(target), storedKey, signal, requester);
+}
+
+/** Whether Polar has shown no document of a license that is good. */
+function isUnseen({ license: { enabled, extra = {} } }: LicenseSnapshot): boolean {
+  return enabled && !('key' in extra);
+}
+
+/** Reasons for which Polar itself has said no. */
+const saidNo: ReadonlySet<NotAppliedReason> = new Set(['missing', 'refused']);
+
+/** What a caller gets whose request was passed on, and not carried out. */
+function refuseOutcome(
+  outcome: Exclude<Outcome<unknown>, { outcome: 'applied' }>,
+  form: (answer: Answer) => Answer = (answer) => answer,
+): Result<never> | { ok: true; value: Answer & RouteResponse } {
+  if (outcome.outcome === 'not_applied' && saidNo.has(outcome.reason) && outcome.message !== undefined) {
+    const answer = form(refusal(404, outcome.message));
+    return done({ ...answer, headers: {} });
+  }
+  return failWith('upstream_unreachable', `Only Polar can answer this: ${outcome.detail}`);
+}
+
+/** The answer to a validation. Null: Polar has not shown the license. */
+function answerOf(
+  { app }: Pick<Request, 'app'>,
+  { license, provenance }: LicenseResponse,
+  storedKey: string,
+): Answer | null {
+  const { licenseKey, activationId } = partsOfKey(storedKey);
+  if (activationId === null) return validateAnswer(license, license.uses);
+  const key = app.storedLicenses.get(licenseKey);
+  const confirmedAt = 'confirmedAt' in provenance ? (provenance.confirmedAt ?? 0) : 0;
+  const isNewer = key !== null && (key.confirmedAt >= confirmedAt || key.local.pending > 0);
+  if (key === null || !isNewer) return validateAnswer(license, usageIn(license));
+  // Since Polar has said no about the key, none of its activations is good.
+  if (key.license.extra?.['error'] !== undefined && !key.license.enabled)
+    return validateAnswer(key.license, 0);
+  return validateAnswer(license, key.local.uses);
+}
+
+/** The refusal of a call without the token of the organization; null: it has the token. */
+function refuseToken({ app, authorization }: Request, expected: string | null): Result<never> | null {
+  const sent = bearerToken(authorization);
+  if (sent === '') return failWith('credentials_missing', 'Send the access token of the organization.');
+  if (expected !== null && app.digest(sent) === app.digest(expected)) return null;
+  if (app.rates.failures.take('') > 0)
+    return failWith('rate_limited', 'Too many wrong credentials are sent.');
+  const wrong = 'The access token is wrong.';
+  const detail = expected === null ? 'upstream.access_token is not configured here.' : wrong;
+  return failWith('credentials_invalid', detail);
+}
+
+async function applyChange(
+  { app, writeOptions, connection, isAgent, signal }: Request,
+  target: Target<Named>,
+  change: Pick<LicenseChangeRequest, 'licenseKey' | 'trigger' | 'waitMs' | 'amount' | 'isRefusable'>,
+): Promise<Result<LicenseResponse>> {
+  const changed = await app.licenseService.change(
+    {
+      ...change,
+      tenant: tenantOf(target),
+      actor: credentialOf(app, target.call.key),
+      requestId: writeOptions.requestId,
+      idempotency: null,
+      untilFailure: true,
+      isAgent,
+      requester: { credential: everybody, connection },
+    },
+    signal,
+  );
+  if (changed.ok) app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
+  return changed;
+}
+
+function tenantOf({ productId }: Pick<Target<Named>, 'productId'>) {
+  return { accountId: defaultAccountId, productKey: productId };
+}
+
+/** The license key is the credential of a caller. */
+function credentialOf({ digest }: Pick<App, 'digest'>, licenseKey: string): string {
+  return licenseCredential(digest(licenseKey).slice(0, 16));
+}
+
+/** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */
+function targetOf<Call extends Named>(
+  { app }: Pick<Request, 'app'>,
+  sent: Call | readonly Fault[],
+): Target<Call> | { answered: Result<RouteResponse> } {
+  if (isFaults(sent)) return { answered: done(responseOf(invalid(sent))) };
+  const { key, organizationId } = sent;
+  if (key.trim() === '') return { answered: done(responseOf(unknown)) };
+  // A key that looks like an activation would be asked for as one.
+  if (partsOfKey(key).activationId !== null)
+    return { answered: failWith('upstream_unreachable', 'A license key with “ #” cannot be served.') };
+  const waitMs = app.rates.requests.take(credentialOf(app, key));
+  if (waitMs > 0) {
+    const detail = 'This license key is used in too many requests.';
+    return { answered: failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) }) };
+  }
+  const productId = app.products.idOf(organizationId);
+  if (productId !== null) return { call: sent, productId };
+  app.log.warn({ product: toOneLine(organizationId) }, 'software asks for a product that is not in products');
+  return { answered: failWith('upstream_unreachable', 'This organization is not configured here.') };
+}
+
+function isFaults(sent: object): sent is readonly Fault[] {
+  return Array.isArray(sent);
+}
+
+function responseOf({ status, body }: Answer, response?: LicenseResponse): RouteResponse {
+  return { status, headers: response === undefined ? {} : provenanceHeaders(response.provenance), body };
+}
