@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, posix, win32 } from 'node:path';
 import type { DialectName } from '../domain/header-names.ts';
 import { type Tree, valueAt } from './file/tree.ts';
+import { foreignStores, isForeignStore } from './foreign-stores.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -32,8 +33,6 @@ export function findConfigurationFiles(machine: Machine): readonly [user: string
 /** Software that was written for this store does not understand problems (src/http/README.md, When nothing is known). */
 const dialectOfExistingSoftware: DialectName = 'payhip';
 
-const addresses: ReadonlyMap<unknown, string> = new Map([['gumroad', 'https://api.gumroad.com']]);
-
 /**
  * The defaults that depend on the machine or on other settings, in the form of the file
  * (src/config/README.md, state_dir, listen, log).
@@ -44,11 +43,11 @@ const addresses: ReadonlyMap<unknown, string> = new Map([['gumroad', 'https://ap
 export function defaultsOf(machine: Machine, configured: Tree): Tree {
   const dialect = valueAt(configured, ['listen', 'dialect']);
   const store = valueAt(configured, ['upstream', 'store']) ?? null;
-  const address = addresses.get(store);
+  const foreign = isForeignStore(store) ? foreignStores[store] : null;
   const resets = dialect === dialectOfExistingSoftware || store !== null;
   return {
     state_dir: findStateDirectory(machine),
-    ...(address !== undefined && { upstream: { base_url: address } }),
+    ...(foreign && { upstream: { base_url: foreign.baseUrl }, sync: { rate: foreign.rate } }),
     listen: {
       socket: findSocket(machine, stateDirOf(machine, configured)),
       unknown: resets ? 'reset' : 'problem',

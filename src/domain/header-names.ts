@@ -58,5 +58,7 @@ export type DialectName = (typeof dialectNames)[number];
 /** Stores with an API of their own. */
 export const foreignStoreNames = ['gumroad'] as const;
 
+export type ForeignStoreName = (typeof foreignStoreNames)[number];
+
 /** All kinds of stores (src/stores/). */
-export type StoreName = DialectName | (typeof foreignStoreNames)[number];
+export type StoreName = DialectName | ForeignStoreName;

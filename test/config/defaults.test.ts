@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { featureSections } from '../../src/config/feature-sections.ts';
+import { foreignStores } from '../../src/config/foreign-stores.ts';
 import { effective } from '../../src/config/configuration.ts';
 import { configurationOf, errorsOf } from '../support/builders/config-builders.ts';
 
@@ -94,12 +95,13 @@ test('a configuration with an upstream is an agent that uses the header names of
   });
 });
 
-test('an agent of Gumroad needs no address and no secret', () => {
-  const { role, upstream, products } = configurationOf({
-    text: 'upstream: { store: gumroad }\nproducts: [{ key: A== }, { key: B }]',
+test.each(Object.entries(foreignStores))('an agent of %s needs no address and no secret', (store, facts) => {
+  const { role, upstream, products, sync } = configurationOf({
+    text: `upstream: { store: ${store} }\nproducts: [{ key: A== }, { key: B }]`,
   });
   expect(role).toBe('agent');
-  expect(upstream).toMatchObject({ store: 'gumroad', baseUrl: 'https://api.gumroad.com', accessToken: null });
+  expect(upstream).toMatchObject({ store, baseUrl: facts.baseUrl, accessToken: null });
+  expect(sync.rate).toBe(facts.rate);
   expect(products).toMatchObject([{ key: 'A==', secret: null }, { key: 'B' }]);
 });
 

@@ -1,16 +1,10 @@
 import { expect, test } from 'vitest';
-import type { GumroadFault } from '../../src/features/sandbox/stores/gumroad.ts';
+import type { StandInFault } from '../../src/features/sandbox/stores/stand-in.ts';
 import { texts } from '../../src/stores/gumroad/wire.ts';
 import { codeOf, eventually } from '../support/harness/agent-harness.ts';
 import { latchkey } from '../support/process/command-line.ts';
-import {
-  accessToken,
-  answerOf,
-  keys,
-  permalink,
-  productId,
-  startGumroad,
-} from '../support/stores/gumroad.ts';
+import { accessToken, keys, permalink, productId, startGumroad } from '../support/stores/gumroad.ts';
+import { answerOf } from '../support/stores/store-harness.ts';
 
 /* An agent of Gumroad, as its seller and the programs of its customers see it. */
 
@@ -255,7 +249,7 @@ test.concurrent('whatever stands in for Gumroad, no call gets a no that Gumroad 
     sync: { breaker: { failures: 1_000 } },
   });
   await it.call(keys.good, { increment_uses_count: 'false' });
-  const faults: readonly GumroadFault[] = [
+  const faults: readonly StandInFault[] = [
     'lost_request',
     'lost_answer',
     'limited',

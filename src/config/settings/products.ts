@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defaultLeaseTerms, leaseTermLimits } from '../../domain/catalogue.ts';
 import { isDistinct } from '../file/tree.ts';
+import { foreignStores } from '../foreign-stores.ts';
 import { rule, section } from '../section.ts';
 import {
   count,
@@ -41,11 +42,15 @@ const leaseTerms = {
     .meta({ description: 'Whether leases contain the e-mail address of the buyer.' }),
 };
 
+const storeKeys = Object.values(foreignStores)
+  .map(({ title, productKey: { name, where } }) => `at ${title}, the \`${name}\` (${where})`)
+  .join('; ');
+
 const product = section(
   z
     .strictObject({
       key: productKey.meta({
-        description: 'The key of the product; at Gumroad, the `product_id` under the license key module.',
+        description: `The key of the product; ${storeKeys}.`,
       }),
       name: optional(text).meta({
         description:

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defaultFreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
 import { defaultBackoffPolicy, defaultReconcileAfterMs } from '../../domain/outbox/delivery.ts';
 import { defaultBreakerPolicy } from '../../domain/outbox/outcome.ts';
+import { defaultRate, ofStores } from '../foreign-stores.ts';
 import { rule, section } from '../section.ts';
 import { count, duration, rate, wait } from '../setting-types.ts';
 import { formatDuration } from '../value/unit.ts';
@@ -33,10 +34,11 @@ const breaker = section(
 
 export const sync = section(
   z.strictObject({
-    rate: rate.prefault(5).meta({
+    rate: rate.prefault(defaultRate).meta({
       description:
         'The maximum request rate to the upstream. Bursts of up to two seconds of requests are allowed. It does not apply to a Latchkey.',
       unit: 'requests a second',
+      defaultText: [`\`${defaultRate}\``, ...ofStores((store) => store.rate, defaultRate)].join('; '),
     }),
     concurrency: count.prefault(4).meta({
       description:

@@ -5,6 +5,7 @@ import {
   dialectNames,
   foreignStoreNames,
 } from '../../domain/header-names.ts';
+import { ofStores } from '../foreign-stores.ts';
 import { rule, section } from '../section.ts';
 import {
   baseUrl,
@@ -48,7 +49,7 @@ const agent = section(
       }),
       base_url: baseUrl.meta({
         description: 'Base URL of the API; `/api/v2/…` is appended, or the paths of `store`.',
-        defaultText: '`https://api.gumroad.com` if `upstream.store` is `gumroad`; required without `store`',
+        defaultText: [...ofStores((store) => store.baseUrl), 'required without `store`'].join('; '),
       }),
       dialect: z.enum(dialectNames).prefault('specification').meta({
         description:

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../config/value/unit.ts';
-import { dialectNames, foreignStoreNames } from '../../domain/header-names.ts';
+import { dialectNames, type ForeignStoreName, foreignStoreNames } from '../../domain/header-names.ts';
 import {
   CommandError,
   defineCommand,
@@ -91,8 +91,8 @@ export const sandbox = defineCommand({
     };
     if (args.store !== undefined) {
       refuseForStore(args);
-      const { runGumroadSandbox } = await import('./stores/gumroad-sandbox.ts');
-      return await runGumroadSandbox(options);
+      const { runStoreSandbox } = await import('./stores/sandbox.ts');
+      return await runStoreSandbox(args.store, options);
     }
     const { runSandbox } = await import('./run-sandbox.ts');
     const { SandboxError } = await import('./files.ts');
@@ -117,10 +117,7 @@ export const demo = defineCommand({
   ],
   handler: async (args, output) => {
     refuseDaemonOptions(args, 'the demo has its own data, which it removes at the end');
-    const run =
-      args.store === undefined
-        ? (await import('./demo.ts')).runDemo
-        : (await import('./stores/gumroad-demo.ts')).runGumroadDemo;
+    const run = await loadDemo(args.store);
     if (!args.json) return await run(output.print);
     const steps: string[] = [];
     const code = await run((line) => steps.push(line));
@@ -128,6 +125,14 @@ export const demo = defineCommand({
     return code;
   },
 });
+
+async function loadDemo(
+  store: ForeignStoreName | undefined,
+): Promise<(print: (line: string) => void) => Promise<number>> {
+  if (store === undefined) return (await import('./demo.ts')).runDemo;
+  const { runStoreDemo } = await import('./stores/demo.ts');
+  return (print) => runStoreDemo(store, print);
+}
 
 /** A stand-in for a store has no data of an authority. */
 function refuseForStore(args: Readonly<Record<string, unknown>>): void {

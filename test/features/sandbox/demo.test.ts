@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { runGumroadDemo } from '../../../src/features/sandbox/stores/gumroad-demo.ts';
 import { runDemo } from '../../../src/features/sandbox/demo.ts';
+import { runStoreDemo } from '../../../src/features/sandbox/stores/demo.ts';
 
 test('the demo ends with a lost answer, after which the store and the agent count the use once', async () => {
   const lines: string[] = [];
@@ -12,7 +12,7 @@ test('the demo ends with a lost answer, after which the store and the agent coun
 
 test('the demo of Gumroad shows an outage, a limit, a lost answer and a refund', async () => {
   const lines: string[] = [];
-  expect([await runGumroadDemo((line) => lines.push(line)), lines.at(-1)]).toEqual([
+  expect([await runStoreDemo('gumroad', (line) => lines.push(line)), lines.at(-1)]).toEqual([
     0,
     'Every step succeeded.',
   ]);

@@ -85,8 +85,8 @@ export class Ledger {
   /** By product secret: the product's key. */
   readonly products: Map<string, string>;
   apiKey = 'api-key';
-  /** Whether a use of a disabled key counts. */
-  countsDisabled = true;
+  /** The answer to a use of a disabled key, which is not counted then; null: the use is counted. */
+  disabled: Reply | null = null;
   /** A key is found in any letter case. */
   foldsCase = false;
   readonly coupons: CouponRecord[] = [];
@@ -152,7 +152,7 @@ export class Ledger {
     if (product === undefined) return forbidden;
     const record = this.#licenses.get(this.fold(parsed.subject));
     if (record === undefined || record.product_link !== product) return missing;
-    if (what === 'usage' && !record.enabled && !this.countsDisabled) return uncounted;
+    if (what === 'usage' && !record.enabled && this.disabled !== null) return this.disabled;
     if (what !== 'verify') this.#enter(record, what, origin);
     return { status: 200, body: { data: { ...record } } };
   }
@@ -206,12 +206,6 @@ export class Ledger {
     return coupon;
   }
 }
-
-/** Gumroad’s answer to a use of a disabled key. */
-const uncounted: Reply = {
-  status: 404,
-  body: { success: false, message: 'This license key has been disabled.' },
-};
 
 export const missing: Reply = { status: 404, body: { error: 'there is none' } };
 const forbidden: Reply = { status: 401, body: { error: 'who are you?' } };

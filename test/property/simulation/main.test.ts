@@ -12,6 +12,7 @@ test.each([
   [['--fleet', '0'], '0 is not a number'],
   [['--troubles', 'rain'], 'there is no trouble rain'],
   [['--latchkey', '--troubles', 'rain'], 'there is no trouble rain'],
+  [['--store', 'toString'], 'there is no store toString'],
   [['--sabotage', 'toString'], 'there is no sabotage toString'],
 ])('npm run simulate -- %j ends with one clear error', (argv, message) => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...argv], {

@@ -7,6 +7,7 @@ import { latchkeyTroubles } from './latchkey/trouble.ts';
 import type { LatchkeyTroubleName } from './latchkey/world.ts';
 import { playFleet, type FleetCost } from './latchkey/fleet.ts';
 import { simulateLatchkey } from './latchkey/play.ts';
+import { simulatedStores, type SimulatedStoreName } from './stores.ts';
 import { simulate } from './simulation.ts';
 import { sabotages, type SabotageName } from './sabotage.ts';
 import { troubles } from './trouble.ts';
@@ -18,11 +19,11 @@ const seedsOfAProcess = 250;
 /**
  * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
  * With `--aimed` each seed makes two troubles meet, such as a restore and a listing; without, the troubles of a seed are
- * drawn. With `--gumroad` the upstream is Gumroad. `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
+ * drawn. With `--store gumroad` the upstream is that store (at-store.ts). `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
  * the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own. `--fleet 1000`: what an agent costs in fleets of
  * 10, 100 and 1,000 agents at one authority.
  */
-const usage = `npm run simulate -- [--seeds N] [--from N] [--steps N] [--aimed] [--gumroad] [--latchkey]
+const usage = `npm run simulate -- [--seeds N] [--from N] [--steps N] [--aimed] [--store NAME] [--latchkey]
   [--troubles NAME,NAME] [--sabotage NAME] [--fleet N]
 See the comment in test/property/simulation/main.ts`;
 const values = readArguments();
@@ -39,6 +40,7 @@ const named = values.troubles?.split(',') ?? null;
 const chosen = values.latchkey ? null : (named?.filter(isTrouble) ?? null);
 const chosenLatchkey = values.latchkey ? (named?.filter(isLatchkeyTrouble) ?? null) : null;
 const sabotage = values.sabotage === undefined ? null : sabotages[readSabotage(values.sabotage)];
+const store = values.store === undefined ? null : readStore(values.store);
 if (values.fleet !== undefined) {
   await measureFleets(readCount(values.fleet));
   process.exit();
@@ -62,7 +64,7 @@ async function playHere(): Promise<number> {
           troubles: chosen,
           sabotage,
           isAimed: values.aimed,
-          isGumroad: values.gumroad,
+          store,
         });
     if (violation !== null) {
       count += 1;
@@ -86,7 +88,7 @@ async function playApart(): Promise<number> {
       if (values.troubles !== undefined) options.push('--troubles', values.troubles);
       if (values.sabotage !== undefined) options.push('--sabotage', values.sabotage);
       if (values.aimed) options.push('--aimed');
-      if (values.gumroad) options.push('--gumroad');
+      if (values.store !== undefined) options.push('--store', values.store);
       if (values.latchkey) options.push('--latchkey');
       const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...options], {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -113,7 +115,7 @@ function readArguments() {
         troubles: { type: 'string' },
         sabotage: { type: 'string' },
         aimed: { type: 'boolean', default: false },
-        gumroad: { type: 'boolean', default: false },
+        store: { type: 'string' },
         latchkey: { type: 'boolean', default: false },
         fleet: { type: 'string' },
       },
@@ -135,6 +137,12 @@ function readCount(text: string): number {
 
 function readSabotage(name: string): SabotageName {
   return Object.hasOwn(sabotages, name) ? (name as SabotageName) : fail(`there is no sabotage ${name}`);
+}
+
+function readStore(name: string): SimulatedStoreName {
+  return Object.hasOwn(simulatedStores, name)
+    ? (name as SimulatedStoreName)
+    : fail(`there is no store ${name}`);
 }
 
 function isTrouble(name: string): name is TroubleName {

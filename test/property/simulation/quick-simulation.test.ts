@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { simulatedStoreNames } from './stores.ts';
 import { playSeeds } from './play-seeds.ts';
 
 // `npm test` plays these few seeds; `npm run test:all` plays hundreds of others.
@@ -13,9 +14,8 @@ test.each([
   expect(await playSeeds({ from, seeds, steps, isAimed })).toEqual([]);
 });
 
-test.each([
-  ['drawn', false],
-  ['aimed', true],
-])(`the sync promise holds at Gumroad over ${seeds} %s seeds`, async (_, isAimed) => {
-  expect(await playSeeds({ from, seeds, steps, isAimed, isGumroad: true })).toEqual([]);
+test.each(
+  simulatedStoreNames.flatMap((store) => [[store, 'drawn', false] as const, [store, 'aimed', true] as const]),
+)(`the sync promise holds at %s over ${seeds} %s seeds`, async (store, _, isAimed) => {
+  expect(await playSeeds({ from, seeds, steps, isAimed, store })).toEqual([]);
 });

@@ -23,7 +23,6 @@ import {
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { persist } from '../../../src/sync/waiting.ts';
-import { GumroadClient } from '../../../src/stores/gumroad/upstream.ts';
 import { Sync } from '../../../src/sync/sync.ts';
 import { type SyncOptions } from '../../../src/sync/options.ts';
 import { received as dialects } from '../../support/stores/dialects.ts';
@@ -41,7 +40,7 @@ import {
   type Faults,
   type Machine,
 } from './machine.ts';
-import { withLicensesOf } from './at-gumroad.ts';
+import { withLicensesOf } from './at-store.ts';
 import { type UpstreamBehaviour, withBehaviour } from './upstream-behaviour.ts';
 import { reconcileAfterMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -217,14 +216,14 @@ export class SimulatedAgent implements Sender {
   #upstream(): Upstream {
     const { clock, behaviour } = this.#parts;
     const client = upstreamClientOver(this.#transport(), this.#client, clock);
-    if (behaviour.isGumroad !== true) return client;
+    if (behaviour.store === undefined) return client;
     const { secretOf: productKeyOf } = this.#client;
     const settings = {
       ...this.#client,
       productKeyOf: (id: string) => productKeyOf(id) ?? '',
       accessToken: () => 'token',
     };
-    return withLicensesOf(new GumroadClient(this.#transport(), settings, clock), client);
+    return withLicensesOf(behaviour.store.connect(this.#transport(), settings, clock), client);
   }
 
   #syncUpstream(): SyncUpstream {

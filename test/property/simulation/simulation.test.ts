@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { simulatedStoreNames } from './stores.ts';
 import { playSeeds } from './play-seeds.ts';
 import { sabotages } from './sabotage.ts';
 import { simulate } from './simulation.ts';
@@ -14,11 +15,11 @@ test(
   },
 );
 
-test(
-  `the sync promise holds at Gumroad over ${seeds} drawn seeds of ${steps} steps each`,
+test.each(simulatedStoreNames)(
+  `the sync promise holds at %s over ${seeds} drawn seeds of ${steps} steps each`,
   { timeout: 900_000 },
-  async () => {
-    expect(await playSeeds({ from: 1, seeds, steps, isAimed: false, isGumroad: true })).toEqual([]);
+  async (store) => {
+    expect(await playSeeds({ from: 1, seeds, steps, isAimed: false, store })).toEqual([]);
   },
 );
 

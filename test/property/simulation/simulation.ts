@@ -1,5 +1,6 @@
 import { queueOf, type Operation } from '../../../src/domain/outbox/operation.ts';
 import { drawAim, type Aim } from './aim.ts';
+import { simulatedStores, type SimulatedStoreName } from './stores.ts';
 import { Callers } from './callers.ts';
 import { checkAtRest, checkStep } from './invariants.ts';
 import { longestBackoffMs, refreshMs } from './machine.ts';
@@ -23,8 +24,8 @@ export type SimulationOptions = {
   troubles?: readonly TroubleName[] | null;
   /** Whether two troubles, drawn by the seed, meet again and again. */
   isAimed?: boolean;
-  /** Whether the upstream is Gumroad. */
-  isGumroad?: boolean;
+  /** The store that is the upstream; null: the upstream speaks the specification. */
+  store?: SimulatedStoreName | null;
 };
 
 /** Plays one seed; resolves to the violated invariant and the troubles, or null. */
@@ -34,15 +35,16 @@ export async function simulate({
   sabotage = null,
   troubles: chosen = null,
   isAimed = false,
-  isGumroad = false,
+  store = null,
 }: SimulationOptions): Promise<string | null> {
   const random = new SeededRandom(seed ^ 0x5eed);
   const drawn = chosen ?? drawTroubles(random, isAimed ? 0.1 : 0.2);
   const aim = isAimed ? drawAim(random) : null;
-  // The routes of Gumroad spell each license key in one way: some of its answers do not spell it.
-  const isPossible = (name: TroubleName): boolean => !isGumroad || name !== 'spellings';
+  // The routes of a store spell each license key in one way: some of its answers do not spell it.
+  const isPossible = (name: TroubleName): boolean => store === null || name !== 'spellings';
+  const simulated = store === null ? undefined : simulatedStores[store];
   const all = new Set([...(aim?.troubles ?? []), ...drawn].filter(isPossible));
-  using play = new Play({ seed, sabotage, isGumroad, troubles: [...all] }, aim);
+  using play = new Play({ seed, sabotage, store: simulated, troubles: [...all] }, aim);
   try {
     await play.begin();
     for (let step = 0; step < steps; step += 1) {
@@ -130,7 +132,7 @@ export class Play implements Disposable {
     await world.runUntil(drained(), longestBackoffMs + livenessMs);
     await world.pass(quietMs);
     // By then every key that is asked for has been read once more. A change that came back with its key may disable it again.
-    for (const waitMs of world.behaviour.isGumroad === true ? [0, longestBackoffMs] : [0]) {
+    for (const waitMs of world.behaviour.store === undefined ? [0] : [0, longestBackoffMs]) {
       world.showCounts();
       for (const key of world.keys) this.callers.verify(key);
       await world.pass(1.3 * refreshMs + waitMs);

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { type DialectName, dialectNames } from '../../../src/domain/header-names.ts';
 import type { Exchange, Transport } from '../../../src/upstream/exchange.ts';
-import { withGumroad } from './at-gumroad.ts';
+import { withStore, type SimulatedStore } from './at-store.ts';
 import { missing } from './ledger.ts';
 import { SeededRandom } from './seeded-random.ts';
 
@@ -9,12 +9,14 @@ import { SeededRandom } from './seeded-random.ts';
 export type UpstreamBehaviour = {
   dialect: DialectName;
   unknown: 'bad request' | 'empty' | 'no data';
-  /** It speaks as Gumroad does, about licenses. */
-  isGumroad?: boolean;
+  /** It speaks as this store does, about licenses. */
+  store?: SimulatedStore;
 };
 
-/** Gumroad is behind a firewall whose pages have its marks. */
-export const asGumroad: UpstreamBehaviour = { dialect: 'payhip', unknown: 'empty', isGumroad: true };
+/** The stores are behind a firewall whose pages have its marks. */
+export function behaviourOf(store: SimulatedStore): UpstreamBehaviour {
+  return { dialect: 'payhip', unknown: 'empty', store };
+}
 
 /** The behaviour of a seed's upstream, by random choices of their own: the rest of the seed plays as without them. */
 export function drawBehaviour(seed: number): UpstreamBehaviour {
@@ -31,9 +33,9 @@ export const firewallMarks: Readonly<Record<DialectName, Record<string, string>>
 /** The way to an upstream with behaviour, given the way to one that speaks as specified. */
 export function withBehaviour(
   transport: Transport,
-  { dialect, unknown, isGumroad }: UpstreamBehaviour,
+  { dialect, unknown, store }: UpstreamBehaviour,
 ): Transport {
-  if (isGumroad === true) return withGumroad(transport);
+  if (store !== undefined) return withStore(transport, store);
   if (dialect === 'specification') return transport;
   return {
     async send(request, signal) {

@@ -1,8 +1,9 @@
 import { VirtualTime, type VirtualClock } from '../../support/harness/virtual-clock.ts';
+import type { SimulatedStore } from './at-store.ts';
 import { emptyHistory, type History, type Order } from './history.ts';
 import { Ledger } from './ledger.ts';
 import { Machine, type Configuration, type Faults } from './machine.ts';
-import { asGumroad, drawBehaviour, firewallMarks, type UpstreamBehaviour } from './upstream-behaviour.ts';
+import { behaviourOf, drawBehaviour, firewallMarks, type UpstreamBehaviour } from './upstream-behaviour.ts';
 import { Network } from './network.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SimulatedAgent } from './simulated-agent.ts';
@@ -59,7 +60,8 @@ export type WorldOptions = {
   seed: number;
   troubles: readonly TroubleName[];
   sabotage: Sabotage | null;
-  isGumroad?: boolean;
+  /** Absent: the upstream speaks the specification. */
+  store?: SimulatedStore | undefined;
 };
 
 /** A copy of the store, and what callers had been told until then. */
@@ -96,7 +98,7 @@ export class World implements Disposable {
   #backup: Backup | null = null;
   #clock: VirtualClock;
 
-  constructor({ seed, troubles, sabotage, isGumroad = false }: WorldOptions) {
+  constructor({ seed, troubles, sabotage, store }: WorldOptions) {
     const random = new SeededRandom(seed);
     this.random = random;
     this.troubles = new Set(troubles);
@@ -119,8 +121,8 @@ export class World implements Disposable {
     this.ledger.foldsCase = this.troubles.has('spellings');
     const { ledger, watch } = this;
     this.network = new Network({ ledger, clock: this.#time.clock(), random, observer: watch });
-    this.behaviour = isGumroad ? asGumroad : drawBehaviour(seed);
-    this.ledger.countsDisabled = !isGumroad;
+    this.behaviour = store === undefined ? drawBehaviour(seed) : behaviourOf(store);
+    this.ledger.disabled = store?.disabled ?? null;
     this.network.firewallMarks = firewallMarks[this.behaviour.dialect];
     this.keys = Array.from({ length: random.between(1, 4) }, (_, index) => `KEY-${index}`);
     for (const key of this.keys) this.#addLicense(key);
@@ -140,8 +142,8 @@ export class World implements Disposable {
 
   /** Whether nothing in this world can leave uncertainty: no count may then be anything but delivered. */
   get isStrict(): boolean {
-    // Gumroad counts no use of a disabled key, and does not tell its count.
-    return this.behaviour.isGumroad !== true && this.troubles.isSubsetOf(leaveNoDoubt);
+    // A store counts no use of a disabled key, and does not tell its count.
+    return this.behaviour.store === undefined && this.troubles.isSubsetOf(leaveNoDoubt);
   }
 
   /** Whether only this agent changes counts, and its store is complete. */
@@ -193,7 +195,7 @@ export class World implements Disposable {
 
   /** The seller enables each license key, if only then the upstream tells its count. */
   showCounts(): void {
-    if (this.behaviour.isGumroad !== true) return;
+    if (this.behaviour.store === undefined) return;
     for (const key of this.keys)
       if (!this.ledger.license(key).enabled) this.ledger.changeElsewhere(key, 'enable');
   }

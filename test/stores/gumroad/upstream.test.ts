@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
-import type { GumroadFault, GumroadStore } from '../../../src/features/sandbox/stores/gumroad.ts';
+import type { GumroadStore } from '../../../src/features/sandbox/stores/gumroad.ts';
+import type { StandInFault } from '../../../src/features/sandbox/stores/stand-in.ts';
 import type { UpstreamChange } from '../../../src/service/ports.ts';
 import { GumroadClient } from '../../../src/stores/gumroad/upstream.ts';
 import { texts } from '../../../src/stores/gumroad/wire.ts';
@@ -111,7 +112,7 @@ test('an unknown key is missing, and a use of a disabled or revoked key is refus
   expect(it.store.calls.every(({ counted }) => counted === 0)).toBe(true);
 });
 
-test.each<[GumroadFault, object, object]>([
+test.each<[StandInFault, object, object]>([
   ['lost_request', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
   ['lost_answer', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
   ['limited', { reason: 'throttled' }, { reason: 'throttled' }],

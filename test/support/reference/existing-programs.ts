@@ -121,33 +121,24 @@ export interface ProgramSettings {
 
 /** Runs a program once; returns its conclusion, such as `VALID`. Throws if the program fails. */
 export async function conclude(
-  [program, ...args]: ProgramCommand,
-  settings: ProgramSettings,
+  command: ProgramCommand,
+  { api, secret, apiKey, productLink, activation }: ProgramSettings,
 ): Promise<string> {
-  const env = {
-    ...environment(),
-    LICENSE_API: settings.api,
-    PRODUCT_SECRET: settings.secret,
-    API_KEY: settings.apiKey,
-    PRODUCT_LINK: settings.productLink,
-    LICENSE_FILE: settings.activation,
-  };
-  const { stdout } = await run(program, args, { env, timeout: patienceMs });
-  return stdout.trim();
+  return await concludeAt(command, {
+    LICENSE_API: api,
+    PRODUCT_SECRET: secret,
+    API_KEY: apiKey,
+    PRODUCT_LINK: productLink,
+    LICENSE_FILE: activation,
+  });
 }
 
-/** Runs a program that was written for Gumroad once; returns its conclusion. */
+/** Runs a program that was written for a store with an API of its own once; returns its conclusion. */
 export async function concludeAt(
   [program, ...args]: ProgramCommand,
-  settings: { api: string; productId: string; permalink: string; activation: string },
+  settings: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const env = {
-    ...environment(),
-    LICENSE_API: settings.api,
-    PRODUCT_ID: settings.productId,
-    PRODUCT_PERMALINK: settings.permalink,
-    LICENSE_FILE: settings.activation,
-  };
+  const env = { ...environment(), ...settings };
   const { stdout } = await run(program, args, { env, timeout: patienceMs });
   return stdout.trim();
 }

@@ -1,14 +1,11 @@
-import { join } from 'node:path';
 import {
   GumroadStore,
   type GumroadProduct,
   type GumroadSale,
 } from '../../../src/features/sandbox/stores/gumroad.ts';
-import { Agent, type Configuration } from '../harness/agent-harness.ts';
-import { startFaultProxy, type FaultProxy } from '../network/fault-proxy.ts';
+import type { Configuration } from '../harness/agent-harness.ts';
 import type { HttpResponse } from '../network/raw-http.ts';
-import { startDaemonProcess } from '../process/daemon-process.ts';
-import { temporaryDirectory, type TemporaryDirectory } from '../temporary.ts';
+import { startStoreHarness, type StoreHarness } from './store-harness.ts';
 
 export const productId = 'SDGgCnivv6gTTHfVRfUBxQ==';
 export const permalink = 'QMGY';
@@ -37,14 +34,7 @@ export const sales: readonly GumroadSale[] = [
 ];
 
 /** Gumroad, the network in front of it, and an agent of it. */
-export interface GumroadHarness extends AsyncDisposable {
-  readonly store: GumroadStore;
-  readonly network: FaultProxy;
-  readonly agent: Agent;
-  /** The configuration of the agent. */
-  readonly file: string;
-  /** Kills the agent, and starts another one on its store. */
-  restart(changes?: Configuration): Promise<Agent>;
+export interface GumroadHarness extends StoreHarness<GumroadStore> {
   /** A call of the API as software sends it: by default a verify, with its parameters in a form. */
   call(licenseKey: string, parameters?: Record<string, string>, name?: string): Promise<HttpResponse>;
 }
@@ -60,62 +50,19 @@ export async function openGumroad(
 }
 
 export async function startGumroad(
-  configuration: Configuration = {},
+  configuration?: Configuration,
   products?: readonly GumroadProduct[],
 ): Promise<GumroadHarness> {
-  await using opened = new AsyncDisposableStack();
-  const home: TemporaryDirectory = opened.use(temporaryDirectory());
-  const store = opened.use(await openGumroad(products));
-  const network = opened.use(await startFaultProxy(store.port));
-  const configured = (changes: Configuration): object => ({
-    listen: { tcp: '127.0.0.1:0', ...changes.listen },
-    upstream: {
-      store: 'gumroad',
-      base_url: network.url,
-      access_token: accessToken,
-      timeout: '10s',
-      probe: '200ms',
-      ...changes.upstream,
-    },
-    products: changes.products ?? (products ?? [{ productId }]).map((each) => ({ key: each.productId })),
-    freshness: changes.freshness ?? {},
-    limits: { misses: 100, ...changes.limits },
-    sync: {
-      rate: 1000,
-      reconcile_after: '350ms',
-      backoff: { first: '20ms', max: '200ms' },
-      breaker: { failures: 5, open: '200ms' },
-      ...changes.sync,
-    },
-    ...(changes.webhooks !== undefined && { webhooks: changes.webhooks }),
-  });
-  const start = async (changes: Configuration): Promise<Agent> =>
-    new Agent(await startDaemonProcess(home.path, configured(changes)), home.path);
-  let agent = await start(configuration);
-  opened.defer(async () => await agent.kill());
-  const closing = opened.move();
-  return {
-    store,
-    network,
-    file: join(home.path, 'config.yaml'),
-    get agent() {
-      return agent;
-    },
-    async restart(changes = configuration) {
-      await agent.kill();
-      agent = await start(changes);
-      return agent;
-    },
-    call: (licenseKey, parameters = {}, name = 'verify') => {
-      const form = { product_id: productId, license_key: licenseKey, ...parameters };
-      const path = `/v2/licenses/${name}`;
-      return name === 'verify' ? agent.client.post(path, { form }) : agent.client.put(path, { form });
-    },
-    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  const base = {
+    upstream: { store: 'gumroad', access_token: accessToken },
+    products: (products ?? [{ productId }]).map((each) => ({ key: each.productId })),
   };
-}
-
-/** What a program gets: the answer; null: the connection was closed. */
-export async function answerOf(response: Promise<HttpResponse>): Promise<HttpResponse | null> {
-  return await response.catch(() => null);
+  const harness = await startStoreHarness(await openGumroad(products), base, configuration);
+  const call: GumroadHarness['call'] = (licenseKey, parameters = {}, name = 'verify') => {
+    const { client } = harness.agent;
+    const form = { product_id: productId, license_key: licenseKey, ...parameters };
+    const path = `/v2/licenses/${name}`;
+    return name === 'verify' ? client.post(path, { form }) : client.put(path, { form });
+  };
+  return Object.assign(harness, { call });
 }

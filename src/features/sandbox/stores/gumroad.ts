@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { StandIn, textOf, type StandInAnswer, type StandInCall } from './stand-in.ts';
 
 /*
  * A stand-in for Gumroad's license API. It follows the order of checks and the texts of Gumroad's own controller
@@ -41,116 +39,48 @@ type License = {
 
 type CallName = 'verify' | 'enable' | 'disable' | 'decrement_uses_count' | 'rotate';
 
-/** A call as it arrived, and what it did. */
-export interface GumroadCall {
-  readonly at: number;
-  readonly name: CallName;
-  readonly licenseKey: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
-  readonly headers: IncomingMessage['headers'];
-  /** The status that Gumroad decided on; 0: the call was never carried out. */
-  status: number;
-  /** By how much the call changed the count. */
-  counted: number;
-}
-
-/** What goes wrong with a call. */
-export type GumroadFault =
-  /** The connection ends, before or after the call was carried out. */
-  | 'lost_request'
-  | 'lost_answer'
-  /** 429 as the framework sends it, or as an empty body; nothing was carried out. */
-  | 'limited'
-  | 'limited_empty'
-  /** A page of the host in front: 503 and 200 in HTML, and the firewall's challenge. */
-  | 'page'
-  | 'welcome_page'
-  | 'challenge';
-
-type Answer = { status: number; body: object | null };
+type Call = StandInCall<CallName>;
 
 const unknown = refused('That license does not exist for the provided product.');
 
-function refused(message: string, status = 404): Answer {
+function refused(message: string, status = 404): StandInAnswer {
   return { status, body: { success: false, message } };
 }
 
-export class GumroadStore implements AsyncDisposable {
-  readonly calls: GumroadCall[] = [];
-  /** Chooses what goes wrong; undefined: nothing. */
-  fault: (call: GumroadCall) => GumroadFault | undefined = () => undefined;
-  /** How long each answer takes. */
-  latencyMs = 0;
+export class GumroadStore extends StandIn<CallName> {
   /** The access token with the scope `edit_products`; another token has no scope. */
   readonly accessToken: string;
   readonly #products: ReadonlyMap<string, Required<GumroadProduct>>;
   readonly #licenses = new Map<string, License>();
-  readonly #now: () => number;
-  #server: Server | null = null;
-  #port = 0;
   #rotated = 0;
 
   constructor(
     products: readonly GumroadProduct[],
-    {
-      accessToken = 'gumroad-token',
-      now = () => Date.now(),
-    }: { accessToken?: string; now?: () => number } = {},
+    { accessToken = 'gumroad-token', now }: { accessToken?: string; now?: () => number } = {},
   ) {
+    super(now);
     this.accessToken = accessToken;
-    this.#now = now;
     const complete = products.map((each) => ({ permalink: 'demo', needsProductId: true, ...each }));
     this.#products = new Map(complete.map((each) => [each.productId, each]));
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
-  }
-
-  get port(): number {
-    return this.#port;
-  }
-
-  /** Listens, on the port that it had before. */
-  async start(port: number = this.#port): Promise<void> {
-    const server = createServer((request, response) => void this.#serve(request, response));
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    this.#server = server;
-    this.#port = (server.address() as AddressInfo).port;
-  }
-
-  /** Stops listening: connections are refused. */
-  async stop(): Promise<void> {
-    const server = this.#server;
-    this.#server = null;
-    if (server === null) return;
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
   }
 
   sell({ licenseKey, productId, email = 'buyer@example.com', ...sale }: GumroadSale): void {
     const product = this.#products.get(productId ?? this.#products.keys().next().value ?? '');
     if (product === undefined) throw new Error('there is no such product');
-    this.#licenses.set(fold(licenseKey), {
+    this.#licenses.set(this.fold(licenseKey), {
       licenseKey,
       product,
       uses: sale.uses ?? 0,
       isDisabled: sale.isDisabled ?? false,
       isRevoked: sale.isRevoked ?? false,
-      shownFrom: this.#now() + (sale.lateMs ?? 0),
+      shownFrom: this.now() + (sale.lateMs ?? 0),
       purchase: purchaseOf(licenseKey, product, { email, ...sale.purchase }),
     });
   }
 
   /** What is on file. */
   license(licenseKey: string): Readonly<License> {
-    const license = this.#licenses.get(fold(licenseKey));
+    const license = this.#licenses.get(this.fold(licenseKey));
     if (license === undefined) throw new Error('there is no such license');
     return license;
   }
@@ -162,7 +92,7 @@ export class GumroadStore implements AsyncDisposable {
 
   /** Ends the time in which a new key is still unknown. */
   show(licenseKey: string): void {
-    const license = this.#licenses.get(fold(licenseKey));
+    const license = this.#licenses.get(this.fold(licenseKey));
     if (license !== undefined) license.shownFrom = 0;
   }
 
@@ -170,46 +100,17 @@ export class GumroadStore implements AsyncDisposable {
     this.license(licenseKey).purchase['refunded'] = true;
   }
 
-  /** How many uses calls have counted, without those that were taken back. */
-  countedAt(licenseKey: string): number {
-    const own = this.calls.filter((call) => fold(call.licenseKey) === fold(licenseKey));
-    return own.reduce((sum, { counted }) => sum + counted, 0);
+  protected nameOf(method: string, path: string): CallName | null {
+    const name = /^(?:\/api)?\/v2\/licenses\/(\w+)$/.exec(path)?.[1] ?? '';
+    return methods.get(name) === method ? (name as CallName) : null;
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://gumroad.invalid');
-    const name = /^(?:\/api)?\/v2\/licenses\/(\w+)$/.exec(pathname)?.[1];
-    const parameters = { ...Object.fromEntries(searchParams), ...(await bodyOf(request)) };
-    if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
-    if (name === undefined || request.method !== methods.get(name))
-      return send(response, { status: 404, body: { status: 404, error: 'Not Found' } });
-    const call: GumroadCall = {
-      at: this.#now(),
-      name: name as CallName,
-      licenseKey: textOf(parameters['license_key']),
-      parameters,
-      headers: request.headers,
-      status: 0,
-      counted: 0,
-    };
-    this.calls.push(call);
-    const fault = this.fault(call);
-    if (fault === 'lost_request') return void request.socket.destroy();
-    const page = fault === undefined ? undefined : pages[fault];
-    if (page !== undefined) return void response.writeHead(page.status, page.headers).end(page.body);
-    const answer = this.handle(call);
-    if (fault === 'lost_answer') return void request.socket.destroy();
-    send(response, answer);
+  /** Keys are found in any letter case, and with spaces behind them. */
+  protected fold(licenseKey: string): string {
+    return licenseKey.trimEnd().toUpperCase();
   }
 
-  /** Carries out a call, in the order of the checks of the controller. */
-  handle(call: GumroadCall): Answer {
-    const answer = this.#handle(call);
-    call.status = answer.status;
-    return answer;
-  }
-
-  #handle(call: GumroadCall): Answer {
+  protected carryOut(call: Call): StandInAnswer {
     const { name, parameters } = call;
     if (name === 'verify') {
       const names = ['license_key', 'product_id', 'product_permalink', 'id', 'link_id'];
@@ -225,10 +126,10 @@ export class GumroadStore implements AsyncDisposable {
     if (license === 'product_id') return needsProductId(this.#byKey(parameters)?.product.productId ?? '');
     if (license === null) return unknown;
     if (license.isRevoked) return refused('Access to the purchase associated with this license has expired.');
-    return this.#carryOut(call, license);
+    return this.#change(call, license);
   }
 
-  #carryOut(call: GumroadCall, license: License): Answer {
+  #change(call: Call, license: License): StandInAnswer {
     const count = (by: number): void => {
       license.uses += by;
       call.counted = by;
@@ -255,20 +156,20 @@ export class GumroadStore implements AsyncDisposable {
   }
 
   #rotate(license: License): void {
-    this.#licenses.delete(fold(license.licenseKey));
+    this.#licenses.delete(this.fold(license.licenseKey));
     this.#rotated += 1;
     const group = String(this.#rotated).padStart(8, '0');
     license.licenseKey = [group, group, group, group].join('-');
     license.purchase['license_key'] = license.licenseKey;
-    this.#licenses.set(fold(license.licenseKey), license);
+    this.#licenses.set(this.fold(license.licenseKey), license);
   }
 
-  #byKey(parameters: GumroadCall['parameters']): License | null {
-    const license = this.#licenses.get(fold(textOf(parameters['license_key'])));
-    return license === undefined || license.shownFrom > this.#now() ? null : license;
+  #byKey(parameters: Call['parameters']): License | null {
+    const license = this.#licenses.get(this.fold(textOf(parameters['license_key'])));
+    return license === undefined || license.shownFrom > this.now() ? null : license;
   }
 
-  #find(parameters: GumroadCall['parameters']): License | 'product_id' | null {
+  #find(parameters: Call['parameters']): License | 'product_id' | null {
     const license = this.#byKey(parameters);
     if (license === null) return null;
     const { product } = license;
@@ -291,53 +192,10 @@ function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null && (typeof value !== 'string' || value.trim() !== '');
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-/** Keys are found in any letter case, and with spaces behind them. */
-function fold(licenseKey: string): string {
-  return licenseKey.trimEnd().toUpperCase();
-}
-
-function needsProductId(productId: string): Answer {
+function needsProductId(productId: string): StandInAnswer {
   const text = `The 'product_id' parameter is required to verify the license for this product. Please set 'product_id' to '${productId}' in the request.`;
   return refused(text, 500);
 }
-
-/** As the web framework of Gumroad reads it: a body of another type has no parameters. */
-async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of request) chunks.push(chunk as Uint8Array);
-  const body = Buffer.concat(chunks);
-  const type = request.headers['content-type'] ?? '';
-  if (body.length === 0) return {};
-  if (type.startsWith('application/json')) return JSON.parse(body.toString()) as Record<string, unknown>;
-  if (!/^(?:multipart\/form-data|application\/x-www-form-urlencoded)/.test(type)) return {};
-  const form = new Response(body, { headers: { 'content-type': type } });
-  return Object.fromEntries(await form.formData());
-}
-
-function send(response: ServerResponse, { status, body }: Answer): void {
-  const headers = body === null ? {} : { 'content-type': 'application/json; charset=utf-8' };
-  response.writeHead(status, headers).end(body === null ? '' : JSON.stringify(body));
-}
-
-const html = { 'content-type': 'text/html' };
-
-const pages: Partial<
-  Record<GumroadFault, { status: number; headers: Record<string, string>; body: string }>
-> = {
-  limited: { status: 429, headers: { 'content-type': 'text/plain' }, body: 'Retry later\n' },
-  limited_empty: { status: 429, headers: { 'retry-after': '1' }, body: '' },
-  page: { status: 503, headers: html, body: '<!doctype html><title>We will be back</title>' },
-  welcome_page: { status: 200, headers: html, body: '<!doctype html><title>Sign in to this network</title>' },
-  challenge: {
-    status: 403,
-    headers: { ...html, server: 'cloudflare', 'cf-mitigated': 'challenge' },
-    body: '<!doctype html><title>Just a moment...</title>',
-  },
-};
 
 /** The members of a purchase, as Gumroad’s own tests list them. */
 function purchaseOf(

@@ -1,0 +1,39 @@
+import type { ForeignStoreName } from '../domain/header-names.ts';
+
+/** What the configuration needs to know about a store with an API of its own. */
+export type ForeignStore = {
+  /** What people call the store. */
+  readonly title: string;
+  /** The default of `upstream.base_url`. */
+  readonly baseUrl: string;
+  /** The default of `sync.rate`, in requests a second: less than the store allows. */
+  readonly rate: number;
+  /** What the store calls `products[].key`, and where the seller finds it. */
+  readonly productKey: { readonly name: string; readonly where: string };
+};
+
+/** The default of `sync.rate` at any other upstream, and at a store that states no limit. */
+export const defaultRate = 5;
+
+export const foreignStores: Readonly<Record<ForeignStoreName, ForeignStore>> = {
+  gumroad: {
+    title: 'Gumroad',
+    baseUrl: 'https://api.gumroad.com',
+    rate: defaultRate,
+    productKey: { name: 'product_id', where: 'Content, under the license key' },
+  },
+};
+
+export function isForeignStore(name: unknown): name is ForeignStoreName {
+  return typeof name === 'string' && Object.hasOwn(foreignStores, name);
+}
+
+/** The defaults that a store has, for the reference of the settings; `usual`: the default elsewhere. */
+export function ofStores(
+  defaultOf: (store: ForeignStore) => string | number,
+  usual?: string | number,
+): string[] {
+  return Object.entries(foreignStores)
+    .filter(([, store]) => defaultOf(store) !== usual)
+    .map(([name, store]) => `\`${defaultOf(store)}\` if \`upstream.store\` is \`${name}\``);
+}
