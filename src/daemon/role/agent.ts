@@ -90,6 +90,7 @@ function partsOfAgent(
     ...storeSettings(parts.current),
     client,
     activate: (activation, caller) => activations.activate(activation, caller),
+    refresh: (productId, licenseKey) => fetcher.refresh(productId, licenseKey),
     learn: (...said) => fetcher.learn(...said),
   };
   return {
