@@ -82,7 +82,11 @@ export type StoreRouteParts = Pick<ConnectSettings, 'accessToken'> & {
   /** Reads a known license key again soon. */
   refresh: (productId: string, licenseKey: string) => void;
   /** Records what an answer says about a license key. */
-  learn: (productId: string, licenseKey: string, said: Pick<License, 'enabled' | 'extra'>) => Promise<void>;
+  learn: (
+    productId: string,
+    licenseKey: string,
+    said: Pick<License, 'enabled' | 'extra' | 'expiresAt'>,
+  ) => Promise<void>;
 };
 
 const folders: Readonly<Record<StoreName, () => Promise<{ store: Store }>>> = {
