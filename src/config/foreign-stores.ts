@@ -22,6 +22,13 @@ export const foreignStores: Readonly<Record<ForeignStoreName, ForeignStore>> = {
     rate: defaultRate,
     productKey: { name: 'product_id', where: 'Content, under the license key' },
   },
+  lemonsqueezy: {
+    title: 'Lemon Squeezy',
+    baseUrl: 'https://api.lemonsqueezy.com',
+    // 60 a minute are allowed, and two seconds of requests may come at once.
+    rate: 0.9,
+    productKey: { name: 'store_id', where: 'Settings, Stores, without the #' },
+  },
   polar: {
     title: 'Polar',
     baseUrl: 'https://api.polar.sh',

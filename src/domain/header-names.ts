@@ -56,7 +56,7 @@ export const dialectNames = ['specification', 'payhip'] as const;
 export type DialectName = (typeof dialectNames)[number];
 
 /** Stores with an API of their own. */
-export const foreignStoreNames = ['gumroad', 'polar'] as const;
+export const foreignStoreNames = ['gumroad', 'lemonsqueezy', 'polar'] as const;
 
 export type ForeignStoreName = (typeof foreignStoreNames)[number];
 

@@ -1,4 +1,4 @@
-import type { ActivationAttempt } from '../domain/agent/activated-key.ts';
+import { activatedKey, type ActivationAttempt } from '../domain/agent/activated-key.ts';
 import { notSent, type Outcome } from '../domain/outbox/outcome.ts';
 import type { QueueName } from '../domain/outbox/operation.ts';
 import type { License } from '../domain/license.ts';
@@ -8,7 +8,7 @@ import type { Writer } from '../service/writer.ts';
 import type { Activated, Activation, StoreClient } from './store.ts';
 
 type ActivationParts = {
-  reader: Pick<Reader, 'activationAttempts'>;
+  reader: Pick<Reader, 'activationAttempts' | 'snapshots'>;
   writer: Writer;
   clock: Pick<Clock, 'monotonic'>;
   log: Pick<Log, 'warn'>;
@@ -61,8 +61,10 @@ export class Activations {
 
   /** Null: the store does not say it to this agent. */
   async #find(activation: Activation, earlier: ActivationAttempt): Promise<Outcome<Activated | null> | null> {
-    const { client, log, lifetime } = this.#parts;
+    const { client, log, lifetime, reader } = this.#parts;
     const { sentAt } = earlier;
+    const isStored = (activationId: string): boolean =>
+      reader.snapshots.get(activatedKey(activation.licenseKey, activationId)) !== null;
     const what =
       'the answer to an earlier activation was lost: it may have taken a seat whose id is not known';
     const find = client.findsActivations?.() ?? null;
@@ -71,7 +73,7 @@ export class Activations {
       log.warn({ sentAt, hint }, what);
       return null;
     }
-    const found = await this.#inTurn(activation, () => find(activation, earlier, lifetime));
+    const found = await this.#inTurn(activation, () => find(activation, earlier, lifetime, isStored));
     if (found.outcome === 'applied' && found.value === null) log.warn({ sentAt }, what);
     return found;
   }

@@ -28,6 +28,8 @@ export type Store = {
 /** How to send requests to a store with an API of its own; the functions are called for each request. */
 export type ConnectSettings = Omit<SenderSettings, 'dialect'> & {
   baseUrl: string;
+  /** How long a request may take. */
+  timeoutMs: number;
   /** The name of a product at the store. */
   productKeyOf: (productId: string) => string;
   /** The seller’s access token; null if it is not configured. */
@@ -58,6 +60,8 @@ export type FindActivation = (
   activation: Activation,
   attempt: ActivationAttempt,
   signal: AbortSignal,
+  /** Whether this agent has the activation already. */
+  isStored: (activationId: string) => boolean,
 ) => Promise<Outcome<Activated | null>>;
 
 /** `name`: what the caller calls its installation. */
@@ -81,6 +85,8 @@ export type StoreRouteParts = Pick<ConnectSettings, 'accessToken'> & {
   client: Pick<StoreClient, 'rotate'>;
   /** Activates a license key while the caller waits. */
   activate: (activation: Activation, caller: AbortSignal) => Promise<Outcome<Activated>>;
+  /** Reads a known license key again soon. */
+  refresh: (productId: string, licenseKey: string) => void;
   /** Verifies under parameters of the store while the caller waits, and records the answer. */
   verifyWith: (
     productId: string,
@@ -100,6 +106,7 @@ const folders: Readonly<Record<StoreName, () => Promise<{ store: Store }>>> = {
   specification: () => import('./specification/store.ts'),
   payhip: () => import('./payhip/store.ts'),
   gumroad: () => import('./gumroad/store.ts'),
+  lemonsqueezy: () => import('./lemonsqueezy/store.ts'),
   polar: () => import('./polar/store.ts'),
 };
 

@@ -91,6 +91,7 @@ function partsOfAgent(
     ...storeSettings(parts.current),
     client,
     activate: (activation, caller) => activations.activate(activation, caller),
+    refresh: (productId, licenseKey) => fetcher.refresh(productId, licenseKey),
     async verifyWith(productId, asked) {
       const { lifetime } = parts;
       const about = { productId, licenseKey: asked.licenseKey };

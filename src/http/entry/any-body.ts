@@ -15,6 +15,8 @@ export function receiveAnyBody(
       const [mediaType] = /^[^\s/;,]+\/[^\s/;,]+/.exec(headers['content-type'] ?? '') ?? [];
       // Fastify refuses a Content-Type that is no media type before it looks for a parser.
       if (mediaType === undefined) delete headers['content-type'];
+      // The SDKs of some stores send JSON:API.
+      else if (/\+json$/i.test(mediaType)) headers['content-type'] = 'application/json';
       // Whatever the charset, such stores read UTF-8.
       else if (!/^multipart\//i.test(mediaType)) headers['content-type'] = mediaType;
       next();

@@ -6,13 +6,12 @@ import { toOneLine } from '../../domain/text.ts';
 import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { bearerToken } from '../../http/entry/admission.ts';
-import { provenanceHeaders, type RouteResponse } from '../../http/response.ts';
+import type { RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
-import { licenseCredential } from '../../service/access/credential.ts';
 import type { LicenseResponse } from '../../service/services.ts';
+import { confirmMs, credentialOf, everybody, limitedBy, responseOf } from '../callers.ts';
 import type { StoreRouteParts } from '../store.ts';
 import {
-  type Answer,
   type Call,
   callParameters,
   changeAnswer,
@@ -27,15 +26,6 @@ import {
   texts,
   verifyAnswer,
 } from './wire.ts';
-
-/**
- * How long a change waits for Gumroad, so that a program gets the count of all its installations. It is answered at once
- * while Gumroad is away.
- */
-const confirmMs = 2_000;
-
-/** Callers have no credential, so all of them share the look-ups of unknown license keys. */
-const everybody = 'software';
 
 const unknown = done(responseOf(refusal(404, texts.unknown)));
 
@@ -261,22 +251,14 @@ function tenantOf({ productId }: Target) {
   return { accountId: defaultAccountId, productKey: productId };
 }
 
-/** The license key is the credential of a caller. */
-function credentialOf({ digest }: Pick<App, 'digest'>, licenseKey: string): string {
-  return licenseCredential(digest(licenseKey).slice(0, 16));
-}
-
 /** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */
 function targetOf({ app, body }: Request): Target | { answered: Result<RouteResponse> } {
   const call = readCall(body);
   if ('status' in call) return { answered: done(responseOf(call)) };
   const licenseKey = storedKey(call.licenseKey ?? '');
   if (licenseKey === null) return { answered: unknown };
-  const waitMs = app.rates.requests.take(credentialOf(app, licenseKey));
-  if (waitMs > 0) {
-    const detail = 'This license key is used in too many requests.';
-    return { answered: failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) }) };
-  }
+  const limited = limitedBy(app, licenseKey);
+  if (limited !== null) return { answered: limited };
   if (call.productId === null) {
     return call.permalink === null
       ? { answered: done(responseOf(needsProductId(null))) }
@@ -318,8 +300,4 @@ function judge(app: App, { call }: Target, response: LicenseResponse): Result<Ro
 /** Whether a call names the product of a license by the permalink of another one. */
 function isOfOther({ productId, permalink }: Call, { extra = {} }: Pick<License, 'extra'>): boolean {
   return productId === null && permalink !== null && !isOfPermalink(extra, permalink);
-}
-
-function responseOf({ status, body }: Answer, response?: LicenseResponse): RouteResponse {
-  return { status, headers: response === undefined ? {} : provenanceHeaders(response.provenance), body };
 }

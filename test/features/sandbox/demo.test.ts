@@ -10,6 +10,14 @@ test('the demo ends with a lost answer, after which the store and the agent coun
   expect(lines[9]).toMatch(/^10\. .* both sides count 9$/);
 });
 
+test('the demo of Lemon Squeezy shows an outage, a lost activation and a deactivation', async () => {
+  const lines: string[] = [];
+  expect([await runStoreDemo('lemonsqueezy', (line) => lines.push(line)), lines.at(-1)]).toEqual([
+    0,
+    'Every step succeeded.',
+  ]);
+});
+
 test('the demo of Gumroad shows an outage, a limit, a lost answer and a refund', async () => {
   const lines: string[] = [];
   expect([await runStoreDemo('gumroad', (line) => lines.push(line)), lines.at(-1)]).toEqual([

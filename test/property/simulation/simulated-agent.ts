@@ -220,6 +220,7 @@ export class SimulatedAgent implements Sender {
     const { secretOf: productKeyOf } = this.#client;
     const settings = {
       ...this.#client,
+      timeoutMs,
       productKeyOf: (id: string) => productKeyOf(id) ?? '',
       accessToken: () => 'token',
     };

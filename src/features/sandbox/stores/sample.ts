@@ -23,6 +23,7 @@ export type StoreSample = AgentStore & {
 
 const samples: Readonly<Record<ForeignStoreName, () => Promise<{ openSample: () => StoreSample }>>> = {
   gumroad: () => import('./gumroad-sample.ts'),
+  lemonsqueezy: () => import('./lemonsqueezy-sample.ts'),
   polar: () => import('./polar-sample.ts'),
 };
 

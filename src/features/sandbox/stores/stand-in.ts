@@ -174,7 +174,8 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
 
 async function bodyOf(body: Buffer, type: string): Promise<Record<string, unknown>> {
   if (body.length === 0) return {};
-  if (type.startsWith('application/json')) return JSON.parse(body.toString()) as Record<string, unknown>;
+  if (/^application\/(?:[\w.-]+\+)?json/.test(type))
+    return JSON.parse(body.toString()) as Record<string, unknown>;
   if (!/^(?:multipart\/form-data|application\/x-www-form-urlencoded)/.test(type)) return {};
   const form = new Response(body, { headers: { 'content-type': type } });
   return Object.fromEntries(await form.formData());

@@ -1,0 +1,181 @@
+import { defaultAccountId } from '../../domain/access/principal.ts';
+import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
+import type { RefusalForm } from '../../http/dialects.ts';
+import type { RouteResponse } from '../../http/response.ts';
+import { route, type Route, type RouteRequest } from '../../http/route.ts';
+import { confirmMs, credentialOf, everybody, limitedBy, responseOf } from '../callers.ts';
+import type { StoreRouteParts } from '../store.ts';
+import {
+  type Call,
+  callAnswer,
+  type CallName,
+  callParameters,
+  deactivateAnswer,
+  isDeactivated,
+  keyIdOf,
+  keyOfCall,
+  readCall,
+  refusal,
+  refusalAnswer,
+  texts,
+  validateAnswer,
+} from './wire.ts';
+
+type Request = Pick<
+  RouteRequest<string, null, unknown, Parameters<typeof readCall>[0], 'agent'>,
+  'app' | 'body' | 'writeOptions' | 'isAgent' | 'connection' | 'signal'
+>;
+
+type Parts = Pick<StoreRouteParts, 'activate' | 'refresh'>;
+
+/** The store of a key is not named by callers: each of the configured stores is asked. */
+const tenant = { accountId: defaultAccountId, productKey: null };
+
+/** What a call is about, and the key of its license here. */
+type Target = { call: Call; stored: string };
+
+/** A refusal in the form of a call. Software takes each for a no, so what says nothing about the license key is not sent. */
+function refusalForm(call: CallName): RefusalForm {
+  return {
+    schema: refusalAnswer,
+    mediaType: 'application/json',
+    exception: null,
+    isHidden: ({ code }) => code !== 'license_not_found' && code !== 'malformed_body',
+    present: ({ code, detail }) =>
+      code === 'license_not_found'
+        ? refusal(call, texts.unknown)
+        : { status: 422, body: { message: detail } },
+  };
+}
+
+const shared = {
+  method: 'POST',
+  tag: 'Licenses',
+  headers: ['provenance'],
+  access: 'anyone',
+  roles: ['agent'],
+  isVerdict: true,
+  isBodyInQuery: true,
+  takesAnyBody: true,
+  staysOpen: () => true,
+  body: callParameters,
+  answers: { 200: callAnswer, 400: refusalAnswer, 404: refusalAnswer, 422: refusalAnswer },
+} as const;
+
+/** The routes of Lemon Squeezy’s license API, for software that was written for it. */
+export function routes(parts: Parts): readonly Route[] {
+  return [
+    route({
+      ...shared,
+      path: '/v1/licenses/validate',
+      operationId: 'validateAtLemonSqueezy',
+      summary: 'Validate a license key as Lemon Squeezy does',
+      refusal: refusalForm('validate'),
+      handle: (request) => validate(request),
+    }),
+    route({
+      ...shared,
+      path: '/v1/licenses/activate',
+      operationId: 'activateAtLemonSqueezy',
+      summary: 'Activate a license key as Lemon Squeezy does',
+      refusal: refusalForm('activate'),
+      handle: (request) => activate(request, parts),
+    }),
+    route({
+      ...shared,
+      path: '/v1/licenses/deactivate',
+      operationId: 'deactivateAtLemonSqueezy',
+      summary: 'Deactivate an instance of a license key as Lemon Squeezy does',
+      refusal: refusalForm('deactivate'),
+      handle: (request) => deactivate(request, parts),
+    }),
+  ];
+}
+
+async function validate(request: Request): Promise<Result<RouteResponse>> {
+  const target = targetOf(request, 'validate');
+  if ('answered' in target) return target.answered;
+  const { app, connection, signal } = request;
+  const caller = { credential: everybody, connection };
+  const known = await app.licenseService.verify(tenant, target.stored, signal, caller);
+  if (!known.ok) return refuse(request, target, known.problem);
+  app.metrics.countVerify(known.value);
+  const answer = validateAnswer(known.value.license);
+  if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
+  return done(responseOf(answer, known.value));
+}
+
+/** A program that asks for an instance takes another action if only the instance is unknown. */
+function refuse({ app }: Request, { call, stored }: Target, problem: Problem): Result<RouteResponse> {
+  const isInstance = call.instanceId !== null && app.storedLicenses.get(stored) !== null;
+  if (problem.code !== 'license_not_found' || !isInstance) return { ok: false, problem };
+  return done(responseOf(refusal('validate', texts.noInstance)));
+}
+
+/** Only the store makes instances, so the caller waits for it. A key that is not of a configured store is not activated. */
+async function activate(request: Request, parts: Parts): Promise<Result<RouteResponse>> {
+  const target = targetOf(request, 'activate');
+  if ('answered' in target) return target.answered;
+  const { app, connection, signal } = request;
+  const known = await app.licenseService.verify(tenant, target.stored, signal, {
+    credential: everybody,
+    connection,
+  });
+  if (!known.ok) return known;
+  const { license, productKey: productId } = known.value;
+  const { licenseKey } = license;
+  const outcome = await parts.activate(
+    {
+      productId,
+      licenseKey,
+      name: target.call.instanceName ?? '',
+      parameters: { keyId: keyIdOf(license) },
+    },
+    signal,
+  );
+  if (outcome.outcome !== 'applied')
+    return failWith('upstream_unreachable', `Only Lemon Squeezy activates a license key: ${outcome.detail}`);
+  app.changes.announce([{ licenseKey }]);
+  return done(responseOf(outcome.value.answer));
+}
+
+async function deactivate(request: Request, { refresh }: Parts): Promise<Result<RouteResponse>> {
+  const target = targetOf(request, 'deactivate');
+  if ('answered' in target) return target.answered;
+  const { app, writeOptions, connection, isAgent, signal } = request;
+  const { call, stored } = target;
+  const snapshot = app.storedLicenses.get(stored);
+  const { license, local } = snapshot ?? {};
+  if (license !== undefined && isDeactivated({ ...license, enabled: local?.enabled ?? true }))
+    return done(responseOf(refusal('deactivate', texts.noInstance)));
+  const changed = await app.licenseService.change(
+    {
+      tenant,
+      licenseKey: stored,
+      trigger: 'disable',
+      actor: credentialOf(app, call.licenseKey),
+      requestId: writeOptions.requestId,
+      idempotency: null,
+      waitMs: confirmMs,
+      untilFailure: true,
+      isAgent,
+      requester: { credential: everybody, connection },
+    },
+    signal,
+  );
+  if (!changed.ok) return changed;
+  app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
+  // The license key itself has a seat more now.
+  refresh(changed.value.productKey, call.licenseKey);
+  return done(responseOf(deactivateAnswer(changed.value.license), changed.value));
+}
+
+/** What a call is about; or its answer, if it lacks a parameter, or is about nothing that can exist. */
+function targetOf({ app, body }: Request, name: CallName): Target | { answered: Result<RouteResponse> } {
+  const call = readCall(body, name);
+  if ('status' in call) return { answered: done(responseOf(call)) };
+  const stored = keyOfCall(call.licenseKey, name === 'activate' ? null : call.instanceId);
+  if (stored === null) return { answered: done(responseOf(refusal(name, texts.unknown))) };
+  const limited = limitedBy(app, call.licenseKey);
+  return limited === null ? { call, stored } : { answered: limited };
+}

@@ -1,0 +1,270 @@
+import type { Dispatcher } from 'undici';
+import { activatedKey, partsOfKey, type ActivationAttempt } from '../../domain/agent/activated-key.ts';
+import { requestIdHeader } from '../../domain/header-names.ts';
+import type { License } from '../../domain/license.ts';
+import { notApplied, type Applied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
+import type { UpstreamChange } from '../../service/ports.ts';
+import { type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
+import type { Transport } from '../../upstream/exchange.ts';
+import { commonHeaders, Sender, type UpstreamClock } from '../../upstream/sender.ts';
+import type { JsonObject, Parsed } from '../../upstream/wire.ts';
+import type { Activated, Activation, ConnectSettings, FindActivation, StoreClient } from '../store.ts';
+import {
+  activateAnswer,
+  type CallName,
+  type ListedInstance,
+  readActivated,
+  readDeactivated,
+  readInstances,
+  readValidated,
+  saysUnknown,
+  texts,
+  verdicts,
+  writeActivation,
+  writeKey,
+} from './wire.ts';
+
+const calls: Partial<Record<RequestKind, CallName>> = {
+  verify: 'validate',
+  change: 'deactivate',
+  activate: 'activate',
+};
+
+/**
+ * How Lemon Squeezy’s responses are understood. The documents do not say with which status a no comes: the member of the
+ * verdict decides.
+ */
+export const received: Dialect = {
+  refusalOf(response, request) {
+    const { status, body, text } = response;
+    if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
+    const call = calls[request];
+    if (status >= 500 || status === 429) return null;
+    if (call === 'validate' && body !== null && saysUnknown(body, call))
+      return { reason: 'missing', what: texts.unknown };
+    if (call === 'deactivate' && body?.['deactivated'] === false && !saysUnknown(body, call))
+      return { reason: 'refused', what: 'Lemon Squeezy refuses the deactivation' };
+    if (isAnswer(response, request) || status < 400) return null;
+    // No request of this agent is refused so: something in between does. Nobody who asks for a credential has done anything.
+    const isCertain = body !== null || ((status === 401 || status === 403) && text.trim() === '');
+    return isCertain ? { reason: 'rejected', what: 'not an answer of Lemon Squeezy' } : null;
+  },
+  isAnswer,
+};
+
+function isAnswer(
+  { status, body }: Parameters<NonNullable<Dialect['isAnswer']>>[0],
+  request: RequestKind,
+): boolean {
+  const call = calls[request];
+  if (call === undefined || body === null || status >= 500 || status === 429) return false;
+  // The parameters of an activation are its caller’s own.
+  if (call === 'activate' && status === 422 && typeof body['message'] === 'string') return true;
+  return typeof body[verdicts[call]] === 'boolean';
+}
+
+type Sent<Value> = {
+  request: 'verify' | 'change' | 'activate' | 'ask';
+  /** Below `/v1`. */
+  path: string;
+  /** Null: a GET, with the seller’s API key. */
+  form: Record<string, string> | null;
+  licenseKey: string;
+  signal: AbortSignal;
+  requestId?: string | null;
+  read: (body: JsonObject, status: number) => Parsed<Value>;
+};
+
+const absent = async (): Promise<NotApplied> => notApplied('rejected', 'Lemon Squeezy does not offer this');
+
+/** By how much the clocks of this machine and of Lemon Squeezy may differ, in ms. */
+const clockSkewMs = 30_000;
+
+/** How many instances the seller’s API lists on one page at most. The latest are on the first. */
+const pageSize = 100;
+
+/** The client of Lemon Squeezy. Its license API needs no credential; the list of instances needs the seller’s API key. */
+export class LemonSqueezyClient implements StoreClient {
+  readonly createCoupon = absent;
+  readonly listCoupons = absent;
+  readonly getCoupon = absent;
+  readonly redeem = absent;
+  readonly voidRedemption = absent;
+  readonly probe = absent;
+  readonly ask = absent;
+  readonly #sender: Sender;
+  readonly #settings: ConnectSettings;
+  readonly #clock: UpstreamClock;
+  readonly #base: URL;
+
+  constructor(transport: Transport, settings: ConnectSettings, clock: UpstreamClock) {
+    this.#sender = new Sender(transport, { ...settings, dialect: received }, clock);
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#base = new URL(settings.baseUrl);
+  }
+
+  async verify(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
+    const outcome = await this.#send({
+      request: 'verify',
+      path: '/licenses/validate',
+      form: writeKey(storedKey),
+      licenseKey: storedKey,
+      signal,
+      read: (body, status) => readValidated(body, storedKey, status),
+    });
+    if (outcome.outcome !== 'applied' || outcome.value.productKey === '') return outcome;
+    // Lemon Squeezy validates the keys of all its stores.
+    const isOurs = outcome.value.productKey === this.#settings.productKeyOf(productId);
+    return isOurs ? outcome : { ...notApplied('missing', 'the key is of another store'), status: 404 };
+  }
+
+  async change(
+    { kind, licenseKey: storedKey, requestId }: UpstreamChange,
+    signal: AbortSignal,
+  ): Promise<Outcome<License>> {
+    if (kind !== 'disable' || partsOfKey(storedKey).activationId === null)
+      return notApplied('refused', 'Lemon Squeezy has no request for this change');
+    return await this.#send({
+      request: 'change',
+      path: '/licenses/deactivate',
+      form: writeKey(storedKey),
+      licenseKey: storedKey,
+      signal,
+      requestId,
+      read: (body) => readDeactivated(body, storedKey),
+    });
+  }
+
+  /** Sends an activation once. A refusal is an answer, too: the caller gets it as it is. */
+  async activate(
+    { licenseKey, name }: Activation,
+    _: ActivationAttempt,
+    signal: AbortSignal,
+  ): Promise<Outcome<Activated>> {
+    return await this.#send<Activated>({
+      request: 'activate',
+      path: '/licenses/activate',
+      form: writeActivation(licenseKey, name),
+      licenseKey,
+      signal,
+      read(body, status) {
+        const answer = { status, body };
+        if (body['activated'] !== true) return { value: { activationId: null, licenses: [], answer } };
+        const reading = readActivated(body, licenseKey);
+        return 'fault' in reading ? reading : { value: { ...reading.value, answer } };
+      },
+    });
+  }
+
+  /** Only the seller’s API lists instances. */
+  findsActivations(): FindActivation | null {
+    const apiKey = this.#settings.accessToken();
+    return apiKey === null ? null : (...parts) => this.#find(apiKey, ...parts);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sender[Symbol.asyncDispose]();
+  }
+
+  async #find(
+    apiKey: string,
+    activation: Activation,
+    attempt: ActivationAttempt,
+    signal: AbortSignal,
+    isStored: (activationId: string) => boolean,
+  ): Promise<Outcome<Activated | null>> {
+    const { productId, licenseKey, parameters = {} } = activation;
+    const nothing = { value: null, confirmedAt: this.#clock.now(), isCached: false } as const;
+    let { activationId } = attempt;
+    if (activationId === null) {
+      const listed = await this.#list(apiKey, { keyId: parameters['keyId'], licenseKey, signal });
+      // Another key of the seller would have to be configured first.
+      if (listed.outcome === 'not_applied' && listed.reason === 'rejected')
+        return { outcome: 'applied', ...nothing };
+      if (listed.outcome !== 'applied') return listed;
+      activationId = this.#madeBy(attempt, listed.value, isStored);
+    }
+    if (activationId === null) return { outcome: 'applied', ...nothing };
+    const instance = await this.verify(productId, activatedKey(licenseKey, activationId), signal);
+    if (instance.outcome === 'not_applied' && instance.reason === 'missing')
+      return { outcome: 'applied', ...nothing };
+    if (instance.outcome !== 'applied') return instance;
+    return { ...instance, ...found(activationId, instance) };
+  }
+
+  /** The one instance that an attempt has made; null: none, or it cannot be told which. */
+  #madeBy(
+    { name, sentAt }: ActivationAttempt,
+    listed: readonly ListedInstance[],
+    isStored: (activationId: string) => boolean,
+  ): string | null {
+    const until = sentAt + this.#settings.timeoutMs + clockSkewMs;
+    const possible = listed.filter(
+      (each) =>
+        each.name === name &&
+        each.createdAt >= sentAt - clockSkewMs &&
+        each.createdAt <= until &&
+        !isStored(each.id),
+    );
+    return possible.length === 1 ? (possible[0]?.id ?? null) : null;
+  }
+
+  async #list(
+    apiKey: string,
+    { keyId, licenseKey, signal }: { keyId: unknown; licenseKey: string; signal: AbortSignal },
+  ): Promise<Outcome<readonly ListedInstance[]>> {
+    const query = new URLSearchParams({
+      'filter[license_key_id]': String(keyId),
+      'page[size]': String(pageSize),
+    });
+    const path = `/license-key-instances?${query.toString()}`;
+    const sent = { request: 'ask', path, form: null, licenseKey, signal, read: readInstances } as const;
+    return await this.#send(sent, apiKey);
+  }
+
+  async #send<Value>({ read, ...call }: Sent<Value>, apiKey: string | null = null): Promise<Outcome<Value>> {
+    const { form, path, licenseKey, requestId = null } = call;
+    const method = form === null ? 'GET' : 'POST';
+    const options: Dispatcher.DispatchOptions = {
+      origin: this.#base.origin,
+      method,
+      path: `${this.#base.pathname.replace(/\/$/, '')}/v1${path}`,
+      headers: {
+        ...commonHeaders(this.#settings),
+        ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
+        ...(apiKey !== null && { accept: 'application/vnd.api+json', authorization: `Bearer ${apiKey}` }),
+        ...(form !== null && { 'content-type': 'application/x-www-form-urlencoded' }),
+      },
+      ...(form !== null && { body: new URLSearchParams(form).toString() }),
+    };
+    let status = 200;
+    const dialect: Dialect = {
+      ...received,
+      refusalOf(response, request) {
+        ({ status } = response);
+        return received.refusalOf(response, request);
+      },
+    };
+    const hidden = [apiKey ?? '', partsOfKey(licenseKey).licenseKey];
+    const [withoutQuery = path] = path.split('?', 1);
+    return await this.#sender.send(options, {
+      ...call,
+      method,
+      path: `/v1${withoutQuery}`,
+      hidden,
+      dialect,
+      read: (body) => read(body, status),
+    });
+  }
+}
+
+function found(
+  activationId: string,
+  { value }: Applied<License>,
+): Pick<Applied<Activated>, 'outcome' | 'value'> {
+  return {
+    outcome: 'applied',
+    value: { activationId, licenses: [value], answer: activateAnswer(value) },
+  };
+}
