@@ -74,6 +74,7 @@ export type ProblemCode =
   | 'internal_error'
   | 'coupons_not_configured'
   | 'not_offered_by_holder'
+  | 'not_offered_by_store'
   | 'leases_not_set_up'
   | 'clock_suspect'
   | 'upstream_unreachable'

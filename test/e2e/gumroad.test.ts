@@ -386,6 +386,28 @@ test.concurrent('an event about a refund makes the agent read the key at once', 
   });
 });
 
+test.concurrent(
+  'commands and routes of coupons say that coupons of Gumroad are not served here',
+  async () => {
+    await using it = await startGumroad();
+    const { client } = it.agent;
+    const answers = [
+      await client.get('/api/v2/coupons'),
+      await client.get('/api/v2/coupons/1'),
+      await client.post('/api/v2/coupons', { form: { code: 'SPRING' } }),
+      await client.post('/agent/v1/quote', { json: { items: [] } }),
+      await client.get('/agent/v1/redemptions/1'),
+    ];
+    expect(answers.map((each) => `${each.status} ${String(codeOf(each))}`)).toEqual(
+      answers.map(() => '501 not_offered_by_store'),
+    );
+    expect(await latchkey('coupon', 'list', '--config', it.file)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Coupons of gumroad are not served here.') as string,
+    });
+  },
+);
+
 test.concurrent('doctor says whether Gumroad answers for each product', async () => {
   await using it = await startGumroad();
   const sound = await latchkey('doctor', '--config', it.file);

@@ -145,6 +145,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'The request has the wrong type, algorithm, key, audience or members, its signature is wrong, or its totals are lower than in an earlier request.',
   lease_invalid:
     'The file is for another device, issuer or product, is older than the last document here, or its signature is wrong.',
+  not_offered_by_store:
+    'The upstream of this agent is a store with an API of its own (upstream.store), whose coupons are not served here; or the upstream does not list its license keys.',
   not_offered_by_holder: 'Coupons and the catalogue are with the store. A holder has no credential for it.',
   leases_not_set_up:
     'The signing directory has no key statement, or no private key that the statement names.',

@@ -15,6 +15,11 @@ export const serverProblems = {
     title: 'A holder does not offer this',
     remedy: 'Ask the store: a holder only has leases of license keys.',
   },
+  not_offered_by_store: {
+    status: 501,
+    title: 'The store does not offer this',
+    remedy: 'Do it at the store itself.',
+  },
   leases_not_set_up: {
     status: 503,
     title: 'Leases are not set up here',
