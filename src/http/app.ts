@@ -70,7 +70,7 @@ type CoreAgentParts = {
   readonly storedLicenses: StoredLicenses;
   readonly sync: SyncControl;
   /** The configured products. An authority has a catalogue of its own. */
-  readonly products: Pick<AgentProducts, 'idOf' | 'keyOf' | 'credentialName'>;
+  readonly products: Pick<AgentProducts, 'configured' | 'idOf' | 'keyOf' | 'credentialName'>;
 };
 
 /** What an agent has besides. A feature adds its own parts. */

@@ -1,3 +1,4 @@
+import type { KeyPage } from '../domain/agent/preload.ts';
 import type { StoreName } from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
@@ -33,6 +34,8 @@ export type ConnectSettings = Omit<SenderSettings, 'dialect'> & {
 export interface StoreClient extends Upstream, SyncUpstream, AsyncDisposable {
   /** Gives the customer another license key. Nothing waits in the outbox: the caller waits for the answer. */
   rotate?(productId: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<JsonObject>>;
+  /** Reads a page of the license keys of a product, which needs an access token. Absent: the store does not list them. */
+  listKeys?(productId: string, after: string | null, signal: AbortSignal): Promise<Outcome<KeyPage>>;
 }
 
 /** What the routes of a store need besides the app. */

@@ -42,7 +42,7 @@ export type RequestSettings = SenderSettings &
 export type UpstreamClientSettings = ConnectionSettings & RequestSettings;
 
 /** The method of each request. */
-const methods: Readonly<Record<RequestKind, Method>> = {
+const methods = {
   verify: 'GET',
   change: 'PUT',
   createCoupon: 'POST',
@@ -52,10 +52,10 @@ const methods: Readonly<Record<RequestKind, Method>> = {
   voidRedemption: 'DELETE',
   probe: 'GET',
   ask: 'POST',
-};
+} as const satisfies Partial<Record<RequestKind, Method>>;
 
 /** `requestId`: the id of the caller's request, by which the upstream's log can be searched. */
-type Route = { request: RequestKind; path: string; signal: AbortSignal } & Partial<ChangeRequest>;
+type Route = { request: keyof typeof methods; path: string; signal: AbortSignal } & Partial<ChangeRequest>;
 
 /**
  * One request. Parameters go into the query of a GET, and into the form of a PUT or POST; a text is sent as JSON, and
