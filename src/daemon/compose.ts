@@ -179,10 +179,11 @@ function appOf(
   ofProcess: OfProcess,
 ): CoreApp {
   const { instance, current, reader, local, shared, writer, clock, log, changes } = store;
-  const { role, stateDir } = current.configuration;
+  const { role, stateDir, upstream: configured } = current.configuration;
   const credentialCache = shared?.credentialCache ?? new AnnouncedCredentialCache(changes);
   return {
     role,
+    foreignStore: configured?.store ?? null,
     version,
     instance,
     epoch: epochOf(store),

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Operation } from '../domain/outbox/operation.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { ParameterFault, Result } from '../domain/problem/problem.ts';
+import type { ForeignStoreName } from '../domain/header-names.ts';
 import type { RoleName } from '../domain/role.ts';
 import type { Explanation } from '../domain/outbox/explanation.ts';
 import type { Credentials } from '../service/access/credential.ts';
@@ -69,7 +70,7 @@ type CoreAgentParts = {
   readonly storedLicenses: StoredLicenses;
   readonly sync: SyncControl;
   /** The configured products. An authority has a catalogue of its own. */
-  readonly products: Pick<AgentProducts, 'idOf' | 'keyOf' | 'credentialName'>;
+  readonly products: Pick<AgentProducts, 'configured' | 'idOf' | 'keyOf' | 'credentialName'>;
 };
 
 /** What an agent has besides. A feature adds its own parts. */
@@ -94,6 +95,8 @@ export type AppIn<Role extends RoleName> = App & Pick<PartsOfRoles[Role], keyof 
 /** What the core gives its routes. */
 export interface CoreApp extends Nullable<CoreAgentParts>, Nullable<CoreHolderParts> {
   readonly role: RoleName;
+  /** The upstream that has an API of its own; null: there is none. */
+  readonly foreignStore: ForeignStoreName | null;
   readonly version: string;
   /** The id of this store, sent with every response. */
   readonly instance: string;

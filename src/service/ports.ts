@@ -1,5 +1,6 @@
 import type { Coupon, CouponTerms } from '../domain/checkout/coupon.ts';
 import type { Cart, Quote } from '../domain/checkout/quote.ts';
+import type { KeyPage } from '../domain/agent/preload.ts';
 import type { License } from '../domain/license.ts';
 import type { QueueName, LicenseOperationKind } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
@@ -274,6 +275,11 @@ export interface SyncControl {
     command: { licenseKeys: readonly string[]; productKey: string | null },
     writeOptions: WriteOptions,
   ): Promise<Result<{ queued: number }>>;
+  /**
+   * Reads a page of the license keys of a product at the store. `after`: `next` of the page before; null: the first. Absent:
+   * the upstream does not list its license keys.
+   */
+  listKeys?(productId: string, after: string | null, signal: AbortSignal): Promise<Result<KeyPage>>;
 }
 
 /** Logs structured lines; secrets and whole license keys are never logged. */

@@ -1,3 +1,4 @@
+import type { KeyPage } from '../domain/agent/preload.ts';
 import type { StoreName } from '../domain/header-names.ts';
 import type { ActivationAttempt } from '../domain/agent/activated-key.ts';
 import type { License } from '../domain/license.ts';
@@ -53,6 +54,8 @@ export interface StoreClient extends Upstream, SyncUpstream, AsyncDisposable {
   ): Promise<Outcome<License>>;
   /** How to find what an attempt has made whose answer is not known; null: the store does not say it to this agent. */
   findsActivations?(): FindActivation | null;
+  /** Reads a page of the license keys of a product, which needs an access token. Absent: the store does not list them. */
+  listKeys?(productId: string, after: string | null, signal: AbortSignal): Promise<Outcome<KeyPage>>;
 }
 
 /** Null: nothing that can be told from other activations. */

@@ -37,7 +37,13 @@ export type ResponseContext<Value> = {
 };
 
 /** Requests that a cache may answer, because they change nothing. */
-const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCoupons', 'getCoupon', 'probe']);
+const reads: ReadonlySet<RequestKind> = new Set<RequestKind>([
+  'verify',
+  'listCoupons',
+  'getCoupon',
+  'probe',
+  'listKeys',
+]);
 
 /** Stands for the body of a 204, with which a Latchkey has voided a redemption, or a store has answered. */
 export const voidedBody: JsonObject = {};

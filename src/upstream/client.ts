@@ -41,11 +41,8 @@ export type RequestSettings = SenderSettings &
 
 export type UpstreamClientSettings = ConnectionSettings & RequestSettings;
 
-/** What the specification has no request for. */
-type ApiRequest = Exclude<RequestKind, 'activate'>;
-
 /** The method of each request. */
-const methods: Readonly<Record<ApiRequest, Method>> = {
+const methods = {
   verify: 'GET',
   change: 'PUT',
   createCoupon: 'POST',
@@ -55,10 +52,10 @@ const methods: Readonly<Record<ApiRequest, Method>> = {
   voidRedemption: 'DELETE',
   probe: 'GET',
   ask: 'POST',
-};
+} as const satisfies Partial<Record<RequestKind, Method>>;
 
 /** `requestId`: the id of the caller's request, by which the upstream's log can be searched. */
-type Route = { request: ApiRequest; path: string; signal: AbortSignal } & Partial<ChangeRequest>;
+type Route = { request: keyof typeof methods; path: string; signal: AbortSignal } & Partial<ChangeRequest>;
 
 /**
  * One request. Parameters go into the query of a GET, and into the form of a PUT or POST; a text is sent as JSON, and

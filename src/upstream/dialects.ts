@@ -13,7 +13,8 @@ export type RequestKind =
   | 'redeem'
   | 'voidRedemption'
   | 'probe'
-  | 'ask';
+  | 'ask'
+  | 'listKeys';
 
 /** A complete response, with its body if that is a JSON object. */
 export type DialectResponse = Pick<CompleteResponse, 'status' | 'headers' | 'text'> & {

@@ -223,6 +223,28 @@ export const preloadParameters = parameters(
   { id: 'LicenseKeys' },
 );
 
+/**
+ * `GET /admin/v1/store/license-keys`. Without `product_key`, all configured products are listed, one after the other;
+ * `after`: `next` of the response before.
+ */
+export const storeKeysParameters = parameters({
+  product_key: identifier.optional(),
+  after: text(500).optional(),
+});
+
+export const storeKeysObject = z
+  .object({
+    product_key: z.string().describe('The product of the license keys.'),
+    license_keys: z.array(z.string()).readonly(),
+    next: z
+      .string()
+      .nullable()
+      .describe('The value of `after` for the next page; null: this is the last one.'),
+  })
+  .meta({ id: 'StoreLicenseKeys' });
+
+export const serializeStoreKeys = serializerOf(storeKeysObject);
+
 export const queuedObject = z.object({ queued: z.int() }).meta({ id: 'Queued' });
 
 const count = z.int().min(0);

@@ -24,6 +24,49 @@ test('preload sends the column license_key of a CSV file, with the product', asy
   expect(daemon.received).toMatchObject([{ body: '{"license_keys":["A","B"],"product_key":"RGsF"}' }]);
 });
 
+test.each([
+  [[], 'name a file of license keys, or give --from-store'],
+  [['keys.txt', '--from-store'], 'name a file of license keys, or give --from-store'],
+  [['keys.txt', '--after', 'x'], '--after is for --from-store'],
+])('preload %j is not understood', async (argv, why) => {
+  const { code, err } = await latchkey('preload', ...argv);
+  expect([code, err]).toEqual([2, expect.stringContaining(why)]);
+});
+
+test('preload --from-store queues 1,000 license keys of one product at a time, and says where the rest begins', async () => {
+  await using daemon = await startFakeDaemon();
+  const page = (product: string, from: number, next: string | null): object => ({
+    data: {
+      product_key: product,
+      license_keys: Array.from({ length: 600 }, (_, n) => `K-${from + n}`),
+      next,
+    },
+  });
+  daemon.answer(
+    { body: page('A', 0, 'two') },
+    { body: page('A', 600, 'three') },
+    { body: { data: { queued: 1_200 } } },
+    { body: page('A', 1_200, 'four') },
+    { body: page('B', 1_800, 'five') },
+    { body: { data: { queued: 600 } } },
+    { status: 503, body: { title: 'Away', code: 'upstream_unreachable' } },
+    { status: 507, body: { title: 'The storage is full', code: 'storage_full' } },
+  );
+  const { code, out, err } = await latchkey('preload', '--from-store', '--state-dir', daemon.stateDir);
+  const goOn = (after: string): string =>
+    `for the rest: latchkey --state-dir ${daemon.stateDir} preload --from-store --after ${after}\n`;
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toBe(
+    `1200 license keys are queued; ${goOn('three')}latchkey: Away (upstream_unreachable)\n1800 license keys are queued; ${goOn('four')}`,
+  );
+  const posts = daemon.received.filter(({ line }) => line.startsWith('POST'));
+  expect(posts.map(({ body }) => (JSON.parse(body) as { product_key: string }).product_key)).toEqual([
+    'A',
+    'A',
+    'B',
+  ]);
+});
+
 test('preload sends a long list in parts and counts all queued keys', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'keys.txt');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { StandInFault } from '../../src/features/sandbox/stores/stand-in.ts';
 import { texts } from '../../src/stores/gumroad/wire.ts';
 import { codeOf, eventually } from '../support/harness/agent-harness.ts';
-import { latchkey } from '../support/process/command-line.ts';
+import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import { accessToken, keys, permalink, productId, startGumroad } from '../support/stores/gumroad.ts';
 import { answerOf } from '../support/stores/store-harness.ts';
 
@@ -385,6 +385,67 @@ test.concurrent('an event about a refund makes the agent read the key at once', 
     return (body as { purchase: { refunded: boolean } }).purchase.refunded;
   });
 });
+
+test.concurrent(
+  'preload --from-store makes an agent answer for keys that it was never asked about, and goes on after a failure',
+  async () => {
+    const products = [
+      { productId, permalink },
+      { productId: 'B==', permalink: 'other' },
+    ];
+    await using it = await startGumroad({ upstream: { probe: '1h' } }, products);
+    const sold = Array.from(
+      { length: 25 },
+      (_, n) => `${String(n).padStart(8, '0')}-AAAAAAAA-BBBBBBBB-CCCCCCCC`,
+    );
+    for (const licenseKey of sold) it.store.sell({ licenseKey, productId: 'B==' });
+    const preload = async (...argv: string[]): Promise<Outcome> =>
+      await latchkey('preload', '--from-store', ...argv, '--config', it.file);
+    it.store.scopes = new Set(['edit_products']);
+    const failed = await preload();
+    expect(failed).toMatchObject({ code: 1, out: '' });
+    expect(failed.err).toContain('refuses upstream.access_token, which needs the scope view_sales');
+    it.store.scopes = new Set(['view_sales']);
+
+    let pages = 0;
+    it.store.fault = ({ name }) => (name === 'sales' && (pages += 1) === 3 ? 'page' : undefined);
+    const stopped = await preload();
+    const [, after = ''] =
+      /17 license keys are queued; for the rest: .* --after (\S+)/.exec(stopped.err) ?? [];
+    expect([stopped.code, after]).toEqual([1, expect.stringMatching(/./)]);
+    const rest = await preload('--after', after);
+    expect([rest.code, rest.out]).toEqual([0, expect.stringContaining('15 license keys are queued.')]);
+    await eventually(async () => (await it.agent.status()).preload.left === 0);
+
+    await it.network.become({ kind: 'refuse' });
+    const other = { product_id: 'B==', increment_uses_count: 'false' };
+    for (const licenseKey of sold)
+      expect(await it.call(licenseKey, other)).toMatchObject({ status: 200, body: { success: true } });
+    expect(await it.call(keys.disabled)).toMatchObject({ status: 404, body: { message: texts.disabled } });
+  },
+);
+
+test.concurrent(
+  'commands and routes of coupons say that coupons of Gumroad are not served here',
+  async () => {
+    await using it = await startGumroad();
+    const { client } = it.agent;
+    const answers = [
+      await client.get('/api/v2/coupons'),
+      await client.get('/api/v2/coupons/1'),
+      await client.post('/api/v2/coupons', { form: { code: 'SPRING' } }),
+      await client.post('/agent/v1/quote', { json: { items: [] } }),
+      await client.get('/agent/v1/redemptions/1'),
+    ];
+    expect(answers.map((each) => `${each.status} ${String(codeOf(each))}`)).toEqual(
+      answers.map(() => '501 not_offered_by_store'),
+    );
+    expect(await latchkey('coupon', 'list', '--config', it.file)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Coupons of gumroad are not served here.') as string,
+    });
+  },
+);
 
 test.concurrent('doctor says whether Gumroad answers for each product', async () => {
   await using it = await startGumroad();

@@ -6,6 +6,7 @@ import { type DaemonProcess, serveIn } from '../support/process/daemon-process.t
 import { takeUsualPort } from '../support/network/usual-port.ts';
 import { hasProgram } from '../support/process/installed.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
+import { keys, openGumroad, productId } from '../support/stores/gumroad.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { onTerminal } from '../support/process/terminal.ts';
 
@@ -71,6 +72,29 @@ describe.skipIf(!hasProgram('script'))('init at a terminal', () => {
     await asked(secret);
     expect(await terminal.ended, terminal.screen).toBe(0);
     expect(readFileSync(join(directory.path, 'latchkey.yaml'), 'utf8')).toContain(`secret: ${secret}`);
+  });
+
+  test('init asks for the product of a store, and for another after a mistyped one', async () => {
+    await using directory = temporaryDirectory();
+    await using gumroad = await openGumroad();
+    const store = ['--store', 'gumroad', '--upstream-url', gumroad.url];
+    await using terminal = onTerminal(['init', ...store], directory.path);
+    await terminal.answer('product_id of the product (Content, under', `https://a.example${enter}`);
+    await terminal.answer('must be the key of the product', `\u0015${productId}${enter}`);
+    await terminal.answer('Another product?', enter);
+    await terminal.answer('Your access token at Gumroad', enter);
+    expect(await terminal.ended, terminal.screen).toBe(0);
+    expect(readFileSync(join(directory.path, 'latchkey.yaml'), 'utf8')).toContain(`- key: ${productId}\n`);
+    await using _agent = await serveIn(directory.path);
+    expect(await runIn(directory.path, 'verify', keys.good)).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('init offers each store that a program may be written for', async () => {
+    await using directory = temporaryDirectory();
+    await using terminal = onTerminal(['init'], directory.path);
+    await terminal.answer('an agent of Gumroad', `${down}${enter}`);
+    await terminal.answer('product_id of the product', '\u0003');
+    expect(await terminal.ended).toBe(1);
   });
 
   test('init that is interrupted by Ctrl-C leaves nothing behind', async () => {

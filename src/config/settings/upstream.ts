@@ -63,7 +63,7 @@ const agent = section(
       api_key_file: secretFile('api_key', { reload: 'applies' }),
       access_token: optional(secret).meta({
         description:
-          'The access token of the seller at `store`. It is only needed to enable and disable license keys, and to take uses back.',
+          'The access token of the seller at `store`. It is only needed to enable and disable license keys, to take uses back, and to list license keys (`latchkey preload --from-store`).',
         reload: 'applies',
       }),
       access_token_file: secretFile('access_token', { reload: 'applies' }),

@@ -13,6 +13,7 @@ import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/por
 import type { Writer } from '../../service/writer.ts';
 import { Activations, inTurn } from '../../stores/activations.ts';
 import { loadStore, type Store, type StoreClient, type StoreRouteParts } from '../../stores/store.ts';
+import { keyLister } from '../../sync/store-keys.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
 import { upstreamClient, type UpstreamClientSettings } from '../../upstream/client.ts';
@@ -60,7 +61,7 @@ export async function agentRole(parts: RoleParts & { reader: Reader; lists: Loca
     ),
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
     upstream: sync.limiter,
-    sync: syncControl(parts, sync),
+    sync: syncControl(parts, sync, connected.client),
     agent: partsOfAgent(parts, sync, { store, client: connected.client }),
     async bind() {
       await bind(parts);
@@ -202,8 +203,15 @@ function logProxy(choice: ProxyChoice, log: Log): void {
   if (ignored !== null) log.warn(ignored, 'entries of NO_PROXY are not understood and match no host');
 }
 
-/** Pauses, resumes and triggers synchronization: first in the store, then in the running loops. */
-export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
+/**
+ * Pauses, resumes and triggers synchronization: first in the store, then in the running loops. `client`: that of a store with
+ * an API of its own.
+ */
+export function syncControl(
+  { reader, writer }: { reader: Reader; writer: Writer },
+  sync: Sync,
+  client: Pick<StoreClient, 'listKeys'> = {},
+): SyncControl {
   const { fetcher, limiter, delivery } = sync;
   /** Reads the store, because a repeated request under the same idempotency key changes nothing. */
   const isPausedNow = (requested: boolean): boolean => {
@@ -236,5 +244,6 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
       sync.wakePreload();
       return queued;
     },
+    ...(client.listKeys !== undefined && { listKeys: keyLister(limiter, client.listKeys.bind(client)) }),
   };
 }

@@ -147,7 +147,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   lease_invalid:
     'The file is for another device, issuer or product, is older than the last document here, or its signature is wrong.',
   not_offered_by_holder: 'Coupons and the catalogue are with the store. A holder has no credential for it.',
-  not_offered_by_store: 'The store (`upstream.store`) has no request for this change of a license key.',
+  not_offered_by_store:
+    'The store (`upstream.store`) has no request for this change of a license key, has no coupons here, or does not list its license keys.',
   leases_not_set_up:
     'The signing directory has no key statement, or no private key that the statement names.',
   clock_suspect:

@@ -26,14 +26,12 @@ import { exitCode } from '../../cli/exit-code.ts';
 import { formatFindings } from '../../cli/format.ts';
 import { formatPath, hintFor } from '../../cli/hint.ts';
 import {
-  type StoreOptions,
+  type RoleOptions,
   type InitOptions,
   initOptions,
   planFromOptions,
-  readStoreOptions,
+  readRoleOptions,
   formatPlan,
-  isIssuer,
-  type PlannedIssuer,
   type PlannedRole,
 } from './init/plan.ts';
 import { choosePaths, findTarget, writePath } from './init/paths.ts';
@@ -45,6 +43,7 @@ export const command = defineCommand({
   builder: initOptions,
   examples: [
     ['latchkey init', 'asks for what is needed, then writes ./latchkey.yaml'],
+    ['latchkey init --store gumroad --product SDGgCnivv6gTTHfVRfUBxQ==', 'an agent of Gumroad; asks nothing'],
     ['latchkey init --authority', 'configures the central API itself'],
     [
       'latchkey init --upstream-url https://api.example.com --product RGsF --secret-file ./rgsf.secret',
@@ -61,7 +60,7 @@ export const command = defineCommand({
       const advice = 'To replace it: --force. To write another file: --config FILE';
       throw refusal(`${formatPath(target)} already exists`, advice);
     }
-    const storeOptions = readStoreOptions(args, target);
+    const storeOptions = readRoleOptions(args, target);
     const canAsk = args.yes !== true && process.stdin.isTTY && process.stderr.isTTY;
     const task: Task = { args, target, output, address: args.listen ?? (await chooseAddress()) };
     if (!canAsk) return await writeUnasked(task, planFromOptions(storeOptions));
@@ -98,10 +97,7 @@ async function writeUnasked(task: Task, store: PlannedRole): Promise<number> {
   throw refusal('some checks failed', 'To write it anyway: --unchecked');
 }
 
-async function writeAsked(
-  task: Task,
-  storeOptions: StoreOptions | PlannedIssuer | null | undefined,
-): Promise<number> {
+async function writeAsked(task: Task, storeOptions: RoleOptions): Promise<number> {
   const { askAgain, askFor, askNextStep } = await import('./init/questions.ts');
   let store = await askFor(storeOptions);
   for (;;) {
@@ -138,7 +134,7 @@ async function makeDraft(task: Task, store: PlannedRole, isDetected = false): Pr
     return null;
   }
   const { findings, dialect } = await examine(loaded);
-  const isOther = store !== null && !isIssuer(store) && dialect !== null && dialect !== store.dialect;
+  const isOther = store !== null && 'dialect' in store && dialect !== null && dialect !== store.dialect;
   if (isOther && args.dialect === undefined && !isDetected)
     return await makeDraft(task, { ...store, dialect }, true);
   return { text, loaded, findings };

@@ -61,6 +61,8 @@ async function checkAccess(
     if (settings.public === undefined && !staysOpen(route, reply)) closeAfter(reply);
   } else {
     if (app.role === 'holder' && route.access.credential === 'api_key') throw refusalIn('holder', route);
+    if (app.foreignStore !== null && isAboutCoupons(route.access))
+      throw new ProblemError('not_offered_by_store', `Coupons of ${app.foreignStore} are not served here.`);
     if (!pages.some((page) => page.admit(app, route, reply.request))) {
       const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
       requestState.knownCredential = knownCredential;
@@ -70,6 +72,10 @@ async function checkAccess(
   if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
     throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');
   }
+}
+
+function isAboutCoupons({ scope }: Rule): boolean {
+  return scope === 'coupons:read' || scope === 'coupons:write';
 }
 
 /** Refuses a body that was cut off, or that would have to be decoded first. */

@@ -142,7 +142,9 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
     ...(isAnyones || sessionsOf(route) === 'all' ? [] : (['session_read_only'] as const)),
     ...(route.operatorOnly === true ? (['operator_only'] as const) : []),
     ...refusalsElsewhere(route),
-    ...(!isAnyones && access.credential === 'api_key' ? (['not_offered_by_holder'] as const) : []),
+    ...(!isAnyones && access.credential === 'api_key'
+      ? (['not_offered_by_holder', 'not_offered_by_store'] as const)
+      : []),
     ...(route.always === true ? [] : (['starting', 'draining'] as const)),
     ...(isAnyones ? [] : (['storage_failed', 'storage_unavailable'] as const)),
     ...((query ?? body) ? (['parameters_invalid'] as const) : []),

@@ -1,15 +1,16 @@
 import type { Dispatcher } from 'undici';
 import { requestIdHeader } from '../../domain/header-names.ts';
+import type { KeyPage } from '../../domain/agent/preload.ts';
 import type { License } from '../../domain/license.ts';
 import type { LicenseOperationKind } from '../../domain/outbox/operation.ts';
 import { notApplied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
-import { type Dialect, isChallenge } from '../../upstream/dialects.ts';
+import { type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
 import { commonHeaders, Sender, type UpstreamClock } from '../../upstream/sender.ts';
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
 import type { ConnectSettings, StoreClient } from '../store.ts';
-import { closed, readLicense, readRotated, texts, writeCall } from './wire.ts';
+import { closed, readLicense, readRotated, readSales, texts, writeCall, writeSalesQuery } from './wire.ts';
 
 /** How Gumroad’s responses are understood where they are not those of the specification. */
 export const received: Dialect = {
@@ -28,12 +29,19 @@ export const received: Dialect = {
     // Nobody who asks for a credential has done anything. The token is not needed to verify, so reads go on.
     const isAboutToken = status === 401 || status === 403;
     return isAboutToken && (body !== null || text.trim() === '')
-      ? { reason: 'rejected', what: 'the store refuses upstream.access_token' }
+      ? {
+          reason: 'rejected',
+          what: `the store refuses upstream.access_token, which needs ${scopeOf(request)}`,
+        }
       : null;
   },
   isAnswer: ({ status, body }, request) =>
     status === 404 && request === 'verify' && closed(body?.['message']) !== null,
 };
+
+function scopeOf(request: RequestKind): string {
+  return `the scope ${request === 'listKeys' ? 'view_sales' : 'edit_products'}`;
+}
 
 const verifyPath = '/v2/licenses/verify';
 
@@ -45,17 +53,20 @@ const sellerChanges: Readonly<Record<Exclude<LicenseOperationKind, 'usage'>, str
 };
 
 type Call<Value> = {
-  method: 'POST' | 'PUT';
+  method: 'GET' | 'POST' | 'PUT';
   path: string;
   /** Null: no credential is needed. */
   token: string | null;
-  request: 'verify' | 'change';
-  licenseKey: string;
+  request: 'verify' | 'change' | 'listKeys';
+  /** Null: the call is about none. */
+  licenseKey: string | null;
   form: Record<string, string>;
   signal: AbortSignal;
   requestId?: string | null;
   read: (body: JsonObject) => Parsed<Value>;
 };
+
+const withoutToken = notApplied('rejected', 'upstream.access_token is not configured');
 
 const absent = async (): Promise<NotApplied> => notApplied('rejected', 'Gumroad does not offer this');
 
@@ -103,12 +114,21 @@ export class GumroadClient implements StoreClient {
     return this.#changeAsSeller('rotate', { productId, licenseKey, signal, read: readRotated });
   }
 
+  /** Reads ten sales, from the newest on. */
+  async listKeys(productId: string, after: string | null, signal: AbortSignal): Promise<Outcome<KeyPage>> {
+    const token = this.#settings.accessToken();
+    if (token === null) return withoutToken;
+    const form = writeSalesQuery(this.#settings.productKeyOf(productId), after);
+    const call = { method: 'GET', path: '/v2/sales', request: 'listKeys', licenseKey: null } as const;
+    return await this.#call({ ...call, token, form, signal, read: readSales });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#sender[Symbol.asyncDispose]();
   }
 
   async #verify(
-    call: Pick<Call<License>, 'request' | 'licenseKey' | 'form' | 'signal' | 'requestId'>,
+    call: Pick<Call<License>, 'request' | 'form' | 'signal' | 'requestId'> & { licenseKey: string },
   ): Promise<Outcome<License>> {
     const read = (body: JsonObject): Parsed<License> => this.#read(body, call.licenseKey);
     return withVerdict(await this.#call({ ...call, method: 'POST', path: verifyPath, token: null, read }));
@@ -119,12 +139,13 @@ export class GumroadClient implements StoreClient {
     {
       productId,
       ...call
-    }: Pick<Call<Value>, 'licenseKey' | 'signal' | 'requestId' | 'read'> & {
+    }: Pick<Call<Value>, 'signal' | 'requestId' | 'read'> & {
       productId: string;
+      licenseKey: string;
     },
   ): Promise<Outcome<Value>> {
     const token = this.#settings.accessToken();
-    if (token === null) return notApplied('rejected', 'upstream.access_token is not configured');
+    if (token === null) return withoutToken;
     const form = this.#form(productId, call.licenseKey);
     const path = `/v2/licenses/${name}`;
     return await this.#call({ ...call, method: 'PUT', path, token, form, request: 'change' });
@@ -132,19 +153,21 @@ export class GumroadClient implements StoreClient {
 
   async #call<Value>({ token, form, ...call }: Call<Value>): Promise<Outcome<Value>> {
     const { method, path, requestId = null, licenseKey } = call;
+    const isRead = method === 'GET';
+    const parameters = new URLSearchParams(form).toString();
     const options: Dispatcher.DispatchOptions = {
       origin: this.#base.origin,
       method,
-      path: `${this.#base.pathname.replace(/\/$/, '')}${path}`,
+      path: `${this.#base.pathname.replace(/\/$/, '')}${path}${isRead ? `?${parameters}` : ''}`,
       headers: {
         ...commonHeaders(this.#settings),
         ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
         ...(token !== null && { authorization: `Bearer ${token}` }),
-        'content-type': 'application/x-www-form-urlencoded',
+        ...(!isRead && { 'content-type': 'application/x-www-form-urlencoded' }),
       },
-      body: new URLSearchParams(form).toString(),
+      ...(!isRead && { body: parameters }),
     };
-    const hidden = [token ?? '', licenseKey];
+    const hidden = [token ?? '', licenseKey ?? ''];
     return await this.#sender.send(options, { ...call, hidden });
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { KeyPage } from '../../domain/agent/preload.ts';
 import { maxInitialUses, parseLicenseKey, type License, type LicenseExtra } from '../../domain/license.ts';
 import {
   foldKey,
@@ -82,6 +83,30 @@ export const replaced: Pick<License, 'enabled' | 'extra'> = {
   enabled: false,
   extra: { success: false, message: texts.unknown },
 };
+
+/** The query of a page of the sales of a product. */
+export function writeSalesQuery(productId: string, pageKey: string | null): Record<string, string> {
+  return { product_id: productId, ...(pageKey !== null && { page_key: pageKey }) };
+}
+
+/** The limit for the license keys of a page, of which Gumroad sends ten. */
+const maxKeys = 1_000;
+
+const salesPage = z.object({
+  success: z.literal(true),
+  sales: z.array(z.looseObject({ license_key: z.string().optional().catch(undefined) })).max(maxKeys),
+  next_page_key: z.string().max(300).nullish(),
+});
+
+/** Reads a page of the sales of a product. A sale without a license key is left out. */
+export function readSales(body: JsonObject): Parsed<KeyPage> {
+  const reading = read(salesPage, body);
+  if ('fault' in reading) return reading;
+  const { sales, next_page_key: next = null } = reading.value;
+  return {
+    value: { licenseKeys: sales.flatMap(({ license_key: key }) => storedKey(key ?? '') ?? []), next },
+  };
+}
 
 /** Members with the date on which a membership ends; null if it does not. */
 const ends = ['subscription_ended_at', 'subscription_cancelled_at', 'subscription_failed_at'];

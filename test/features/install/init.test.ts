@@ -5,12 +5,15 @@ import { expect, test, vi } from 'vitest';
 import { choosePaths, writePath } from '../../../src/features/install/init/paths.ts';
 import { formatPlan } from '../../../src/features/install/init/plan.ts';
 import { findConfigurationFiles, type Machine, pipeOf } from '../../../src/config/defaults.ts';
+import { foreignStores } from '../../../src/config/foreign-stores.ts';
 import { formatConfigError } from '../../../src/config/errors.ts';
 import { loadConfiguration } from '../../../src/config/load.ts';
+import { foreignStoreNames } from '../../../src/domain/header-names.ts';
 import { configurationOf } from '../../support/builders/config-builders.ts';
 import { latchkey } from '../../support/process/command-line.ts';
 import { startPlainUpstream, type PlainUpstream } from '../../support/harness/plain-upstream.ts';
 import { startRealStore } from '../../support/harness/real-store.ts';
+import { accessToken, openGumroad, permalink, productId } from '../../support/stores/gumroad.ts';
 import { isWindows } from '../../support/platform.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -28,7 +31,7 @@ test('init without a terminal asks nothing and names the missing options', async
   expect(await ask()).toMatchObject({
     code: 2,
     err: expect.stringContaining(
-      'pass these options: --authority, or --upstream-url URL --product KEY --secret-file FILE, or --issuer URL',
+      'pass these options: --authority, or --upstream-url URL --product KEY --secret-file FILE, or --store NAME --product KEY, or --issuer URL',
     ) as string,
   });
   expect(await ask('--upstream-url', 'https://api.example.com')).toMatchObject({
@@ -90,6 +93,77 @@ test('init writes no agent if the store refuses the secret, unless --unchecked i
     ok: false,
     findings: expect.arrayContaining([expect.objectContaining({ level: 'fail' })]) as unknown,
   });
+});
+
+test.skipIf(isWindows)(
+  'init --store writes an agent of the store that config check and doctor accept, and asks nothing',
+  async () => {
+    await using directory = temporaryDirectory();
+    await using gumroad = await openGumroad();
+    const config = join(directory.path, 'latchkey.yaml');
+    const tokenFile = join(directory.path, 'access-token');
+    writeFileSync(tokenFile, accessToken, { mode: 0o600 });
+    const product = ['--product', productId];
+    const store = ['--store', 'gumroad', '--upstream-url', gumroad.url, '--access-token-file', tokenFile];
+    const { code, out, err } = await latchkey('init', '--config', config, ...store, ...product);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain(`ok    gumroad answers for the product ${productId}`);
+    expect(out).toContain(`an agent in front of ${gumroad.url}`);
+    expect(out).toContain(`Start it: latchkey --config ${config} serve`);
+    const text = readFileSync(config, 'utf8');
+    expect(text).toContain('access_token_file: ./access-token');
+    expect(text + out).not.toContain(accessToken);
+    expect(await latchkey('config', 'check', '--connect', '--config', config)).toMatchObject({ code: 0 });
+    const doctor = await latchkey('doctor', '--config', config);
+    expect(doctor.out).toContain(`ok    gumroad answers for the product ${productId}`);
+    expect(doctor.out).not.toContain('fail  gumroad');
+
+    const another = ['init', '--config', join(directory.path, 'other.yaml'), ...store];
+    expect(await latchkey(...another)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(
+        'pass the product_id (Content, under the license key): --product',
+      ) as string,
+    });
+    const wrong = await latchkey(...another, '--product', `https://seller.gumroad.com/l/${permalink}`);
+    expect(wrong.err).toContain('products[0].key: must be the key of the product');
+  },
+);
+
+test('init refuses options that are not for an agent of a store', async () => {
+  await using directory = temporaryDirectory();
+  const config = join(directory.path, 'latchkey.yaml');
+  const ask = async (...argv: string[]): Promise<string> => {
+    const { code, err } = await latchkey('init', '--config', config, ...argv);
+    expect(code).toBe(2);
+    return err;
+  };
+  for (const option of ['--secret-file', '--api-key-file'])
+    expect(await ask('--store', 'gumroad', '--product', 'A', option, config)).toContain(
+      `${option} cannot be given with --store`,
+    );
+  expect(await ask('--authority', '--store', 'gumroad')).toContain('--store is for an agent');
+  expect(await ask('--upstream-url', 'https://a.example', '--access-token-file', config)).toContain(
+    '--access-token-file is for an agent of a store: add --store',
+  );
+  expect(await ask('--product', 'A', '--product', 'B')).toContain('--product: give one with its secret');
+});
+
+test.each(foreignStoreNames)('the configuration that init writes for %s has its defaults', (foreign) => {
+  const products = ['1e5', 'B'];
+  const base = { stateDir: './a b', tcp: '127.0.0.1:8787', socket: null };
+  const text = formatPlan({
+    ...base,
+    store: { foreign, baseUrl: null, accessToken: { text: 'a # token' }, products },
+  });
+  const loaded = load(text);
+  if (!loaded.ok) throw new Error(loaded.errors.map(formatConfigError).join('\n'));
+  expect(loaded.configuration).toMatchObject({
+    role: 'agent',
+    upstream: { store: foreign, baseUrl: foreignStores[foreign].baseUrl },
+    products: [{ key: '1e5' }, { key: 'B' }],
+  });
+  expect(loaded.configuration.upstream?.accessToken?.reveal()).toBe('a # token');
 });
 
 // Windows has no permission bits.
@@ -213,7 +287,9 @@ test.skipIf(isWindows)('init quotes every value, so that any character is read b
 });
 
 test('the comments that init writes contain the defaults', () => {
-  for (const each of [plan, { ...plan, store: { ...store, apiKey: null } }, { ...plan, store: null }]) {
+  const foreign = { foreign: 'gumroad', baseUrl: null, accessToken: null, products: ['A'] } as const;
+  for (const role of [store, { ...store, apiKey: null }, foreign, null]) {
+    const each = { ...plan, store: role };
     const text = formatPlan(each);
     const open = text.replaceAll(/^( *)#(?! )/gm, '$1');
     expect(open).not.toBe(text);
@@ -298,6 +374,7 @@ test.skipIf(isWindows)('init writes a holder of leases, whose configuration has 
     ['--secret-file', root],
     ['--api-key-file', root],
     ['--dialect', 'payhip'],
+    ['--store', 'gumroad'],
   ]) {
     expect(await latchkey('init', '--config', other, ...options, ...option)).toMatchObject({
       code: 2,

@@ -41,6 +41,43 @@ function changeOf(kind: UpstreamChange['kind'], licenseKey: string = keys.good):
   return { productId: 'p1', licenseKey, kind, requestId: 'request-1' };
 }
 
+test('license keys are listed ten sales at a time, from the newest on, with a token that may view sales', async () => {
+  await using it = await scene();
+  const newest = Array.from({ length: 12 }, (_, n) =>
+    `${n}`.padStart(8, '0').concat('-AAAAAAAA-11111111-22222222'),
+  );
+  for (const licenseKey of newest) it.store.sell({ licenseKey });
+  it.store.sell({ licenseKey: 'ignored', purchase: { license_key: undefined } });
+  const pages: string[][] = [];
+  let after: string | null = null;
+  do {
+    const outcome = await it.client.listKeys('p1', after, never());
+    if (outcome.outcome !== 'applied') throw new Error(outcome.detail);
+    pages.push([...outcome.value.licenseKeys]);
+    after = outcome.value.next;
+  } while (after !== null && pages.length < 9);
+  expect(pages.map(({ length }) => length)).toEqual([9, 10]);
+  expect(pages.flat()).toEqual([...newest.toReversed(), ...Object.values(keys).slice(0, -1).toReversed()]);
+  expect(it.store.calls[1]).toMatchObject({
+    name: 'sales',
+    parameters: { product_id: productId },
+    headers: { authorization: `Bearer ${accessToken}` },
+  });
+
+  it.store.scopes = new Set(['edit_products']);
+  expect(await it.client.listKeys('p1', null, never())).toMatchObject({
+    outcome: 'not_applied',
+    reason: 'rejected',
+    status: 403,
+  });
+  await using without = await scene(null);
+  expect(await without.client.listKeys('p1', null, never())).toMatchObject({
+    reason: 'rejected',
+    detail: 'upstream.access_token is not configured',
+  });
+  expect(without.store.calls).toEqual([]);
+});
+
 test('a read counts nothing, and needs no credential', async () => {
   await using it = await scene(null);
   expect(await it.client.verify('p1', keys.good, never())).toMatchObject({

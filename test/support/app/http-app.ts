@@ -76,6 +76,7 @@ export async function openApp(
     version: '0.0.0',
     instance: authorityStatus.instance,
     epoch: () => (role === 'authority' ? reader.settings.epoch() : null),
+    foreignStore: null,
     dialect: dialects.specification,
     licenseService: authorityLicenseService(reader, writer, { now: () => Date.now() }),
     couponService: authorityCouponService(reader, writer),

@@ -57,6 +57,7 @@ export interface ListedOperation {
 export interface Statusz {
   readonly instance: string;
   readonly uptime_s: number;
+  readonly preload: { done: number; failed: number; left: number };
   readonly upstream: {
     state: string;
     since: string;

@@ -1,13 +1,17 @@
 import { confirm, isCancel, password, select, text } from '@clack/prompts';
 import type { z } from 'zod';
 import * as types from '../../../config/setting-types.ts';
+import { foreignStores, isForeignStore } from '../../../config/foreign-stores.ts';
 import { dialectNames } from '../../../domain/header-names.ts';
 import {
+  isForeign,
   isIssuer,
+  type PlannedForeignStore,
   type PlannedIssuer,
   type PlannedRole,
   type PlannedSecret,
   type PlannedStore,
+  type RoleOptions,
   type StoreOptions,
 } from './plan.ts';
 
@@ -20,28 +24,36 @@ type Validate = (answer: string | undefined) => string | undefined;
 const output = process.stderr;
 
 /** Asks for what the options leave open. Null: an authority, which has no store. */
-export async function askFor(
-  storeOptions: StoreOptions | PlannedIssuer | null | undefined,
-): Promise<PlannedRole> {
+export async function askFor(storeOptions: RoleOptions): Promise<PlannedRole> {
   if (storeOptions === null || isIssuer(storeOptions)) return storeOptions;
+  if (isForeign(storeOptions))
+    return storeOptions.products.length > 0 ? storeOptions : await askForForeign(storeOptions);
   if (storeOptions !== undefined) return await askForStore(storeOptions, null);
   const role = await select({
     output,
     message: 'What should Latchkey run as?',
     options: [
       { value: 'agent', label: 'an agent', hint: 'beside your software, in front of your store’s API' },
+      ...Object.entries(foreignStores).map(([name, { title }]) => ({
+        value: name,
+        label: `an agent of ${title}`,
+        hint: `beside a program that was written for ${title}`,
+      })),
       { value: 'authority', label: 'an authority', hint: 'the central API itself, with its own store' },
       { value: 'holder', label: 'a holder of leases', hint: 'on a customer’s machine, without a secret' },
     ],
   });
   const chosen = unlessCancelled(role);
   if (chosen === 'authority') return null;
+  if (isForeignStore(chosen))
+    return await askForForeign({ foreign: chosen, baseUrl: null, accessToken: null, products: [] });
   return chosen === 'holder' ? await askForIssuer(null) : await askForStore({}, null);
 }
 
 /** Asks again after some checks have failed. `before`: the previous answers. */
 export async function askAgain(storeOptions: StoreOptions, before: PlannedRole): Promise<PlannedRole> {
   if (isIssuer(before)) return await askForIssuer(before);
+  if (isForeign(before)) return await askForForeign(before);
   return await askForStore(storeOptions, before);
 }
 
@@ -50,6 +62,21 @@ async function askForIssuer(before: PlannedIssuer | null): Promise<PlannedIssuer
   const root = await askText('File with a public root key of the vendor', types.text, before?.roots[0]);
   const product = await askText('Product key', types.text, before?.products[0]);
   return { issuer, roots: [root], products: [product] };
+}
+
+async function askForForeign(before: PlannedForeignStore): Promise<PlannedForeignStore> {
+  const { title, productKey } = foreignStores[before.foreign];
+  const message = `${productKey.name} of the product (${productKey.where})`;
+  const products = [await askText(message, types.productKey, before.products[0])];
+  while (await askForAnother()) products.push(await askText(message, types.productKey, undefined));
+  const accessToken =
+    before.accessToken ??
+    (await askSecret(`Your access token at ${title}, only to enable and disable keys (optional)`, true));
+  return { ...before, products, accessToken };
+}
+
+async function askForAnother(): Promise<boolean> {
+  return unlessCancelled(await confirm({ output, message: 'Another product?', initialValue: false }));
 }
 
 /** Asks for the values that are not given. `before`: the previous answers. */
@@ -61,8 +88,7 @@ export async function askForStore(
     storeOptions.baseUrl ?? (await askText('Base URL of the store’s API', types.baseUrl, before?.baseUrl));
   const products = [await askProduct(storeOptions, before?.products[0]?.key)];
   if (storeOptions.product === undefined) {
-    while (unlessCancelled(await confirm({ output, message: 'Another product?', initialValue: false })))
-      products.push(await askProduct({}, undefined));
+    while (await askForAnother()) products.push(await askProduct({}, undefined));
   }
   // A user who passes options is not asked for optional values.
   const isAsked = storeOptions.apiKey === undefined && storeOptions.product === undefined;

@@ -1,8 +1,8 @@
 import { StandIn, textOf, type StandInAnswer, type StandInCall } from './stand-in.ts';
 
 /*
- * A stand-in for Gumroad's license API. It follows the order of checks and the texts of Gumroad's own controller
- * (antiwork/gumroad, app/controllers/api/v2/licenses_controller.rb), and has nothing in common with the client of an agent.
+ * A stand-in for Gumroad's license API. It follows the order of checks and the texts of Gumroad's own controllers
+ * (antiwork/gumroad, app/controllers/api/v2/licenses_controller.rb and sales_controller.rb), and has nothing in common with the client of an agent.
  */
 
 export interface GumroadProduct {
@@ -37,9 +37,11 @@ type License = {
   purchase: Record<string, unknown>;
 };
 
-type CallName = 'verify' | 'enable' | 'disable' | 'decrement_uses_count' | 'rotate';
+type CallName = 'sales' | 'verify' | 'enable' | 'disable' | 'decrement_uses_count' | 'rotate';
 
 type Call = StandInCall<CallName>;
+
+const salesOfPage = 10;
 
 const unknown = refused('That license does not exist for the provided product.');
 
@@ -48,8 +50,10 @@ function refused(message: string, status = 404): StandInAnswer {
 }
 
 export class GumroadStore extends StandIn<CallName> {
-  /** The access token with the scope `edit_products`; another token has no scope. */
+  /** The access token; another token has no scope. */
   readonly accessToken: string;
+  /** The scopes of the access token. */
+  scopes: ReadonlySet<string> = new Set(['edit_products', 'view_sales']);
   readonly #products: ReadonlyMap<string, Required<GumroadProduct>>;
   readonly #licenses = new Map<string, License>();
   #rotated = 0;
@@ -101,6 +105,7 @@ export class GumroadStore extends StandIn<CallName> {
   }
 
   protected nameOf(method: string, path: string): CallName | null {
+    if (method === 'GET' && /^(?:\/api)?\/v2\/sales$/.test(path)) return 'sales';
     const name = /^(?:\/api)?\/v2\/licenses\/(\w+)$/.exec(path)?.[1] ?? '';
     return methods.get(name) === method ? (name as CallName) : null;
   }
@@ -120,13 +125,40 @@ export class GumroadStore extends StandIn<CallName> {
       const [, bearer] = /^Bearer (.+)$/.exec(call.headers.authorization ?? '') ?? [];
       const token = parameters['access_token'] ?? bearer;
       if (token === undefined) return { status: 401, body: null };
-      if (token !== this.accessToken) return { status: 403, body: null };
+      const scope = name === 'sales' ? 'view_sales' : 'edit_products';
+      if (token !== this.accessToken || !this.scopes.has(scope)) return { status: 403, body: null };
     }
+    if (name === 'sales') return this.#sales(parameters);
     const license = this.#find(parameters);
     if (license === 'product_id') return needsProductId(this.#byKey(parameters)?.product.productId ?? '');
     if (license === null) return unknown;
     if (license.isRevoked) return refused('Access to the purchase associated with this license has expired.');
     return this.#change(call, license);
+  }
+
+  /** Ten sales from the newest on, also those of keys that no verify shows yet. */
+  #sales(parameters: Call['parameters']): StandInAnswer {
+    const productId = textOf(parameters['product_id']);
+    const pageKey = textOf(parameters['page_key']);
+    const isWrong = productId !== '' && !this.#products.has(productId);
+    if (isWrong) return { status: 400, body: { status: 400, error: 'Invalid product ID.' } };
+    const [, at = ''] = /^\d{20}-(\d+)$/.exec(pageKey) ?? [];
+    if (pageKey !== '' && at === '')
+      return { status: 400, body: { status: 400, error: 'Invalid page_key.' } };
+    const sold = [...this.#licenses.values()].map((license, index) => ({ license, index })).toReversed();
+    const left = sold.filter(
+      ({ license, index }) =>
+        (productId === '' || license.product.productId === productId) && (at === '' || index < Number(at)),
+    );
+    const shown = left.slice(0, salesOfPage);
+    const next = `20260105193856000000-${shown.at(-1)?.index ?? 0}`;
+    const more = { next_page_key: next, next_page_url: `/v2/sales?page_key=${next}` };
+    const sales = shown.map(({ license: { purchase, isDisabled, uses } }) => ({
+      ...purchase,
+      license_disabled: isDisabled,
+      license_uses: uses,
+    }));
+    return { status: 200, body: { success: true, sales, ...(left.length > salesOfPage && more) } };
   }
 
   #change(call: Call, license: License): StandInAnswer {
@@ -149,6 +181,8 @@ export class GumroadStore extends StandIn<CallName> {
       case 'rotate':
         this.#rotate(license);
         break;
+      case 'sales':
+        return unknown;
       default:
         return call.name satisfies never;
     }

@@ -1,4 +1,6 @@
-import { failWithFaults, type Result } from '../../../domain/problem/problem.ts';
+import { z } from 'zod';
+import { parseJson } from '../../../domain/text.ts';
+import { failWith, failWithFaults, type Result } from '../../../domain/problem/problem.ts';
 import type { SyncControl, WriteOptions } from '../../../service/ports.ts';
 import { afterCommit } from '../../../service/writer.ts';
 import type { AppIn } from '../../app.ts';
@@ -6,7 +8,13 @@ import { ok, responseUnreadable, type RouteResponse } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { serializeSync, syncObject } from '../../../wire/status.ts';
-import { preloadParameters, queuedObject } from '../../../wire/license.ts';
+import {
+  preloadParameters,
+  serializeStoreKeys,
+  queuedObject,
+  storeKeysObject,
+  storeKeysParameters,
+} from '../../../wire/license.ts';
 
 const shared = {
   tag: 'Sync',
@@ -69,9 +77,62 @@ const preload = route({
   },
 });
 
+const storeKeys = route({
+  method: 'GET',
+  path: '/admin/v1/store/license-keys',
+  operationId: 'listStoreLicenseKeys',
+  tag: 'Sync',
+  summary: 'List the license keys that the store of an agent has sold',
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  roles: ['agent'],
+  refusals: ['not_offered_by_store', 'upstream_refused', 'upstream_unreachable'],
+  query: storeKeysParameters,
+  answers: { 200: enveloped(storeKeysObject) },
+  async handle({ app, query: { productKey = null, after = null }, signal }) {
+    if (app.sync.listKeys === undefined)
+      return failWith('not_offered_by_store', 'The upstream does not list its license keys.');
+    const configured = app.products.configured.map(({ id }) => id);
+    const named = productKey === null ? null : app.products.idOf(productKey);
+    const listed = productKey === null ? configured : configured.filter((id) => id === named);
+    const [productId, page] = after === null ? [listed[0] ?? '', null] : readPlace(after);
+    if (!listed.includes(productId)) {
+      const detail = 'This agent has no such product.';
+      const parameter = after === null ? 'product_key' : 'after';
+      return failWithFaults([{ parameter, code: 'product_not_found', detail }]);
+    }
+    const read = await app.sync.listKeys(productId, page, signal);
+    if (!read.ok) return read;
+    const { licenseKeys, next } = read.value;
+    const later = listed[listed.indexOf(productId) + 1] ?? null;
+    const place: Place | null = next !== null ? [productId, next] : later === null ? null : [later, null];
+    return ok(
+      serializeStoreKeys({
+        productKey: app.products.keyOf(productId),
+        licenseKeys,
+        next: place === null ? null : writePlace(place),
+      }),
+    );
+  },
+});
+
+/** Where a list goes on: the id of a product, and a page of it at the store; null: the first page. */
+type Place = [productId: string, page: string | null];
+
+const placeText = z.tuple([z.string(), z.string().nullable()]);
+
+function writePlace(place: Place): string {
+  return Buffer.from(JSON.stringify(place)).toString('base64url');
+}
+
+function readPlace(text: string): Place {
+  return placeText.safeParse(parseJson(Buffer.from(text, 'base64url').toString())).data ?? ['', null];
+}
+
 /** Manual control of synchronization (src/http/README.md, Admin routes). */
 export const syncRoutes: readonly Route[] = [
   preload,
+  storeKeys,
   syncRoute('now', 'syncNow', 'Send what waits at once: no backoff, no breaker'),
   syncRoute('pause', 'pauseSync', 'Send nothing more, across restarts too, until resumed'),
   syncRoute('resume', 'resumeSync', 'Resume after a pause, and try refused credentials again'),

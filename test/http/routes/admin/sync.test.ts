@@ -170,3 +170,41 @@ test('license keys of a product that the agent does not have are not preloaded, 
     errors: [{ parameter: 'product_key', code: 'product_not_found' }],
   });
 });
+
+test('the license keys of the store are listed product by product, if the store lists them', async () => {
+  const asked: unknown[] = [];
+  const sync: SyncControl = {
+    ...askedSync().sync,
+    listKeys: async (productId, after) => {
+      asked.push([productId, after]);
+      return done({ licenseKeys: ['A'], next: after === null ? 'second' : null });
+    },
+  };
+  await using opened = await openApp({ role: 'agent', sync, products: productsOf('press', 'brush') });
+  const server = serverOf(opened.app);
+  type Answer = { data: { product_key: string; next: string | null }; errors?: unknown; code?: string };
+  const list = async (query: string): Promise<Answer> =>
+    (await server.inject({ url: `/admin/v1/store/license-keys${query}`, headers })).json();
+  const listed: string[] = [];
+  for (let query = ''; listed.length < 9;) {
+    const { data } = await list(query);
+    listed.push(data.product_key);
+    if (data.next === null) break;
+    query = `?after=${data.next}`;
+  }
+  expect(listed).toEqual(['press', 'press', 'brush', 'brush']);
+  const pages = asked.map((each) => (each as [string, string | null])[1]);
+  expect(pages).toEqual([null, 'second', null, 'second']);
+  const last = await list(`?product_key=press&after=${(await list('')).data.next}`);
+  expect(last.data).toMatchObject({ product_key: 'press', next: null });
+  for (const query of [
+    '?product_key=pres',
+    '?after=nonsense',
+    '?product_key=brush&after=WyJwcmVzcyIsbnVsbF0',
+  ])
+    expect((await list(query)).errors).toMatchObject([{ code: 'product_not_found' }]);
+
+  const others = serverOf({ ...opened.app, sync: askedSync().sync });
+  const refused = await others.inject({ url: '/admin/v1/store/license-keys', headers });
+  expect([refused.statusCode, refused.json<Answer>().code]).toEqual([501, 'not_offered_by_store']);
+});
