@@ -1,8 +1,9 @@
 import type { ParameterFault } from './problem/problem.ts';
+import { isAboveLimit, type LicenseEnd, type LicenseStatus, type LicenseTerms } from './terms.ts';
 import { isLongerThan, plainText } from './text.ts';
 
-/** The record behind a license key (specification 2.2). */
-export type License = {
+/** The record behind a license key (specification 2.2), with its terms if it has any. */
+export type License = LicenseEnd & {
   licenseKey: string;
   /** `product_link` on the wire. */
   productKey: string;
@@ -11,6 +12,9 @@ export type License = {
   enabled: boolean;
   /** Epoch ms. */
   createdAt: number;
+  terms?: LicenseTerms | null;
+  /** How a license with terms stands, in an answer. */
+  status?: LicenseStatus;
   /** Further members from an agent's upstream, unchanged. */
   extra?: LicenseExtra;
   /** Grows with each change of the license in its store. It is in no body; agents get it in a header. Absent: unknown. */
@@ -40,6 +44,9 @@ export const maxInitialUses = 1_000_000_000_000_000;
 
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';
+
+/** What the history of a license records: also changes of its terms. */
+export type LicenseEntry = LicenseTrigger | 'renew' | 'update';
 
 type EnabledState = 'enabled' | 'disabled';
 
@@ -82,10 +89,12 @@ export function isSameState(before: License, after: License): boolean {
   return before.uses === after.uses && before.enabled === after.enabled;
 }
 
-/** The license after a trigger; the only function that changes one. */
+/** The license after a trigger; the only function that changes one. A use beyond the limit leaves it as it is. */
 export function licenseAfter(license: License, trigger: LicenseTrigger): License {
   const state = licenseTransitions[license.enabled ? 'enabled' : 'disabled'][trigger];
-  return { ...license, enabled: state === 'enabled', uses: countAfter(license.uses, trigger) };
+  const uses = countAfter(license.uses, trigger);
+  if (trigger === 'usage' && isAboveLimit(uses, license)) return license;
+  return { ...license, enabled: state === 'enabled', uses };
 }
 
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
@@ -245,8 +254,8 @@ export function containsLicenseKey(text: string): boolean {
 /** How many aliases of a license key an agent keeps. A limit is needed because a caller can send millions. */
 export const maxAliases = 16;
 
-/** The members of a license that changes modify. */
-export type LicenseState = Pick<License, 'uses' | 'enabled'>;
+/** The members of a license that changes modify. `expiresAt`: of a change of the terms. */
+export type LicenseState = Pick<License, 'uses' | 'enabled' | 'expiresAt'>;
 
 /** How many changes of one license key are kept. */
 export const maxHistoryEntries = 1_000;
@@ -256,7 +265,7 @@ export type HistoryEntry = {
   licenseKey: string;
   /** Epoch ms. */
   at: number;
-  change: LicenseTrigger;
+  change: LicenseEntry;
   /** Who requested the change: the name of a credential (`Principal.credential`), never its secret. */
   credential: string;
   before: LicenseState;

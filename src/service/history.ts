@@ -10,13 +10,19 @@ export function recordChange<Added>(
   { now, actor, recordsHistory }: Context,
 ): Added | undefined {
   if (!recordsHistory) return undefined;
+  const isAboutTerms = change === 'renew' || change === 'update';
+  const state = ({ uses, enabled, expiresAt = null }: LicenseState): LicenseState => ({
+    uses,
+    enabled,
+    ...(isAboutTerms && { expiresAt }),
+  });
   return history.add({
     licenseKey: before.licenseKey,
     at: now,
     change,
     credential: actor,
-    before: { uses: before.uses, enabled: before.enabled },
-    after: { uses: after.uses, enabled: after.enabled },
+    before: state(before),
+    after: state(after),
   });
 }
 

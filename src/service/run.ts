@@ -12,6 +12,7 @@ import type {
   WriteRequest,
 } from './writer.ts';
 import { storeEvents } from './events.ts';
+import { asAnswered } from '../domain/terms.ts';
 import { features } from '../features.ts';
 import type { Locks } from './locks.ts';
 import { type FeatureUseCases, audited, auditEntry } from './audit.ts';
@@ -67,7 +68,12 @@ export async function runUseCase<Name extends UseCaseName>(
   const stored = idempotency === null ? null : await storedResult(transaction, idempotency, context);
   // The fingerprints are equal, so the stored result comes from this use case.
   if (typeof stored === 'number') {
-    const again = await answerAgain(transaction, name, command as { licenseKey: string }, stored);
+    const again = await answerAgain(
+      transaction,
+      name,
+      { ...(command as { licenseKey: string }), stored },
+      context,
+    );
     return again as CommandResult<Name>;
   }
   const asked = { command, keyed: idempotency?.keyed };
@@ -117,8 +123,8 @@ function shortAnswer(name: UseCaseName, result: Result<unknown>): number | null 
 async function answerAgain(
   transaction: AuthorityTransaction,
   name: UseCaseName,
-  { licenseKey }: { licenseKey: string },
-  stored: number,
+  { licenseKey, stored }: { licenseKey: string; stored: number },
+  { now }: Pick<Context, 'now'>,
 ): Promise<Result<unknown>> {
   const applied = stored === 0 ? {} : { appliedRevision: stored };
   if (name === 'queueChange') {
@@ -127,7 +133,7 @@ async function answerAgain(
     return snapshot === null ? notFound('license') : done({ snapshot, operationId: null, ...applied });
   }
   const license = await transaction.licenses.get(licenseKey);
-  return license === null ? notFound('license') : done({ ...license, ...applied });
+  return license === null ? notFound('license') : done({ ...asAnswered(license, now), ...applied });
 }
 
 /** Whether a change is carried out again, although its answer is stored. */

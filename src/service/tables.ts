@@ -302,6 +302,10 @@ export interface LicenseTable extends LicenseReads {
   add(license: License): boolean;
   /** Writes no index, because no indexed column changes. A refund also counts as a change of a disabled license. */
   setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>, isRefund: boolean): void;
+  /** Stores the terms of a license, and counts as a change of it. */
+  setTerms(license: Pick<License, 'licenseKey' | 'expiresAt' | 'graceUntil' | 'usesLimit' | 'terms'>): void;
+  /** Sets how long all licenses of a product are answered as valid after their end, in ms. */
+  setGrace(productKey: string, graceMs: number): void;
   /** Whether a license is disabled since after a revision. Locks the license. */
   isRevokedSince(licenseKey: string, revision: number): boolean;
   /** Makes the next licenses, up to `limit`, faster to find; returns how many are left. */

@@ -61,6 +61,8 @@ const effects: TableEffects = {
     add: nothing,
     change: ({ licenseKey }) => ({ licenseKey }),
     setState: ({ licenseKey }) => ({ licenseKey }),
+    setTerms: ({ licenseKey }) => ({ licenseKey }),
+    setGrace: anything,
     isRevokedSince: nothing,
     indexForSearch: nothing,
     clearDisabledRevisions: nothing,

@@ -39,7 +39,11 @@ export interface StoreClient extends Upstream, SyncUpstream, AsyncDisposable {
 export type StoreRouteParts = Pick<ConnectSettings, 'accessToken'> & {
   client: Pick<StoreClient, 'rotate'>;
   /** Records what an answer says about a license key. */
-  learn: (productId: string, licenseKey: string, said: Pick<License, 'enabled' | 'extra'>) => Promise<void>;
+  learn: (
+    productId: string,
+    licenseKey: string,
+    said: Pick<License, 'enabled' | 'extra' | 'expiresAt'>,
+  ) => Promise<void>;
 };
 
 const folders: Readonly<Record<StoreName, () => Promise<{ store: Store }>>> = {

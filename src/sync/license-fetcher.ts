@@ -293,7 +293,7 @@ export class LicenseFetcher implements LicenseFetch {
   async learn(
     productId: string,
     licenseKey: string,
-    said: Pick<License, 'enabled' | 'extra'>,
+    said: Pick<License, 'enabled' | 'extra' | 'expiresAt'>,
   ): Promise<void> {
     const known = this.#parts.reader.snapshots.get(licenseKey);
     if (known === null) return;

@@ -27,7 +27,15 @@ test('without any configuration the process is an authority with the documented 
     },
     upstream: null,
     products: [],
-    freshness: { fresh: '1d', stale: '7d', grace: '14d', refresh: '6h', unknown: '1m', gone: '1d' },
+    freshness: {
+      fresh: '1d',
+      stale: '7d',
+      grace: '14d',
+      expiry_grace: '1d',
+      refresh: '6h',
+      unknown: '1m',
+      gone: '1d',
+    },
     sync: {
       rate: 5,
       concurrency: 4,

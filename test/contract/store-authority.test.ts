@@ -184,6 +184,56 @@ describe('the store of an authority', () => {
     }
   });
 
+  test('a use beyond the limit of a license changes nothing, and a use taken back makes room', async () => {
+    await using store = await openAuthorityStore();
+    await catalogue(store);
+    await add(
+      store,
+      buildLicense({ uses: 1, usesLimit: 2 }),
+      buildLicense({ licenseKey: 'KEY-0', usesLimit: 0 }),
+    );
+    const tenant = { accountId: 'default', productKey: null };
+    const uses = async (trigger: 'usage' | 'decrease', licenseKey = 'KEY-1') => {
+      const change = { tenant, licenseKey, trigger, historyEntry: { at, credential: 'product:press' } };
+      return (await store.write(async ({ licenses }) => await licenses.change(change)))?.after.uses;
+    };
+    expect([await uses('usage'), await uses('usage'), await uses('usage', 'KEY-0')]).toEqual([2, 2, 0]);
+    expect([await uses('decrease'), await uses('usage')]).toEqual([1, 2]);
+    expect(await store.reader.licenses.get('KEY-1')).toMatchObject({ uses: 2, revision: 3 });
+    expect(await store.reader.history.count('KEY-1')).toBe(3);
+    expect(await store.reader.history.count('KEY-0')).toBe(0);
+  });
+
+  test('the terms of a license are stored, changed and removed, and each change counts', async () => {
+    await using store = await openAuthorityStore();
+    await catalogue(store);
+    const others = {
+      entitlements: ['export', 'pro'],
+      metadata: { 'order "1"': ['ä'] },
+      seats: 3,
+      leaseTermMs: 60_000,
+    };
+    const licensed = buildLicense({ expiresAt: at, graceUntil: at + 1_000, usesLimit: 9, terms: others });
+    await add(store, licensed, buildLicense({ licenseKey: 'KEY-2' }));
+    const { licenses } = store.reader;
+    // Concurrent reads of one key share their statement on PostgreSQL.
+    expect(await Promise.all([licenses.get('KEY-1'), licenses.get('KEY-1')])).toEqual(
+      [0, 0].map((revision) => ({ ...licensed, revision })),
+    );
+    const bare = { ...buildLicense({ licenseKey: 'KEY-2' }), revision: 0 };
+    expect(await licenses.get('KEY-2')).toEqual(bare);
+    expect(await licenses.after({}, '', 10)).toEqual([{ ...licensed, revision: 0 }, bare]);
+    expect(await licenses.list({}, page)).toMatchObject([{ terms: others }, { licenseKey: 'KEY-2' }]);
+    await store.write(async (transaction) => await transaction.licenses.setGrace('press', 5_000));
+    const { graceUntil: _, ...rest } = licensed;
+    expect(await licenses.get('KEY-1')).toEqual({ ...rest, graceUntil: at + 5_000, revision: 1 });
+    expect(await licenses.get('KEY-2')).toEqual(bare);
+    await store.write(async (transaction) => await transaction.licenses.setGrace('press', 0));
+    expect(await licenses.get('KEY-1')).toEqual({ ...rest, graceUntil: null, revision: 2 });
+    await store.write(async (transaction) => await transaction.licenses.setTerms({ licenseKey: 'KEY-1' }));
+    expect(await licenses.get('KEY-1')).toEqual({ ...buildLicense(), revision: 3 });
+  });
+
   test('a license outside the tenant of a credential is not changed, and a license without a history has an empty one', async () => {
     await using store = await openAuthorityStore();
     await catalogue(store);

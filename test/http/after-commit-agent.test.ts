@@ -17,7 +17,12 @@ import { startSyncHarness, minute, second, type SyncHarness } from '../support/h
 
 const operator = { authorization: `Bearer ${adminToken}` };
 const faults: readonly StorageFault[] = ['full', 'failed', 'commit_failed', 'unavailable', 'unknown'];
-const freshness = { freshMs: 24 * 60 * minute, staleMs: 48 * 60 * minute, graceMs: 96 * 60 * minute };
+const freshness = {
+  freshMs: 24 * 60 * minute,
+  staleMs: 48 * 60 * minute,
+  graceMs: 96 * 60 * minute,
+  expiryGraceMs: 24 * 60 * minute,
+};
 
 /** An agent with an upstream in memory, whose steps after a commit can fail. */
 class Agent implements AsyncDisposable {

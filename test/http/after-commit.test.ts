@@ -37,7 +37,7 @@ class Shop implements AsyncDisposable {
       reader,
       lists: reader,
       writer,
-      licenseService: authorityLicenseService(reader, writer),
+      licenseService: authorityLicenseService(reader, writer, { now: () => Date.now() }),
       couponService: authorityCouponService(reader, writer),
       checkout: authorityCheckoutService(reader, writer, { now: () => Date.now() }),
       productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,

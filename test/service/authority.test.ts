@@ -286,7 +286,7 @@ describe('authorityLicensing and authorityCouponing', () => {
   it('a license is answered as authoritative, and is not found outside the tenant', async () => {
     await using shop = await new Shop().open();
     const { license } = await shop.sell();
-    const licenseService = authorityLicenseService(shop.store, shop.writer);
+    const licenseService = authorityLicenseService(shop.store, shop.writer, { now: () => shop.now });
     const { licenseKey } = license;
     const provenance = { freshness: 'authoritative' };
     const answered = { license, productKey: license.productKey, provenance };
@@ -311,7 +311,7 @@ describe('authorityLicensing and authorityCouponing', () => {
   it('a change that is repeated under its idempotency key gets the same response and counts once', async () => {
     await using shop = await new Shop().open();
     const { licenseKey } = (await shop.sell()).license;
-    const licenseService = authorityLicenseService(shop.store, shop.writer);
+    const licenseService = authorityLicenseService(shop.store, shop.writer, { now: () => shop.now });
     const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
     const request = {
       tenant: anyProduct,

@@ -83,6 +83,10 @@ export const freshness = section(
         description:
           'Up to this age a license is `grace`. After that, verifying an enabled key returns 503 until the upstream responds.',
       }),
+      expiry_grace: duration.prefault(formatDuration(defaultFreshnessPolicy.expiryGraceMs)).meta({
+        description:
+          'How long a license is valid after its end while the upstream cannot say whether it was renewed.',
+      }),
       refresh: wait.prefault('6h').meta({
         description:
           'How often a known key is read again from the upstream. A change of this setting applies to a key from its next read on.',

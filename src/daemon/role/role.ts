@@ -97,7 +97,7 @@ export function authorityRole({
   tokenUses: uses,
 }: RoleParts & { reader: AuthorityReader; lists: Lists }): Role {
   return {
-    licenseService: authorityLicenseService(reader, writer),
+    licenseService: authorityLicenseService(reader, writer, clock),
     couponService: authorityCouponService(reader, writer, lists),
     checkout: authorityCheckoutService(reader, writer, clock),
     credentials: authorityCredentials({

@@ -2,6 +2,7 @@ import { dayMs } from '../time.ts';
 import { countAfter, type License } from '../license.ts';
 import { isHeld, isUnfinished, type Operation } from '../outbox/operation.ts';
 import type { Applied } from '../outbox/outcome.ts';
+import { asAnswered, statusEndsAt } from '../terms.ts';
 
 /** The upstream's last response about a license key, plus the local changes. Times are epoch ms unless noted. */
 export type LicenseSnapshot = {
@@ -216,14 +217,20 @@ export function refreshAtAfterChange(
     : withFraction(at.fraction);
 }
 
-/** The maximum ages of a fresh, a stale and a grace snapshot, in ms (src/config/README.md, freshness). */
-export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
+/**
+ * The maximum ages of a fresh, a stale and a grace snapshot, and how long a license is valid after its end while the
+ * upstream cannot say whether it was renewed, in ms (src/config/README.md, freshness).
+ */
+export type FreshnessPolicy = AgePolicy & { expiryGraceMs: number };
 
-/** The default of `freshness.fresh`, `stale` and `grace`. */
+type AgePolicy = { freshMs: number; staleMs: number; graceMs: number };
+
+/** The default of `freshness.fresh`, `stale`, `grace` and `expiry_grace`. */
 export const defaultFreshnessPolicy: Readonly<FreshnessPolicy> = {
   freshMs: dayMs,
   staleMs: 7 * dayMs,
   graceMs: 14 * dayMs,
+  expiryGraceMs: dayMs,
 };
 
 /** The values of `Latchkey-Freshness`. */
@@ -232,7 +239,7 @@ export type Freshness = 'authoritative' | 'fresh' | 'stale' | 'grace' | 'expired
 /** The freshness at `now` of a snapshot from `confirmedAt`, both epoch ms. */
 export function freshnessAt(
   confirmedAt: number,
-  policy: FreshnessPolicy,
+  policy: AgePolicy,
   now: number,
 ): 'fresh' | 'stale' | 'grace' | 'expired' {
   const age = now - confirmedAt;
@@ -246,15 +253,51 @@ export function freshnessAt(
 export function freshnessEndsAt(
   freshness: ReturnType<typeof freshnessAt>,
   confirmedAt: number,
-  { freshMs, staleMs, graceMs }: FreshnessPolicy,
+  { freshMs, staleMs, graceMs }: AgePolicy,
 ): number {
   const ages = { fresh: freshMs, stale: staleMs, grace: graceMs, expired: Infinity };
   return confirmedAt + ages[freshness];
 }
 
+type WithEnd = Pick<LicenseSnapshot, 'license' | 'confirmedAt'>;
+
+/** When a license ended of which the upstream may have said nothing since; Infinity: never. */
+function unconfirmedEnd({ license: { expiresAt }, confirmedAt }: WithEnd): number {
+  const end = expiresAt ?? Infinity;
+  return confirmedAt <= end ? end : Infinity;
+}
+
+/** Whether the license has ended, and may have been renewed since the upstream confirmed it. */
+function mayBeRenewed(snapshot: WithEnd, now: number): boolean {
+  return now > unconfirmedEnd(snapshot);
+}
+
+/** The license as local callers see it at `now`: not enabled after its end, or after `expiryGraceMs` if it may be renewed. */
+export function answeredLicense(
+  snapshot: Pick<LicenseSnapshot, 'license' | 'local' | 'localRevisions' | 'confirmedAt'>,
+  { expiryGraceMs }: Pick<FreshnessPolicy, 'expiryGraceMs'>,
+  now: number,
+): License {
+  const end = unconfirmedEnd(snapshot);
+  return asAnswered(localLicense(snapshot), now, end === Infinity ? -Infinity : end + expiryGraceMs);
+}
+
+/**
+ * Until when a license is answered as valid without another word of the upstream (epoch ms), if it is valid now.
+ */
+export function validWithoutUpstreamUntil(
+  { license, confirmedAt }: WithEnd,
+  { graceMs, expiryGraceMs }: Pick<FreshnessPolicy, 'graceMs' | 'expiryGraceMs'>,
+): number {
+  const end = unconfirmedEnd({ license, confirmedAt });
+  const known = license.graceUntil ?? license.expiresAt ?? Infinity;
+  return Math.min(confirmedAt + graceMs, end === Infinity ? known : Math.max(known, end + expiryGraceMs));
+}
+
 /** How this process may answer a verify of a key now. */
 export type Verdict =
-  | { verdict: 'answer'; freshness: 'fresh' | 'stale' | 'grace' | 'expired' }
+  /** `asksFirst`: the upstream is asked first, because it may have renewed the license. */
+  | { verdict: 'answer'; freshness: 'fresh' | 'stale' | 'grace' | 'expired'; asksFirst: boolean }
   /** Enabled, but confirmed too long ago. */
   | { verdict: 'expired' }
   /** The upstream answered 404 to two reads, far enough apart. */
@@ -262,15 +305,26 @@ export type Verdict =
   /** There is no snapshot of the key. */
   | { verdict: 'unknown' };
 
-/** The verdict about a key. A disabled key is answered at any age. */
+/** The verdict about a key. A key that is disabled or has ended is answered at any age. */
 export function verdict(
-  snapshot: Pick<LicenseSnapshot, 'confirmedAt' | 'gone' | 'local'> | null,
+  snapshot: Pick<LicenseSnapshot, 'license' | 'confirmedAt' | 'gone' | 'local'> | null,
   policy: FreshnessPolicy,
   now: number,
 ): Verdict {
   if (snapshot === null) return { verdict: 'unknown' };
   if (snapshot.gone) return { verdict: 'gone' };
   const freshness = freshnessAt(snapshot.confirmedAt, policy, now);
-  if (freshness === 'expired' && snapshot.local.enabled) return { verdict: 'expired' };
-  return { verdict: 'answer', freshness };
+  if (freshness === 'expired' && answeredLicense(snapshot, policy, now).enabled)
+    return { verdict: 'expired' };
+  return { verdict: 'answer', freshness, asksFirst: snapshot.local.enabled && mayBeRenewed(snapshot, now) };
+}
+
+/** The last instant at which the license is answered as now without the upstream. */
+export function answerEndsAt(
+  { confirmedAt }: Pick<LicenseSnapshot, 'confirmedAt'>,
+  answered: License,
+  freshness: ReturnType<typeof freshnessAt>,
+  policy: FreshnessPolicy,
+): number {
+  return Math.min(freshnessEndsAt(freshness, confirmedAt, policy), statusEndsAt(answered));
 }

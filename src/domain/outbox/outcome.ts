@@ -41,7 +41,7 @@ export type NotApplied = {
   /** As in `Applied`. */
   epoch?: string;
   /** What the refusal says about the license key; absent if it says nothing. */
-  license?: Pick<License, 'enabled' | 'extra'>;
+  license?: Pick<License, 'enabled' | 'extra' | 'expiresAt'>;
   retryAfterMs: number | null;
   /** Present if the request was not sent because nothing may be sent now. This does not count as a failure. */
   isHeldBack?: true;

@@ -341,6 +341,11 @@ const table = {
     title: 'The license was disabled since',
     remedy: 'Look at the license, and enable it again if it must be enabled.',
   },
+  uses_limit_reached: {
+    status: 409,
+    title: 'The license has no use left',
+    remedy: 'Sell more uses (latchkey license update --uses-limit), or take a use back.',
+  },
   other_store: {
     status: 409,
     title: 'This is another store, or it was restored',

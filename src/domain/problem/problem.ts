@@ -101,6 +101,11 @@ export function notFound(what: keyof typeof refusals): ReturnType<typeof failWit
   return failWith(code, detail);
 }
 
+/** Refuses a use beyond the limit of its license. */
+export function limitReached(): ReturnType<typeof failWith> {
+  return failWith('uses_limit_reached', 'The license has no use left.');
+}
+
 /** The fault of a parameter that names a missing account. */
 export const unknownAccount: ParameterFault = faultOf('account_id', 'account');
 

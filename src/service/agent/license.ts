@@ -13,15 +13,17 @@ import {
 import { acceptPastedKeys } from '../pasted-keys.ts';
 import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream/former.ts';
 import {
-  freshnessEndsAt,
+  answeredLicense,
+  answerEndsAt,
   type LicenseSnapshot,
+  validWithoutUpstreamUntil,
   verdict,
-  localLicense,
   freshnessAt,
 } from '../../domain/agent/license-snapshot.ts';
 import type { Caller, LicenseFetch, Clock, Deliveries, Log, LookupResult } from '../ports.ts';
 import { type Writer, afterCommit } from '../writer.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
+import { asAnswered } from '../../domain/terms.ts';
 import { hasStoredResponse } from '../idempotency.ts';
 import type { QueuedChange } from '../outbox/license-change.ts';
 
@@ -90,17 +92,19 @@ function verifyNow(parts: LicenseParts, tenant: Tenant, licenseKey: string): Cac
   return cacheableResponse(parts, snapshot);
 }
 
-/** The response from the stored license; null if the license is too old to rely on. */
+/** The response from the stored license; null if the license is too old to rely on, or may have been renewed. */
 function cacheableResponse(parts: LicenseParts, snapshot: LicenseSnapshot): CacheableResponse | null {
   const { freshness, refreshMs } = parts.settings();
   const now = parts.clock.now();
   const decision = verdict(snapshot, freshness, now);
-  if (decision.verdict !== 'answer') return null;
-  const { productId, askedAt, confirmedAt, license } = snapshot;
-  const until = Math.min(askedAt + refreshMs, freshnessEndsAt(decision.freshness, confirmedAt, freshness));
+  if (decision.verdict !== 'answer' || decision.asksFirst) return null;
+  const { productId, askedAt, license } = snapshot;
+  const answer = responseOf(parts, snapshot, 'hit', now);
+  const endsAt = answerEndsAt(snapshot, answer.license, decision.freshness, freshness);
+  const until = Math.min(askedAt + refreshMs, endsAt);
   const onServed =
     decision.freshness === 'fresh' ? nothing : refreshLater(parts.fetcher, productId, license.licenseKey);
-  return { ...responseOf(parts, snapshot, 'hit'), cacheable: { since: now, until, onServed } };
+  return { ...answer, cacheable: { since: now, until, onServed } };
 }
 
 const nothing = (): void => undefined;
@@ -159,7 +163,10 @@ async function lookUp(
   if (unstored !== null && (snapshot?.local.pending ?? 0) === 0) {
     const { license, productId, confirmedAt } = unstored;
     const provenance = provenanceNow(parts, { confirmedAt, pending: 0, cache: 'miss' });
-    if (provenance.freshness !== 'expired') return done({ license, productKey: productId, provenance });
+    if (provenance.freshness !== 'expired') {
+      const shown = asAnswered(license, parts.clock.now());
+      return done({ license: shown, productKey: productId, provenance });
+    }
   }
   if (decision.verdict === 'expired') return expired(lookup);
   if (lookup.found === 'limited') {
@@ -199,10 +206,14 @@ function responseOf(
   parts: AgentLicenseParts,
   snapshot: LicenseSnapshot,
   cache: 'hit' | 'miss',
+  now: number = parts.clock.now(),
 ): LicenseResponse {
   const { productId, confirmedAt, local } = snapshot;
+  const { freshness } = parts.settings();
+  const license = answeredLicense(snapshot, freshness, now);
+  const graceUntil = validWithoutUpstreamUntil(snapshot, freshness);
   const provenance = provenanceNow(parts, { confirmedAt, pending: local.pending, cache });
-  return { license: localLicense(snapshot), productKey: productId, provenance };
+  return { license, productKey: productId, provenance: { ...provenance, graceUntil } };
 }
 
 /**
@@ -227,7 +238,7 @@ async function change(
   let queued = await queue(parts, request);
   if (!queued.ok && upstreamMayKnow(parts, request, queued.problem)) {
     const fetched = await lookUp(parts, { tenant, licenseKey, requester }, signal);
-    if (!fetched.ok) return fetched;
+    if (!fetched.ok) return queued.problem.code === 'uses_limit_reached' ? queued : fetched;
     cache = cacheOf(fetched.value);
     queued = await queue(parts, request);
   }
@@ -236,7 +247,7 @@ async function change(
   // A repeated request gets its first response, whatever `waitMs` it has.
   if (operationId === null || isReplay) {
     const applied = appliedRevision === undefined ? {} : { appliedRevision };
-    return done({ ...responseOf(parts, snapshot, cache), ...applied });
+    return done({ ...responseOf(parts, snapshot, cache, queued.value.at), ...applied });
   }
   const deliver = (): Awaitable<LicenseSnapshot> => {
     parts.deliveries.wake({ subject: snapshot.license.licenseKey, queue: queueOf[trigger] });
@@ -261,19 +272,25 @@ function mustAskFirst(parts: LicenseParts, { tenant, licenseKey, trigger }: Lice
   if (trigger !== 'enable') return false;
   const snapshot = parts.reader.snapshots.get(licenseKey);
   if (snapshot === null || !reaches(parts, tenant, snapshot)) return false;
-  const { freshness } = parts.settings();
-  const isFresh = freshnessAt(snapshot.confirmedAt, freshness, parts.clock.now()) === 'fresh';
-  return snapshot.local.enabled && (!isFresh || parts.isOfFormerAddress(snapshot));
+  return snapshot.local.enabled && (!isFresh(parts, snapshot) || parts.isOfFormerAddress(snapshot));
 }
 
-/** Whether a read from the upstream could make a failed change possible. A key that is gone may have returned. */
+function isFresh({ settings, clock }: LicenseParts, { confirmedAt }: LicenseSnapshot): boolean {
+  return freshnessAt(confirmedAt, settings().freshness, clock.now()) === 'fresh';
+}
+
+/**
+ * Whether a read from the upstream could make a failed change possible. A key that is gone may have returned; a limit that
+ * was not confirmed recently may have been raised.
+ */
 function upstreamMayKnow(
   parts: LicenseParts,
   { tenant, licenseKey }: LicenseChangeRequest,
   { code }: Problem,
 ): boolean {
-  if (code !== 'license_not_found') return code === 'upstream_unreachable' || code === 'verdict_expired';
   const snapshot = parts.reader.snapshots.get(licenseKey);
+  if (code === 'uses_limit_reached') return snapshot !== null && !isFresh(parts, snapshot);
+  if (code !== 'license_not_found') return code === 'upstream_unreachable' || code === 'verdict_expired';
   return snapshot !== null && snapshot.gone && reaches(parts, tenant, snapshot);
 }
 

@@ -13,8 +13,10 @@ import {
   unknownProduct,
   failWith,
   failWithFaults,
+  limitReached,
 } from '../../domain/problem/problem.ts';
 import { enabledEvent } from '../../domain/event.ts';
+import { asAnswered } from '../../domain/terms.ts';
 import { note } from '../events.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, LicenseChange } from '../tables.ts';
@@ -49,8 +51,11 @@ export async function changeLicense(
     return failWith('license_revoked', 'The license was disabled after the caller of this enable saw it.');
   const { before, after } = changed;
   note({ events }, enabledEvent(after.licenseKey, before.enabled, after.enabled));
-  if (isSameState(before, after)) return { ...done(after), unchanged: true };
-  return done({ ...after, ...(after.revision !== undefined && { appliedRevision: after.revision }) });
+  // A use always changes the count.
+  if (trigger === 'usage' && isSameState(before, after)) return limitReached();
+  const answered = asAnswered(after, now);
+  if (isSameState(before, after)) return { ...done(answered), unchanged: true };
+  return done({ ...answered, ...(after.revision !== undefined && { appliedRevision: after.revision }) });
 }
 
 type NewPurchase = {

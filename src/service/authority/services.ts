@@ -1,7 +1,9 @@
 import type { License } from '../../domain/license.ts';
+import { asAnswered, hasTerms, statusEndsAt } from '../../domain/terms.ts';
 import { notFound, done, type Result } from '../../domain/problem/problem.ts';
 import type {
   Cacheable,
+  CacheableResponse,
   CouponResponse,
   CouponService,
   CouponList,
@@ -24,18 +26,31 @@ const provenance = { freshness: 'authoritative' } as const;
 
 const untilChanged: Cacheable = { since: -Infinity, until: Infinity, onServed: () => undefined };
 
-export function authorityLicenseService(reader: AuthorityReader, writer: Writer): LicenseService {
+export function authorityLicenseService(
+  reader: AuthorityReader,
+  writer: Writer,
+  clock: Pick<Clock, 'now'>,
+): LicenseService {
+  const cacheable = (license: License): CacheableResponse => {
+    if (!hasTerms(license)) return { ...answer(license), cacheable: untilChanged };
+    const now = clock.now();
+    const answered = asAnswered(license, now);
+    return {
+      ...answer(answered),
+      cacheable: { ...untilChanged, since: now, until: statusEndsAt(answered) },
+    };
+  };
   return acceptPastedKeys({
     async verify(tenant, licenseKey): Promise<Result<LicenseResponse>> {
       const license = await licenseOfTenant(reader, tenant, licenseKey);
-      return license === null ? notFound('license') : done({ ...answer(license), cacheable: untilChanged });
+      return license === null ? notFound('license') : done(cacheable(license));
     },
     verifyNow(tenant, licenseKey) {
       // Without a product, the owner of the license would be another read.
       const license = tenant.productKey === null ? null : reader.licenses.get(licenseKey);
       if (license === null || license instanceof Promise || license.productKey !== tenant.productKey)
         return null;
-      return { ...answer(license), cacheable: untilChanged };
+      return cacheable(license);
     },
     async change({
       tenant,

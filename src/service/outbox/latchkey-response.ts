@@ -4,6 +4,7 @@ import {
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
 import type { License } from '../../domain/license.ts';
+import { noTerms } from '../../domain/terms.ts';
 import { effectOnUses, type Operation, isHeld, mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
 import type { Applied, NotApplied } from '../../domain/outbox/outcome.ts';
 import { confirmTime } from '../lifecycle/time-mark.ts';
@@ -212,6 +213,7 @@ export function seenAfter(
     license: {
       // Members that only a response to a read has are kept.
       ...before.license,
+      ...noTerms,
       ...value,
       licenseKey,
       uses: mayCountTwice(reader, licenseKey) ? uses : value.uses,

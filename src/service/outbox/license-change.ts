@@ -1,4 +1,4 @@
-import type { LicenseTrigger } from '../../domain/license.ts';
+import { licenseAfter, type LicenseTrigger } from '../../domain/license.ts';
 import {
   addLocalChange,
   localLicense,
@@ -6,8 +6,9 @@ import {
   type FreshnessPolicy,
   verdict,
 } from '../../domain/agent/license-snapshot.ts';
+import { hasTerms } from '../../domain/terms.ts';
 import { isHeld, mayHaveBeenApplied, queueOf, type Operation } from '../../domain/outbox/operation.ts';
-import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
+import { notFound, done, failWith, limitReached, type Result } from '../../domain/problem/problem.ts';
 import { revisionSeen } from './upstream/identity.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream/former.ts';
 import { recordChange } from '../history.ts';
@@ -35,17 +36,25 @@ export type QueuedChange = {
   operationId: string | null;
   /** For an agent below: the revision that the change has made here; absent: none. */
   appliedRevision?: number;
+  /** When it was answered first (epoch ms), of a license whose answer depends on the time. */
+  at?: number;
 };
 
-/**
- * Records a change of a license on an agent, and the operation that will deliver it, in one transaction. Refuses a key
- * that was never read here as `upstream_unreachable`: fetch the key first.
- */
 export function queueChange(
   transaction: Transaction,
   command: QueueChange,
   context: Context,
 ): Result<QueuedChange> {
+  const queued = queueNow(transaction, command, context);
+  if (!queued.ok || !hasTerms(queued.value.snapshot.license)) return queued;
+  return { ...queued, value: { ...queued.value, at: context.now } };
+}
+
+/**
+ * Records a change of a license on an agent, and the operation that will deliver it, in one transaction. Refuses a key
+ * that was never read here as `upstream_unreachable`: fetch the key first.
+ */
+function queueNow(transaction: Transaction, command: QueueChange, context: Context): Result<QueuedChange> {
   const { trigger, below = null } = command;
   const snapshot = transaction.snapshots.get(command.licenseKey);
   if (snapshot === null) return failWith('upstream_unreachable', 'Nothing is known of this key yet.');
@@ -55,7 +64,7 @@ export function queueChange(
   const isExpired = judged.verdict === 'answer' && judged.freshness === 'expired';
   // The caller of a change from below was perhaps answered: the upstream decides.
   if (isExpired && trigger !== 'disable' && below === null) {
-    return failWith('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
+    return failWith('verdict_expired', 'The key was not valid when last seen, and that is too long ago.');
   }
   const isFresh =
     judged.verdict === 'answer' &&
@@ -74,6 +83,9 @@ export function queueChange(
   const room = refuseWhenFull(transaction, command.maxPending);
   if (!room.ok) return room;
   const before = localLicense(snapshot);
+  // The upstream decides about the change of an agent below, as above.
+  if (trigger === 'usage' && below === null && licenseAfter(before, trigger) === before)
+    return limitReached();
   const operation = enqueue(
     transaction,
     {

@@ -109,11 +109,16 @@ function recordReconciling(
   return counted.unexpected;
 }
 
-/** A response that shows only whether the key is enabled leaves the rest as it was known. */
+/** A response that shows only whether the key is enabled, and perhaps until when, leaves the rest as it was known. */
 function withKnown({ value, shows }: Applied<License>, before: LicenseSnapshot | null): License {
   if (shows !== 'enabled' || before === null) return value;
-  const { enabled, extra } = value;
-  return { ...before.license, enabled, ...(extra !== undefined && { extra }) };
+  const { enabled, extra, expiresAt } = value;
+  return {
+    ...before.license,
+    enabled,
+    ...(extra !== undefined && { extra }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  };
 }
 
 /** What was sent without an id is in doubt: the count and the state that were read decide. */

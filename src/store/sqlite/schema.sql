@@ -30,7 +30,12 @@ CREATE TABLE product (
   lease_hold_ms INTEGER NOT NULL DEFAULT 7776000000,
   lease_term_ms INTEGER NOT NULL DEFAULT 2592000000,
   lease_refresh_ms INTEGER NOT NULL DEFAULT 86400000,
-  lease_email INTEGER NOT NULL DEFAULT 0 CHECK (lease_email IN (0, 1))
+  lease_email INTEGER NOT NULL DEFAULT 0 CHECK (lease_email IN (0, 1)),
+  -- The terms of new licenses: how long they are valid, such as 1y, and what they unlock, as a JSON array.
+  license_for TEXT,
+  entitlements TEXT,
+  -- How long licenses are answered as valid after their end.
+  expiry_grace_ms INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE collection (
@@ -54,7 +59,12 @@ CREATE TABLE license (
   uses INTEGER NOT NULL,
   enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
   created_at INTEGER NOT NULL,
-  -- Grows by 1 with each change of the count or of the state, and with each refund.
+  -- Until when it is valid, and until when it is answered as valid; how often it may be used; the other terms as JSON.
+  expires_at INTEGER,
+  grace_until INTEGER,
+  uses_limit INTEGER,
+  terms TEXT,
+  -- Grows by 1 with each change of the count, of the state or of the terms, and with each refund.
   revision INTEGER NOT NULL DEFAULT 0,
   -- The revision at which the license was last disabled or refunded.
   disabled_revision INTEGER NOT NULL DEFAULT 0
@@ -63,6 +73,7 @@ CREATE INDEX license_product ON license (product_key);
 CREATE INDEX license_buyer ON license (lower(buyer_email));
 -- Few licenses are disabled: a list of them does not read the others.
 CREATE INDEX license_disabled ON license (license_key) WHERE enabled = 0;
+CREATE INDEX license_end ON license (expires_at) WHERE expires_at IS NOT NULL;
 
 -- The licenses in the order in which they were added, which a search looks for by three characters at a time.
 -- `license_search_end`: the last one that it finds by them. The writer adds the next ones while it has nothing else to do.
@@ -156,12 +167,16 @@ CREATE TABLE license_history (
   at INTEGER NOT NULL,
   change TEXT NOT NULL CHECK (
     change = 'usage' OR change = 'decrease' OR change = 'enable' OR change = 'disable' OR change = 'refund'
+    OR change = 'renew' OR change = 'update'
   ),
   credential TEXT NOT NULL,
   uses_before INTEGER NOT NULL,
   enabled_before INTEGER NOT NULL CHECK (enabled_before IN (0, 1)),
   uses_after INTEGER NOT NULL,
   enabled_after INTEGER NOT NULL CHECK (enabled_after IN (0, 1)),
+  -- The end of the license, if the change is about its terms.
+  expires_before INTEGER,
+  expires_after INTEGER,
   PRIMARY KEY (license_key, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX license_history_at ON license_history (at);
@@ -402,6 +417,11 @@ CREATE TABLE license_snapshot (
   created_at INTEGER NOT NULL,
   -- Members of the upstream's response that the specification does not have, as JSON.
   extra TEXT,
+  -- As of a license of an authority.
+  expires_at INTEGER,
+  grace_until INTEGER,
+  uses_limit INTEGER,
+  terms TEXT,
   local_uses INTEGER NOT NULL,
   local_enabled INTEGER NOT NULL CHECK (local_enabled IN (0, 1)),
   local_pending INTEGER NOT NULL,
@@ -755,10 +775,13 @@ WHEN EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGI
 END;
 -- The same on an agent, for the agents below it.
 CREATE TRIGGER license_snapshot_changed
-AFTER UPDATE OF local_uses, local_enabled, gone, product_key, product_link, buyer_email, created_at ON license_snapshot
+AFTER UPDATE OF local_uses, local_enabled, gone, product_key, product_link, buyer_email, created_at, expires_at,
+  grace_until, uses_limit, terms ON license_snapshot
 WHEN (new.local_uses <> old.local_uses OR new.local_enabled <> old.local_enabled OR new.gone <> old.gone
     OR new.product_key <> old.product_key OR new.product_link <> old.product_link
-    OR new.buyer_email <> old.buyer_email OR new.created_at <> old.created_at)
+    OR new.buyer_email <> old.buyer_email OR new.created_at <> old.created_at
+    OR new.expires_at IS NOT old.expires_at OR new.grace_until IS NOT old.grace_until
+    OR new.uses_limit IS NOT old.uses_limit OR new.terms IS NOT old.terms)
   AND EXISTS (SELECT 1 FROM sync_follow WHERE license_key = new.license_key) BEGIN
   DELETE FROM license_change WHERE license_key = new.license_key;
   INSERT INTO license_change (license_key) VALUES (new.license_key);

@@ -147,14 +147,13 @@ export const purchase = columns<Purchase>('purchase_id, license_key, created_at,
 export const purchaseAndLicense: string = `${license.list}, purchase.purchase_id AS "purchaseId",
   purchase.created_at AS "soldAt", purchase.refunded_at AS "refundedAt"`;
 
-type Row = Required<Omit<License, 'extra'>> & Omit<Purchase, 'createdAt'> & { soldAt: number };
+type Row = License & Omit<Purchase, 'createdAt'> & { soldAt: number };
 
 export function purchaseFrom(raw: never): PurchaseWithLicense {
-  const row = license.from(raw) as Row;
-  const { licenseKey, productKey, buyerEmail, uses, enabled, createdAt, revision } = row;
+  const { purchaseId, soldAt, refundedAt, ...sold } = license.from(raw) as Row;
   return {
-    purchase: { purchaseId: row.purchaseId, licenseKey, createdAt: row.soldAt, refundedAt: row.refundedAt },
-    license: { licenseKey, productKey, buyerEmail, uses, enabled, createdAt, revision },
+    purchase: { purchaseId, licenseKey: sold.licenseKey, createdAt: soldAt, refundedAt },
+    license: sold,
   };
 }
 

@@ -1,14 +1,27 @@
-import type { License } from '../../domain/license.ts';
+import type { License, LicenseState } from '../../domain/license.ts';
 import type { ListedChange } from '../../service/tables.ts';
-import { columns } from '../sql.ts';
+import { columns, type SqlValue } from '../sql.ts';
+import { termColumns, withTermsIn, type StoredTerms } from './terms.ts';
 
 /* What the engines share about licenses. Each has its own statements. */
 
+type StoredLicense = Pick<
+  License,
+  'licenseKey' | 'productKey' | 'buyerEmail' | 'uses' | 'enabled' | 'createdAt'
+> &
+  StoredTerms & { revision: number };
+
 /** Of the table with the alias `license`. */
-export const license = columns<License>(
-  'license_key, product_key, buyer_email, uses, enabled BOOL, created_at, revision',
+const licenseColumns = columns<StoredLicense>(
+  `license_key, product_key, buyer_email, uses, enabled BOOL, created_at, ${termColumns}, revision`,
   'license',
 );
+
+/** The names of the columns, and the license in a row of them; further columns stay. */
+export const license = {
+  list: licenseColumns.list,
+  from: (row: never): License => withTermsIn(licenseColumns.from(row)),
+};
 
 // A key is sold once.
 const sale = (column: string): string =>
@@ -23,16 +36,26 @@ type HistoryRow = Pick<ListedChange, 'licenseKey' | 'number' | 'at' | 'change' |
   enabledBefore: boolean;
   usesAfter: number;
   enabledAfter: boolean;
+  expiresBefore: number | null;
+  expiresAfter: number | null;
 };
 
 export const history = columns<HistoryRow>(`license_key, number, at, change, credential, uses_before,
-  enabled_before BOOL, uses_after, enabled_after BOOL`);
+  enabled_before BOOL, uses_after, enabled_after BOOL, expires_before, expires_after`);
+
+/** The columns after `credential`. */
+export function stateValues(before: LicenseState, after: LicenseState): SqlValue[] {
+  const ends = [before.expiresAt ?? null, after.expiresAt ?? null];
+  return [before.uses, before.enabled, after.uses, after.enabled, ...ends];
+}
 
 export function changeFrom(row: never): ListedChange {
-  const { usesBefore, enabledBefore, usesAfter, enabledAfter, ...same } = history.from(row);
+  const { usesBefore, enabledBefore, usesAfter, enabledAfter, expiresBefore, expiresAfter, ...same } =
+    history.from(row);
+  const isAboutTerms = same.change === 'renew' || same.change === 'update';
   return {
     ...same,
-    before: { uses: usesBefore, enabled: enabledBefore },
-    after: { uses: usesAfter, enabled: enabledAfter },
+    before: { uses: usesBefore, enabled: enabledBefore, ...(isAboutTerms && { expiresAt: expiresBefore }) },
+    after: { uses: usesAfter, enabled: enabledAfter, ...(isAboutTerms && { expiresAt: expiresAfter }) },
   };
 }

@@ -167,7 +167,7 @@ describe('the refresh of a key', () => {
   });
 });
 
-const policy = { freshMs: 24, staleMs: 168, graceMs: 336 };
+const policy = { freshMs: 24, staleMs: 168, graceMs: 336, expiryGraceMs: 48 };
 const confirmedAt = 10_000;
 
 type Age = 'fresh' | 'stale' | 'grace' | 'expired';
@@ -176,7 +176,7 @@ type Standing = 'enabled' | 'disabled' | 'gone';
 /** The last ms of each age, and the first of the last. */
 const ages: Record<Age, number> = { fresh: 24, stale: 168, grace: 336, expired: 337 };
 
-const answer = (freshness: Age): Verdict => ({ verdict: 'answer', freshness });
+const answer = (freshness: Age): Verdict => ({ verdict: 'answer', freshness, asksFirst: false });
 const gone: Verdict = { verdict: 'gone' };
 
 const verdicts: Record<Standing, Record<Age, Verdict>> = {
@@ -208,7 +208,7 @@ describe('the verdict about a key', () => {
     'that is $standing, at the end of $age, is $expected',
     ({ standing, age, expected }) => {
       const local = { uses: 0, enabled: standing !== 'disabled', pending: 0 };
-      const snapshot = { confirmedAt, gone: standing === 'gone', local };
+      const snapshot = { license: license, confirmedAt, gone: standing === 'gone', local };
       expect(verdict(snapshot, policy, confirmedAt + ages[age])).toEqual(expected);
     },
   );

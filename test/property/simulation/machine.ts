@@ -33,7 +33,12 @@ export type Faults = {
 export const longestBackoffMs = 900_000;
 /** How long after a read a key is read again, in ms. */
 export const refreshMs = 600_000;
-export const freshness = { freshMs: 3_600_000, staleMs: 7_200_000, graceMs: 14_400_000 };
+export const freshness = {
+  freshMs: 3_600_000,
+  staleMs: 7_200_000,
+  graceMs: 14_400_000,
+  expiryGraceMs: 3_600_000,
+};
 const unknown = { operation: null, seq: 0 };
 
 /** The store of one machine, which outlives its processes. */

@@ -77,7 +77,7 @@ export async function openApp(
     instance: authorityStatus.instance,
     epoch: () => (role === 'authority' ? reader.settings.epoch() : null),
     dialect: dialects.specification,
-    licenseService: authorityLicenseService(reader, writer),
+    licenseService: authorityLicenseService(reader, writer, { now: () => Date.now() }),
     couponService: authorityCouponService(reader, writer),
     checkout: authorityCheckoutService(reader, writer, { now: () => Date.now() }),
     reader,

@@ -446,7 +446,12 @@ export class SyncHarness implements Disposable {
       [Symbol.dispose]: () => undefined,
     };
     const writer = localWriter(connection, { run: runUseCase, isFailure, context });
-    const freshness = { freshMs: 24 * hour, staleMs: 48 * hour, graceMs: 96 * hour };
+    const freshness = {
+      freshMs: 24 * hour,
+      staleMs: 48 * hour,
+      graceMs: 96 * hour,
+      expiryGraceMs: 24 * hour,
+    };
     const settings = {
       freshness,
       refreshMs: 6 * hour,

@@ -1,5 +1,7 @@
-import type { Follower, FollowerReads, FollowerTable } from '../service/tables.ts';
+import type { License } from '../../../domain/license.ts';
+import type { FollowedRead, Follower, FollowerReads, FollowerTable } from '../service/tables.ts';
 import { columns, ofAccount, type Engine, type On, type Sql, type WritingSql } from '../../../store/sql.ts';
+import { termsIn } from '../../../store/tables/terms.ts';
 
 const agent = columns<Omit<Follower, 'number'>>(
   'agent_id, reach, account_id, product_key, followed, created_at, seen_at',
@@ -40,4 +42,16 @@ export function rowTable<E extends Engine>(
     setSeen: sql.run('UPDATE latchkey.sync_agent SET seen_at = $2 WHERE number = $1'),
     remove: sql.run('DELETE FROM latchkey.sync_agent WHERE number = $1'),
   };
+}
+
+/** A license with its revision; `licenseKey`: null: the follower cannot see it. */
+export type LicenseRow = Omit<License, 'licenseKey'> & { licenseKey: string | null; revision: number };
+
+export function followedLicenses(rows: readonly LicenseRow[]): FollowedRead['licenses'] {
+  return rows.flatMap(
+    ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, revision, ...row }) => {
+      const members = { productKey, buyerEmail, uses, enabled, createdAt, ...termsIn(row) };
+      return licenseKey === null ? [] : [{ license: { licenseKey, ...members }, revision }];
+    },
+  );
 }

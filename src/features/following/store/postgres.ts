@@ -1,9 +1,8 @@
-import type { License } from '../../../domain/license.ts';
 import type { On, Sql, SqlValue, WritingSql } from '../../../store/sql.ts';
 import { license } from '../../../store/tables/license.ts';
 import { changesPerRead } from '../domain/change-feed.ts';
 import type { FollowedQuery, FollowedRead, FollowerReads, FollowerTable } from '../service/tables.ts';
-import { rowReads, rowTable } from './follower.ts';
+import { followedLicenses, type LicenseRow, rowReads, rowTable } from './follower.ts';
 
 /**
  * A place in the history of changes on PostgreSQL: every transaction that the snapshot `base` shows is before it. (The id of
@@ -54,8 +53,7 @@ function nextPosition(
 type FollowedRow = Progress & {
   epoch: string;
   wantedKey: string | null;
-  revision: number;
-} & Omit<License, 'licenseKey'> & { licenseKey: string | null };
+} & LicenseRow;
 
 /** One statement, so that everything is from the same instant. */
 const selectFollowed = (epoch: string): string => `WITH
@@ -83,7 +81,7 @@ export function followerReads(sql: Sql<'postgres'>): On<'postgres', FollowerRead
     'SELECT pg_snapshot_xmax($1::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())',
   );
   const now = sql.value<string>('SELECT pg_current_snapshot()::text');
-  const followed = sql.all<FollowedRow>(selectFollowed(sql.dialect.epoch));
+  const followed = sql.all(selectFollowed(sql.dialect.epoch), license.from as (row: never) => FollowedRow);
   const followers = sql.all<Progress & { agent: number | null }>(selectFollowers);
   return {
     ...rowReads(sql),
@@ -112,16 +110,10 @@ export function followerReads(sql: Sql<'postgres'>): On<'postgres', FollowerRead
 function followedFrom(position: Position | null, rows: readonly FollowedRow[]): FollowedRead {
   const [state] = rows;
   if (state === undefined) throw new Error('the state of an agent has no row');
-  const licenses = rows.flatMap(
-    ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, revision }) =>
-      licenseKey === null
-        ? []
-        : [{ license: { licenseKey, productKey, buyerEmail, uses, enabled, createdAt }, revision }],
-  );
   return {
     epoch: state.epoch,
     ...nextPosition(position, state),
-    licenses,
+    licenses: followedLicenses(rows),
     absent: rows.flatMap(({ wantedKey, licenseKey }) => (licenseKey === null ? (wantedKey ?? []) : [])),
   };
 }

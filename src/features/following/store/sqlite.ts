@@ -9,7 +9,8 @@ import type {
 } from '../service/tables.ts';
 import { changesPerRead } from '../domain/change-feed.ts';
 import { license } from '../../../store/tables/license.ts';
-import { rowReads, rowTable } from './follower.ts';
+import { termColumns, type StoredTerms } from '../../../store/tables/terms.ts';
+import { followedLicenses, type LicenseRow, rowReads, rowTable } from './follower.ts';
 import { columns, type Sql, type WritingSql } from '../../../store/sql.ts';
 import { tenantIs } from '../../../store/sqlite/statements.ts';
 
@@ -22,7 +23,7 @@ type FollowedRow = {
   scanned: number;
   last: number;
   wantedKey: string | null;
-} & Omit<License, 'licenseKey'> & { licenseKey: string | null; revision: number };
+} & LicenseRow;
 
 /**
  * One statement, so that everything is from the same instant. It reads the changes of all licenses after a number, up to a
@@ -109,22 +110,11 @@ function followedFrom(positions: Positions, rows: readonly FollowedRow[]): Follo
   const [state] = rows;
   if (state === undefined) throw new Error('the state of an agent has no row');
   const hasMore = state.scanned === changesPerRead;
-  const licenses = rows.flatMap(
-    ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, revision }) =>
-      licenseKey === null
-        ? []
-        : [
-            {
-              license: { licenseKey, productKey, buyerEmail, uses, enabled, createdAt },
-              revision,
-            },
-          ],
-  );
   return {
     epoch: state.epoch,
     position: positions.of(hasMore ? state.last : state.end),
     hasMore,
-    licenses,
+    licenses: followedLicenses(rows),
     absent: rows.flatMap(({ wantedKey, licenseKey }) => (licenseKey === null ? (wantedKey ?? []) : [])),
   };
 }
@@ -192,9 +182,9 @@ const allConfirmedAt = `coalesce(
     CROSS JOIN follow ON follow.product_key = json_each.value),
   0)`;
 
-const shown = columns<License>(
+const shown = columns<License & StoredTerms>(
   `license_key, product_link AS productKey, buyer_email, local_uses AS uses, local_enabled AS enabled BOOL, created_at,
-    shown_revision AS revision`,
+    ${termColumns}, shown_revision AS revision`,
   'snapshot',
 );
 

@@ -308,7 +308,7 @@ function nodeRole(
   const credentials = withOwnToken(role.credentials, digest);
   return {
     ...role,
-    licenseService: authorityLicenseService(cachingReader, parts.writer),
+    licenseService: authorityLicenseService(cachingReader, parts.writer, parts.clock),
     productName: async (productKey) => (await cachingReader.products.get(productKey))?.name ?? null,
     credentials,
     async bind() {

@@ -26,7 +26,12 @@ CREATE TABLE latchkey.product (
   lease_hold_ms bigint NOT NULL DEFAULT 7776000000,
   lease_term_ms bigint NOT NULL DEFAULT 2592000000,
   lease_refresh_ms bigint NOT NULL DEFAULT 86400000,
-  lease_email boolean NOT NULL DEFAULT false
+  lease_email boolean NOT NULL DEFAULT false,
+  -- The terms of new licenses: how long they are valid, such as 1y, and what they unlock, as a JSON array.
+  license_for text COLLATE "C",
+  entitlements text COLLATE "C",
+  -- How long licenses are answered as valid after their end.
+  expiry_grace_ms bigint NOT NULL DEFAULT 0
 );
 
 CREATE TABLE latchkey.collection (
@@ -52,15 +57,21 @@ CREATE TABLE latchkey.license (
   uses bigint NOT NULL,
   enabled boolean NOT NULL,
   created_at bigint NOT NULL,
+  -- Until when it is valid, and until when it is answered as valid; how often it may be used; the other terms as JSON.
+  expires_at bigint,
+  grace_until bigint,
+  uses_limit bigint,
+  terms text COLLATE "C",
   -- The number of the last entry of its history.
   changes bigint NOT NULL DEFAULT 0,
-  -- Grows by 1 with each change of the count or of the state, and with each refund.
+  -- Grows by 1 with each change of the count, of the state or of the terms, and with each refund.
   revision bigint NOT NULL DEFAULT 0,
   -- The revision at which the license was last disabled or refunded.
   disabled_revision bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 80);
 CREATE INDEX license_product ON latchkey.license (product_key);
 CREATE INDEX license_buyer ON latchkey.license (lower(buyer_email));
+CREATE INDEX license_end ON latchkey.license (expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE TABLE latchkey.purchase (
   purchase_id text COLLATE "C" PRIMARY KEY,
@@ -147,18 +158,22 @@ CREATE TABLE latchkey.license_history (
   license_key text COLLATE "C" NOT NULL,
   number bigint NOT NULL,
   at bigint NOT NULL,
-  change text COLLATE "C" NOT NULL CHECK (change IN ('usage', 'decrease', 'enable', 'disable', 'refund')),
+  change text COLLATE "C" NOT NULL 
+    CHECK (change IN ('usage', 'decrease', 'enable', 'disable', 'refund', 'renew', 'update')),
   credential text COLLATE "C" NOT NULL,
   uses_before bigint NOT NULL,
   enabled_before boolean NOT NULL,
   uses_after bigint NOT NULL,
   enabled_after boolean NOT NULL,
+  -- The end of the license, if the change is about its terms.
+  expires_before bigint,
+  expires_after bigint,
   PRIMARY KEY (license_key, number)
 );
 CREATE INDEX license_history_at ON latchkey.license_history (at);
 
 -- Changes licenses one after the other, in the order of `requests`, and keeps the last `history_limit` changes of each.
--- A count grows by `stepAtZero` if it is 0, and otherwise by `step`. `skip_locked` leaves out a license that another
+-- A count grows by `stepAtZero` if it is 0, and otherwise by `step`, but not beyond the limit. `skip_locked` leaves out a license that another
 -- transaction has locked.
 --
 -- It is a function so that many changes, even of one license, are one statement and one commit: PostgreSQL plans the
@@ -172,6 +187,10 @@ RETURNS TABLE (
   uses bigint,
   enabled boolean,
   created_at bigint,
+  expires_at bigint,
+  grace_until bigint,
+  uses_limit bigint,
+  terms text,
   revision bigint,
   uses_before bigint,
   enabled_before boolean
@@ -210,6 +229,9 @@ BEGIN
       ));
     after := before;
     after.uses := before.uses + CASE WHEN before.uses <= 0 THEN request."stepAtZero" ELSE request.step END;
+    IF after.uses > before.uses AND after.uses > before.uses_limit THEN
+      after.uses := before.uses;
+    END IF;
     after.enabled := CASE WHEN before.enabled THEN request."ifEnabled" ELSE request."ifDisabled" END;
     after.changes := before.changes + 1;
     UPDATE latchkey.license SET uses = after.uses, enabled = after.enabled, changes = after.changes
@@ -231,6 +253,10 @@ BEGIN
     uses := after.uses;
     enabled := after.enabled;
     created_at := after.created_at;
+    expires_at := after.expires_at;
+    grace_until := after.grace_until;
+    uses_limit := after.uses_limit;
+    terms := after.terms;
     -- The trigger has the same condition.
     revision := before.revision
       + CASE WHEN after.uses <> before.uses OR after.enabled <> before.enabled THEN 1 ELSE 0 END;

@@ -1,6 +1,7 @@
 import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
 import { type LicenseTrigger, describeMistake, parseLicenseKey } from '../../../domain/license.ts';
 import { notFound, done, failWith, type Result } from '../../../domain/problem/problem.ts';
+import type { ProblemCode } from '../../../domain/problem/problem-table.ts';
 import { revisionHeader } from '../../../domain/header-names.ts';
 import type { LicenseResponse } from '../../../service/services.ts';
 import { afterCommit } from '../../../service/writer.ts';
@@ -147,6 +148,11 @@ function verifyNow(app: App, tenant: Tenant, target: string, form: LicenseForm):
   return response instanceof Promise ? null : (response ?? null);
 }
 
+const refusalsOf: Partial<Record<LicenseTrigger, readonly ProblemCode[]>> = {
+  enable: ['license_revoked'],
+  usage: ['uses_limit_reached'],
+};
+
 /** Licenses in the form of a dialect: specification 4.4. */
 export function licenseRoutes(form: LicenseForm): readonly Route[] {
   const answers = { 200: enveloped(form.schema) };
@@ -173,7 +179,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
       summary,
       headers: ['provenance'],
       takesOperations: true,
-      refusals: trigger === 'enable' ? ['license_revoked'] : [],
+      refusals: refusalsOf[trigger] ?? [],
       access: { credential: 'product_secret', scope },
       isVerdict: true,
       body: licenseParameters,

@@ -4,30 +4,32 @@ import type { SnapshotFilter, SnapshotReads, SnapshotTable } from '../../../serv
 import { maxFound, type Search } from '../../../domain/search.ts';
 import { columns, type SqlValue } from '../../sql.ts';
 import { isFound } from '../../tables/search.ts';
+import { termColumns, termsIn, termsOf, type StoredTerms } from '../../tables/terms.ts';
 import { afterText, type SqliteSql } from '../statements.ts';
 import { hourMs } from '../../../domain/time.ts';
 
 /** The columns that `put` sets. */
-type StoredRow = Omit<LicenseSnapshot, 'license' | 'local' | 'epoch' | 'localRevisions'> & {
-  licenseKey: string;
-  /** The product in the upstream's response; `productId` is the product in the request. */
-  productLink: string;
-  buyerEmail: string;
-  uses: number;
-  enabled: boolean;
-  createdAt: number;
-  /** Null: the response had no members beyond the specification. */
-  extra: LicenseExtra | null;
-  localUses: number;
-  localEnabled: boolean;
-  localPending: number;
-  revision: number | null;
-  epoch: number;
-};
+type StoredRow = Omit<LicenseSnapshot, 'license' | 'local' | 'epoch' | 'localRevisions'> &
+  StoredTerms & {
+    licenseKey: string;
+    /** The product in the upstream's response; `productId` is the product in the request. */
+    productLink: string;
+    buyerEmail: string;
+    uses: number;
+    enabled: boolean;
+    createdAt: number;
+    /** Null: the response had no members beyond the specification. */
+    extra: LicenseExtra | null;
+    localUses: number;
+    localEnabled: boolean;
+    localPending: number;
+    revision: number | null;
+    epoch: number;
+  };
 type Row = StoredRow & { shownRevision: number; shownDisabledRevision: number };
 
 const snapshot =
-  columns<StoredRow>(`license_key, product_link, buyer_email, uses, enabled BOOL, created_at, extra JSON,
+  columns<StoredRow>(`license_key, product_link, buyer_email, uses, enabled BOOL, created_at, extra JSON, ${termColumns},
   local_uses, local_enabled BOOL, local_pending, product_key AS productId, confirmed_at, run, many_writers BOOL,
   missing_since, gone BOOL, read_first BOOL, requested_at AS askedAt, refresh_at, revision, epoch`);
 
@@ -229,15 +231,17 @@ export function snapshotTable(sql: SqliteSql): SnapshotTable {
 }
 
 /** The columns on the right have their values from before the statement. */
-function shownAfter(uses: string, enabled: string): string {
-  return `shown_revision = shown_revision + (local_uses <> ${uses} OR local_enabled <> ${enabled}),
+function shownAfter(uses: string, enabled: string, differs = ''): string {
+  return `shown_revision = shown_revision + (local_uses <> ${uses} OR local_enabled <> ${enabled}${differs}),
     shown_disabled_revision = CASE WHEN local_enabled = 1 AND ${enabled} = 0 THEN shown_revision + 1
       ELSE shown_disabled_revision END`;
 }
 
 function snapshotPut(sql: SqliteSql): SnapshotTable['put'] {
   const { place, set } = snapshot;
-  const isShown = shownAfter(place('local_uses'), place('local_enabled'));
+  const terms = ['expires_at', 'grace_until', 'uses_limit', 'terms'];
+  const differs = terms.map((column) => ` OR ${column} IS NOT ${place(column)}`).join('');
+  const isShown = shownAfter(place('local_uses'), place('local_enabled'), differs);
   const own = 'license_key';
   // Most responses do not change `refresh_at` and the buyer. Setting them would rewrite their indexes.
   const confirm = sql.changes(
@@ -277,6 +281,7 @@ function fromRow(raw: never): LicenseSnapshot {
       createdAt: row.createdAt,
       ...(row.revision !== null && { revision: row.revision }),
       ...(row.extra !== null && { extra: row.extra }),
+      ...termsIn(row),
     },
     local: { uses: row.localUses, enabled: row.localEnabled, pending: row.localPending },
     productId: row.productId,
@@ -299,6 +304,7 @@ function rowOf(given: LicenseSnapshot): StoredRow {
   return {
     ...given,
     ...license,
+    ...termsOf(license),
     productLink: license.productKey,
     extra,
     revision,

@@ -11,7 +11,8 @@ import { candidates, hasManyIn, isLicenseFound, searchParameters } from './searc
 import type { Page } from '../../../domain/page.ts';
 import { maxFound, type Search } from '../../../domain/search.ts';
 import type { SqlValue } from '../../sql.ts';
-import { changeFrom, history, license, soldColumns } from '../../tables/license.ts';
+import { changeFrom, history, license, soldColumns, stateValues } from '../../tables/license.ts';
+import { termValues, termWrites } from '../../tables/terms.ts';
 import { afterText, soldBy, tenantIs, type SqliteSql } from '../statements.ts';
 
 const selectLicense = `SELECT ${license.list} FROM license`;
@@ -159,8 +160,9 @@ function filterParameters(filter: LicenseFilter): SqlValue[] {
 /** Changes are added to `changes`. */
 export function licenseTable(sql: SqliteSql, changes: Pick<HistoryTable, 'add'>): LicenseTable {
   const add =
-    sql.changes(`INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (license_key) DO NOTHING`);
+    sql.changes(`INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at,
+       expires_at, grace_until, uses_limit, terms)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (license_key) DO NOTHING`);
   const visible = sql.get(
     `${selectLicense} WHERE license_key = $1 AND CASE WHEN $3 IS NOT NULL THEN product_key = $3 ELSE ${soldBy(2)} END`,
     license.from,
@@ -172,9 +174,10 @@ export function licenseTable(sql: SqliteSql, changes: Pick<HistoryTable, 'add'>)
   );
   return {
     ...licenseReads(sql),
-    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
-      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt) > 0,
+    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...terms }) =>
+      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...termValues(terms)) > 0,
     setState: ({ licenseKey, uses, enabled }, isRefund) => setState(licenseKey, uses, enabled, isRefund),
+    ...termWrites(sql),
     clearDisabledRevisions: sql.run('UPDATE license SET disabled_revision = 0 WHERE disabled_revision > 0'),
     indexForSearch: searchIndex(sql),
     isRevokedSince: sql.exists(
@@ -242,15 +245,14 @@ export function historyTable(sql: SqliteSql): HistoryTable {
     `(SELECT coalesce(max(number), 0) FROM license_history WHERE license_key = ${key})`;
   const add = sql.count(
     `INSERT INTO license_history (license_key, number, at, change, credential, uses_before, enabled_before,
-       uses_after, enabled_after)
-     VALUES ($1, 1 + ${numberAfter('$1')}, $2, $3, $4, $5, $6, $7, $8) RETURNING number`,
+       uses_after, enabled_after, expires_before, expires_after)
+     VALUES ($1, 1 + ${numberAfter('$1')}, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING number`,
   );
   const trim = sql.run('DELETE FROM license_history WHERE license_key = $1 AND number <= $2');
   return {
     ...historyReads(sql),
     add({ licenseKey, at, change, credential, before, after }) {
-      const states = [before.uses, before.enabled, after.uses, after.enabled];
-      const number = add(licenseKey, at, change, credential, ...states);
+      const number = add(licenseKey, at, change, credential, ...stateValues(before, after));
       if (number > maxHistoryEntries && number % trimBatch === 0)
         trim(licenseKey, number - maxHistoryEntries);
     },

@@ -137,7 +137,11 @@ test('an authority answers from an asynchronous engine', async () => {
     principal: { credential: 'account:default' },
   });
   expect(await credentials.find({ kind: 'product_secret', digest: digest('theirs') })).toBeNull();
-  const verified = await authorityLicenseService(reader, writer).verify(tenant, 'KEY', signal);
+  const verified = await authorityLicenseService(reader, writer, { now: () => at }).verify(
+    tenant,
+    'KEY',
+    signal,
+  );
   expect(verified).toMatchObject({ ok: true, value: { license: { uses: 4, enabled: false } } });
   const listed = await authorityCouponService(reader, writer).list('default', page, signal);
   expect(listed).toMatchObject({

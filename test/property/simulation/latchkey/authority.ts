@@ -225,7 +225,7 @@ export class SimulatedAuthority implements Answering, Disposable {
       role: 'authority' as const,
       instance,
       epoch: () => reader.settings.epoch(),
-      licenseService: authorityLicenseService(reader, writer),
+      licenseService: authorityLicenseService(reader, writer, clock),
       couponService: authorityCouponService(reader, writer),
       checkout: authorityCheckoutService(reader, writer, clock),
       credentials: authorityCredentials({

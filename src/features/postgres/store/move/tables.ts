@@ -51,14 +51,14 @@ export const movedTables: readonly MovedTable[] = [
   table('account', 'account_id name key_digest created_at'),
   table(
     'product',
-    'product_key account_id name recurring secret_digest created_at archived_at seats lease_hold_ms lease_term_ms lease_refresh_ms lease_email',
+    'product_key account_id name recurring secret_digest created_at archived_at seats lease_hold_ms lease_term_ms lease_refresh_ms lease_email license_for entitlements expiry_grace_ms',
     { booleans: 'recurring lease_email' },
   ),
   table('collection', 'collection_id account_id name'),
   table('collection_member', 'collection_id position product_key', { keyLength: 2 }),
   table(
     'license',
-    'license_key product_key buyer_email uses enabled created_at revision disabled_revision changes',
+    'license_key product_key buyer_email uses enabled created_at expires_at grace_until uses_limit terms revision disabled_revision changes',
     {
       booleans: 'enabled',
       computed: { changes: lastChange('license.license_key') },
@@ -83,7 +83,7 @@ export const movedTables: readonly MovedTable[] = [
   table('redemption_count', 'account_id coupon_id count', { keyLength: 2 }),
   table(
     'license_history',
-    'license_key number at change credential uses_before enabled_before uses_after enabled_after',
+    'license_key number at change credential uses_before enabled_before uses_after enabled_after expires_before expires_after',
     {
       keyLength: 2,
       booleans: 'enabled_before enabled_after',

@@ -19,7 +19,8 @@ import { maxFound, type Search } from '../../../../domain/search.ts';
 import { isFound } from '../../../../store/tables/search.ts';
 import type { Idempotency } from '../../../../service/ports.ts';
 import { ofTenant, type Condition, type On, type SqlValue } from '../../../../store/sql.ts';
-import { changeFrom, history, license, soldColumns } from '../../../../store/tables/license.ts';
+import { changeFrom, history, license, soldColumns, stateValues } from '../../../../store/tables/license.ts';
+import { termValues, termWrites } from '../../../../store/tables/terms.ts';
 import { keyLock } from '../locks.ts';
 import { inSchema, type Names } from '../names.ts';
 import {
@@ -70,14 +71,20 @@ function conditionsOf(filter: LicenseFilter): Condition[] {
 export function licenseReads(sql: PostgresSql): On<'postgres', LicenseReads> {
   const from = 'latchkey.license';
   const key = ['license_key'];
-  const listed = sql.list<SoldLicense>({ select: soldColumns, from, key });
-  const searched = sql.planned.list<SoldLicense>({ select: soldColumns, from, key });
-  const all = sql.list<License>({ select: license.list, from, key });
+  const soldFrom = license.from as (row: never) => SoldLicense;
+  const listed = sql.list({ select: soldColumns, from, key }, soldFrom);
+  const searched = sql.planned.list({ select: soldColumns, from, key }, soldFrom);
+  const all = sql.list({ select: license.list, from, key }, license.from);
+  const get = sql.lookup<Row>(
+    `SELECT ${license.list} FROM ${from} WHERE license_key = ANY ($1)`,
+    'licenseKey',
+  );
   return {
-    get: sql.lookup<License>(
-      `SELECT ${license.list} FROM ${from} WHERE license_key = ANY ($1)`,
-      'licenseKey',
-    ),
+    async get(licenseKey) {
+      const row = await get(licenseKey);
+      // Concurrent reads share a row.
+      return row && license.from({ ...row } as never);
+    },
     after: (filter, licenseKey, limit) =>
       all.list(exported(filter), { limit, offset: 0, cursor: [licenseKey] }),
     list: (filter, page) =>
@@ -91,8 +98,9 @@ export function licenseReads(sql: PostgresSql): On<'postgres', LicenseReads> {
 
 export function licenseTable(sql: WritingPostgresSql): AuthorityTable<LicenseTable> {
   const add = sql.exists(
-    `INSERT INTO latchkey.license (license_key, product_key, buyer_email, uses, enabled, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
+    `INSERT INTO latchkey.license (license_key, product_key, buyer_email, uses, enabled, created_at,
+       expires_at, grace_until, uses_limit, terms)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
   );
   const setState = sql.run('UPDATE latchkey.license SET uses = $2, enabled = $3 WHERE license_key = $1');
   const refund = sql.run(`UPDATE latchkey.license SET uses = $2, enabled = $3, revision = revision + 1,
@@ -102,8 +110,9 @@ export function licenseTable(sql: WritingPostgresSql): AuthorityTable<LicenseTab
   const changed = sql.all<Row>(changeText);
   return {
     ...licenseReads(sql),
-    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
-      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt),
+    ...termWrites(sql),
+    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...terms }) =>
+      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...termValues(terms)),
     setState: ({ licenseKey, uses, enabled }, isRefund) =>
       (isRefund ? refund : setState)(licenseKey, uses, enabled),
     clearDisabledRevisions: sql.run(
@@ -120,7 +129,8 @@ export function licenseTable(sql: WritingPostgresSql): AuthorityTable<LicenseTab
 export type ChangedLicense = { before: License; after: License };
 
 const columns = `ordinal, license_key AS "licenseKey", product_key AS "productKey", buyer_email AS "buyerEmail", uses,
-  enabled, created_at AS "createdAt", revision, uses_before AS "usesBefore", enabled_before AS "enabledBefore"`;
+  enabled, created_at AS "createdAt", expires_at AS "expiresAt", grace_until AS "graceUntil", uses_limit AS "usesLimit",
+  terms, revision, uses_before AS "usesBefore", enabled_before AS "enabledBefore"`;
 
 /** A change, and the idempotency key of its request, if any. */
 type KeyedChange = { change: LicenseChange; idempotency: Idempotency | null };
@@ -190,7 +200,7 @@ type ChangedRow = License & { ordinal: number; usesBefore: number; enabledBefore
 export function changesFrom(count: number, rows: readonly Row[]): (ChangedLicense | null)[] {
   const made = Array.from({ length: count }, (): ChangedLicense | null => null);
   for (const row of rows) {
-    const { ordinal, usesBefore, enabledBefore, ...after } = row as ChangedRow;
+    const { ordinal, usesBefore, enabledBefore, ...after } = license.from({ ...row } as never) as ChangedRow;
     made[ordinal] = { before: { ...after, uses: usesBefore, enabled: enabledBefore }, after };
   }
   return made;
@@ -224,12 +234,12 @@ export function historyTable(sql: WritingPostgresSql): AuthorityTable<HistoryTab
          AND number <= (SELECT changes FROM numbered) - ${maxHistoryEntries}
      )
      INSERT INTO latchkey.license_history (license_key, number, at, change, credential, uses_before, enabled_before,
-       uses_after, enabled_after)
-     SELECT $1, changes, $2, $3, $4, $5, $6, $7, $8 FROM numbered`);
+       uses_after, enabled_after, expires_before, expires_after)
+     SELECT $1, changes, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM numbered`);
   return {
     ...historyReads(sql),
     add: ({ licenseKey, at, change, credential, before, after }) =>
-      add(licenseKey, at, change, credential, before.uses, before.enabled, after.uses, after.enabled),
+      add(licenseKey, at, change, credential, ...stateValues(before, after)),
     prune: sql.changes(`DELETE FROM latchkey.license_history WHERE (license_key, number) IN
        (SELECT license_key, number FROM latchkey.license_history WHERE at < $1 ORDER BY at LIMIT $2)`),
   };

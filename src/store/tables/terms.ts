@@ -1,0 +1,57 @@
+import { hasTerms, type LicenseTerms } from '../../domain/terms.ts';
+import type { LicenseTable } from '../../service/tables.ts';
+import type { Engine, On, SqlValue, WritingSql } from '../sql.ts';
+
+/* The columns of the terms of a license, in tables of both engines. */
+
+export type StoredTerms = {
+  expiresAt: number | null;
+  graceUntil: number | null;
+  usesLimit: number | null;
+  terms: LicenseTerms | null;
+};
+
+export const termColumns = 'expires_at, grace_until, uses_limit, terms JSON';
+
+/** The row with what a license has of them. */
+export function withTermsIn<Row extends StoredTerms>(row: Row): Omit<Row, keyof StoredTerms> {
+  const { expiresAt, graceUntil, usesLimit, terms, ...others } = row;
+  return { ...others, ...termsIn({ expiresAt, graceUntil, usesLimit, terms }) };
+}
+
+/** A license without terms has no members for them. */
+export function termsIn(row: Partial<StoredTerms>): Partial<StoredTerms> {
+  return hasTerms(row) ? termsOf(row) : {};
+}
+
+/** The values of the columns. */
+export function termsOf({
+  expiresAt = null,
+  graceUntil = null,
+  usesLimit = null,
+  terms = null,
+}: Partial<StoredTerms>): StoredTerms {
+  return { expiresAt, graceUntil, usesLimit, terms };
+}
+
+/** The same as parameters, in the order of the columns. */
+export function termValues(given: Partial<StoredTerms>): SqlValue[] {
+  const { expiresAt, graceUntil, usesLimit, terms } = termsOf(given);
+  return [expiresAt, graceUntil, usesLimit, terms === null ? null : JSON.stringify(terms)];
+}
+
+/** What both engines do alike. The revision grows, so that agents get to know the terms. */
+export function termWrites<E extends Engine>(
+  sql: WritingSql<E>,
+): On<E, Pick<LicenseTable, 'setTerms' | 'setGrace'>> {
+  const setTerms =
+    sql.run(`UPDATE latchkey.license SET expires_at = $2, grace_until = $3, uses_limit = $4, terms = $5,
+    revision = revision + 1 WHERE license_key = $1`);
+  const setGrace = sql.run(`UPDATE latchkey.license SET revision = revision + 1,
+    grace_until = CASE WHEN $2::bigint > 0 THEN expires_at + $2::bigint END
+    WHERE product_key = $1 AND expires_at IS NOT NULL`);
+  return {
+    setTerms: ({ licenseKey, ...terms }) => setTerms(licenseKey, ...termValues(terms)),
+    setGrace,
+  };
+}
