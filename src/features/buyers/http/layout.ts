@@ -160,7 +160,7 @@ dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: 0
 dt { color: var(--soft); }
 dd { margin: 0; }
 .active { color: var(--good); font-weight: 600; }
-.disabled { color: var(--bad); font-weight: 600; }
+.grace, .expired, .disabled { color: var(--bad); font-weight: 600; }
 section ul.plain { list-style: none; padding: 0; }
 ul.plain li { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: center; justify-content: space-between;
   padding: 0.75rem 0; border-top: 1px solid var(--line); }

@@ -1,5 +1,6 @@
 import { type License, licenseKeysIn, maxLicenseKeyBytes } from '../../../domain/license.ts';
 import type { App } from '../../../http/app.ts';
+import { leaseTermsOf } from '../domain/seat-end.ts';
 import { maxMoves, movesWithinMs, type Activation } from '../../leases/domain/lease.ts';
 
 /** What a buyer sees of a license. Times are epoch ms. */
@@ -61,7 +62,7 @@ async function viewOf(
   const moves = await reader.activations.movesSince(licenseKey, now - movesWithinMs + 1);
   const devices = await lists.activations.list({ licenseKey, seatAt: now }, { limit: maxDevices, offset: 0 });
   if (license === null || product === null) return null;
-  const { seats, refreshMs } = product.leaseTerms;
+  const { seats, refreshMs } = leaseTermsOf(product, license);
   const movesLeft = Math.max(0, maxMoves - moves);
   return { license, productName: product.name, seats, seatsTaken, devices, moves, movesLeft, refreshMs, now };
 }

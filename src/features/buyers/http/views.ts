@@ -1,5 +1,6 @@
 import { maskedKey } from '../../../domain/license.ts';
 import type { ProblemCode } from '../../../domain/problem/problem-table.ts';
+import { statusAt } from '../../../domain/terms.ts';
 import type { Activation } from '../../leases/domain/lease.ts';
 import { seatEnd } from '../domain/seat-end.ts';
 import { html, type Html } from './html.ts';
@@ -69,11 +70,17 @@ export function licenseView(
   view: LicenseView,
   { session, isIssuer, note = null }: LicenseOptions,
 ): View {
-  const { license, productName, seats, seatsTaken, movesLeft, devices } = view;
-  const status = license.enabled ? 'active' : 'disabled';
+  const { license, productName, seats, seatsTaken, movesLeft, devices, now } = view;
+  const { licenseKey, expiresAt = null, graceUntil = null, terms } = license;
+  const entitlements = terms?.entitlements ?? [];
+  const status = statusAt(license, now);
+  const grace =
+    status === 'grace' && graceUntil !== null ? texts.usableUntil(texts.timeFormat(graceUntil)) : null;
   const rows: readonly (readonly [string, Html | string])[] = [
-    [texts.licenseKey, html`<span class="code">${maskedKey(license.licenseKey)}</span>`],
-    [texts.status, html`<span class="${status}">${texts.statuses[status]}</span>`],
+    [texts.licenseKey, html`<span class="code">${maskedKey(licenseKey)}</span>`],
+    [texts.status, html`<span class="${status}">${texts.statuses[status]}</span> ${grace}`],
+    [texts.validUntil, expiresAt === null ? texts.noEnd : texts.dateFormat(expiresAt)],
+    ...(entitlements.length === 0 ? [] : [[texts.includes, entitlements.join(', ')] as const]),
     [texts.seats, texts.seatsTaken(seatsTaken, seats)],
   ];
   const body = html`${noteOf(note)}

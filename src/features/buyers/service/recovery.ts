@@ -2,7 +2,7 @@ import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
 
 /** The most license keys in one event. */
-const maxKeys = 20;
+const maxKeys = 100;
 
 /** Adds the event with which the seller's own system sends a buyer the license keys of an e-mail address. */
 export async function requestRecovery(

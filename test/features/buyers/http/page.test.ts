@@ -56,7 +56,9 @@ describe('the start', () => {
     expect(textOf(german)).toContain('Ihre Lizenz');
     const fields = { ...fieldsOf(german, '/license'), license_key: issuedKey, email: buyerEmail };
     const license = await customer.post('/license', fields, { 'accept-language': 'en' });
-    expect(textOf(license)).toContain('Lizenzschlüssel\n…DDDD\nStatus\nGültig\nPlätze\n');
+    expect(textOf(license)).toContain(
+      'Lizenzschlüssel\n…DDDD\nStatus\nGültig\nGültig bis\nUnbefristet\nPlätze\n',
+    );
     const back = await customer.post('/license', fieldsOf(license, '/license'), { 'accept-language': 'de' });
     expect(textOf(back)).toContain('License key\n…DDDD\nStatus\nValid\n');
   });
@@ -89,7 +91,7 @@ describe('a license', () => {
     const today = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
     const contact = today.format(own.time.read().wall - hourMs);
     expect(textOf(page)).toContain(
-      `License key\n…DDDD\nStatus\nValid\nSeats\n1 of 2 taken\nDevices\nLaptop <b>&amp;\nLast contact: ${contact}\nFree the seat`,
+      `License key\n…DDDD\nStatus\nValid\nValid until\nWithout end\nSeats\n1 of 2 taken\nDevices\nLaptop <b>&amp;\nLast contact: ${contact}\nFree the seat`,
     );
     expect(textOf(page)).not.toContain(issuedKey);
     await own.disable();
@@ -215,7 +217,7 @@ describe('a seat', () => {
 
     let left = await customer.freeSeat(page);
     expect(textOf(left)).toContain(
-      'The seat of a is free.\nLicense key\n…DDDD\nStatus\nValid\nSeats\n3 of 4 taken',
+      'The seat of a is free.\nLicense key\n…DDDD\nStatus\nValid\nValid until\nWithout end\nSeats\n3 of 4 taken',
     );
     const again = { ...fieldsOf(page, '/license/seat'), confirmed: 'yes' };
     expect(textOf(await customer.post('/license/seat', again))).toContain('This seat is free already.');

@@ -24,7 +24,8 @@ export const english = {
   toStart: 'Back to the start',
 
   status: 'Status',
-  statuses: { active: 'Valid', disabled: 'Disabled' },
+  statuses: { active: 'Valid', grace: 'Ended', expired: 'Ended', disabled: 'Disabled' },
+  usableUntil: (at: string) => `It can still be used until ${at}.`,
   validUntil: 'Valid until',
   noEnd: 'Without end',
   includes: 'Includes',

@@ -25,7 +25,8 @@ export const german: Texts = {
   toStart: 'Zurück zum Anfang',
 
   status: 'Status',
-  statuses: { active: 'Gültig', disabled: 'Gesperrt' },
+  statuses: { active: 'Gültig', grace: 'Abgelaufen', expired: 'Abgelaufen', disabled: 'Gesperrt' },
+  usableUntil: (at) => `Sie kann noch bis ${at} genutzt werden.`,
   validUntil: 'Gültig bis',
   noEnd: 'Unbefristet',
   includes: 'Umfasst',
