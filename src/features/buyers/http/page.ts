@@ -45,8 +45,9 @@ export function buyersPage(settings: PageSettings, monotonic: () => number): Web
 function isOwnForm({ origin, host }: Head, { method, routeOptions: { url = '' } }: FastifyRequest): boolean {
   if (url !== paths.license && !url.startsWith(`${paths.license}/`)) return false;
   if (method === 'GET' || method === 'HEAD') return true;
-  // The proxy speaks TLS, and this listener does not.
-  return origin.length === 1 && [`https://${host[0]}`, `http://${host[0]}`].includes(origin[0] ?? '');
+  const [from, to] = [origin[0], `http://${host[0]}`].map((url) => URL.parse(url ?? '')?.hostname);
+  // Without the scheme and the port: this listener does not know those of the proxy in front of it.
+  return origin.length === 1 && from !== undefined && from === to;
 }
 
 type PageParts = { settings: PageSettings; limits: PageLimits; layout: Layout } & PageHost;

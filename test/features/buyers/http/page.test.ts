@@ -164,17 +164,17 @@ describe('a form of an open page', () => {
   test('is refused if a page of another site has sent it', async () => {
     const customer = shop.customer();
     const fields = { license_key: issuedKey, email: buyerEmail };
-    const host = new URL(shop.daemon.addresses.public ?? '').host;
+    const { host, hostname } = new URL(shop.daemon.addresses.public ?? '');
     for (const headers of [
       { origin: 'https://evil.example' },
       { origin: 'null' },
-      { origin: `https://${host}.evil.example` },
+      { origin: `https://${hostname}.evil.example` },
       { referer: `http://${host}/license` },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
     ])
       expect([headers, (await customer.post('/license', fields, headers)).status]).toEqual([headers, 403]);
-    for (const origin of [`http://${host}`, `https://${host}`]) {
+    for (const origin of [`http://${host}`, `https://${hostname}`]) {
       const headers = { origin, referer: `${origin}/license`, 'sec-fetch-site': 'same-origin' };
       expect((await customer.post('/license', fields, headers)).status).toBe(200);
     }
