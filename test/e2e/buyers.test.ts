@@ -15,8 +15,6 @@ import { temporaryDirectory } from '../support/temporary.ts';
 /* Does what examples/guides/buyers.md says: the page by curl, as a buyer without scripts; then a stranger who guesses. */
 
 const run = promisify(execFile);
-
-const patience = { timeout: patienceMs, interval: 1_000 };
 const guide = readExample('guides/buyers.md');
 const buyerEmail = 'buyer@example.com';
 
@@ -144,11 +142,14 @@ it('a seller and a buyer do what the guide says, and 10,000 guesses of a strange
   expect(shop.lines.filter(({ msg }) => msg === 'refused').length).toBeLessThan(200);
 
   // The seat of the machine, which is in use for ten seconds.
-  const question = await vi.waitFor(async () => {
-    const asking = await curl.form('/license/seat', used);
-    expect(textOf({ body: asking })).toContain('This is one of them; left after it: 2.');
-    return asking;
-  }, patience);
+  const question = await vi.waitFor(
+    async () => {
+      const asking = await curl.form('/license/seat', used);
+      expect(textOf({ body: asking })).toContain('This is one of them; left after it: 2.');
+      return asking;
+    },
+    { timeout: patienceMs, interval: 1_000 },
+  );
   const freed = await curl.form('/license/seat', question, 'confirmed=yes');
   expect(textOf({ body: freed })).toContain('Seats\n0 of 1 taken');
   await seller.typeAll(linesOf('Devices and seats'));

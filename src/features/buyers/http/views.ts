@@ -116,7 +116,7 @@ export function nameOf(texts: Texts, { deviceName }: Activation): string {
 function deviceItem(texts: Texts, device: Activation, session: FormSession): Html {
   const name = nameOf(texts, device);
   const button = html`<input type="hidden" name="device" value="${device.activationId}" />
-    <button aria-label="${texts.freeSeatOf(name)}">${texts.freeSeat}</button>`;
+    <button aria-label="${texts.freeSeat}: ${name}">${texts.freeSeat}</button>`;
   return html`<li>
     <span
       ><strong>${name}</strong> <small>${texts.lastContact(texts.dateFormat(device.renewedAt))}</small></span

@@ -38,7 +38,6 @@ export const english = {
   unnamed: 'Device without a name',
   lastContact: (at: string) => `Last contact: ${at}`,
   freeSeat: 'Free the seat',
-  freeSeatOf: (device: string) => `Free the seat of ${device}`,
   movesLeft: (left: number) => `Seats can be freed three times within 30 days: ${left} left.`,
 
   isSeatFreed: (device: string) => `Free the seat of ${device}?`,

@@ -39,7 +39,6 @@ export const german: Texts = {
   unnamed: 'Gerät ohne Namen',
   lastContact: (at) => `Letzter Kontakt: ${at}`,
   freeSeat: 'Platz freigeben',
-  freeSeatOf: (device) => `Platz von ${device} freigeben`,
   movesLeft: (left) => `Plätze können dreimal in 30 Tagen freigegeben werden: noch ${left} übrig.`,
 
   isSeatFreed: (device) => `Platz von ${device} freigeben?`,
