@@ -12,9 +12,9 @@ import type {
 import type { Checks } from './wire/check.ts';
 
 /**
- * What one folder of `features/` adds to the core. A feature is listed in `features.ts`, and its section of the
- * configuration in `config/feature-sections.ts`. Without its folder and its lines there, the rest of Latchkey works the
- * same. A declaration is loaded at every start. It loads the rest of the feature at the first use.
+ * What one folder of `features/` adds to the core. A feature is listed in `features.ts`, its section of the configuration
+ * in `config/feature-sections.ts`, and its setting of `listen.public` in `config/public-settings.ts`. Without its folder
+ * and its lines there, the rest of Latchkey works the same. A declaration is loaded at every start. It loads the rest of the feature at the first use.
  *
  * The other fields are declared beside the code that asks for them, because their types lead back to the list: `routes`
  * (http/routes/all.ts), `useCases` (service/run.ts), `timedEvents` (service/timed-events.ts), `tables` (store/tables.ts),

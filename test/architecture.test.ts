@@ -141,7 +141,13 @@ function featureOf(path: string): string | null {
 }
 
 /** The only files outside features that name one: the lists, and the entries of the package. */
-const listsOfFeatures = new Set(['features.ts', 'config/feature-sections.ts', 'testing.ts', 'index.ts']);
+const listsOfFeatures = new Set([
+  'features.ts',
+  'config/feature-sections.ts',
+  'config/public-settings.ts',
+  'testing.ts',
+  'index.ts',
+]);
 
 const featuresInCore: Rule = (tree) =>
   importsOf(tree)

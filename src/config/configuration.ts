@@ -4,6 +4,7 @@ import type { RoleName } from '../domain/role.ts';
 import { formatKey, type KeyPath } from './errors.ts';
 import { featureSections } from './feature-sections.ts';
 import type { Tree } from './file/tree.ts';
+import { publicSettings } from './public-settings.ts';
 import { rule, section, entryOf, itemOf, keysOf } from './section.ts';
 import { type Configuration, coreSections, type Sections } from './core-sections.ts';
 import { Secret } from './setting-types.ts';
@@ -62,10 +63,25 @@ export const settings = section(
   ),
 );
 
+type Rule = NonNullable<(typeof featureSections)[number]['rules']>[number];
+
 function withRulesOfFeatures<Whole extends z.ZodType>(whole: Whole): Whole {
-  return featureSections
-    .flatMap(({ rules = [] }) => rules)
-    .reduce((all, { keeps, or }) => all.refine((input) => keeps(input as never), or), whole);
+  return [...featureSections.flatMap(({ rules = [] }) => rules), ...publicSettings.map(ruleOfRoles)].reduce(
+    (all, { keeps, or }) => all.refine((input) => keeps(input as never), or),
+    whole,
+  );
+}
+
+/** A process of another role must not have a setting of `listen.public`. */
+function ruleOfRoles({ name, roles }: (typeof publicSettings)[number]): Rule {
+  const sections = ['listen', 'upstream', ...featureSections.map((each) => each.name)] as const;
+  return {
+    keeps(input) {
+      const settingsOfPublic: Readonly<Record<string, unknown>> = { ...input.listen.public };
+      return roles.includes(roleOf(input)) || (settingsOfPublic[name] ?? null) === null;
+    },
+    or: { ...rule(sections, `is only for an ${roles.join(' or ')}`), path: ['listen', 'public', name] },
+  };
 }
 
 /** An agent has an upstream. Without one, and if no section of a feature decides otherwise, it is an authority. */

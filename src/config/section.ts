@@ -55,11 +55,13 @@ export function rule(keys: readonly [string, ...string[]], error: string) {
   };
 }
 
-/** The type within defaults, `nullable` and `optional`. */
+/** The type within defaults, `nullable`, `optional` and `onOrSection`. */
 function unwrapped(type: z.ZodType): z.ZodType {
   const isWrapper =
     type instanceof z.ZodPrefault || type instanceof z.ZodNullable || type instanceof z.ZodOptional;
-  return isWrapper ? unwrapped(type.unwrap() as z.ZodType) : type;
+  if (isWrapper) return unwrapped(type.unwrap() as z.ZodType);
+  const isSwitch = type instanceof z.ZodCodec && type.in instanceof z.ZodUnknown;
+  return isSwitch ? unwrapped(type.out as z.ZodType) : type;
 }
 
 /** What the schema says about a setting, through defaults, `nullable` and `optional`. */

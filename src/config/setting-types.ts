@@ -136,6 +136,16 @@ export function optional<T extends z.ZodType>(type: T) {
   return type.nullable().prefault(null);
 }
 
+/** A section that `true` switches on, with its defaults. `false` is off, which is the default; the value is null then. */
+export function onOrSection<T extends z.ZodType>(type: T) {
+  return z
+    .codec(z.unknown(), type.nullable(), {
+      decode: (input) => (input === true ? {} : input === false ? null : input) as z.input<T>,
+      encode: (value) => value,
+    })
+    .prefault(null);
+}
+
 /** A text that `false` switches off; the value is false then, because null means that the setting is not given. */
 export function textOrFalse<T extends z.ZodType>(type: T) {
   const expected = `${String(type.meta()?.['expected'])}, or false`;

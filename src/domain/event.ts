@@ -3,6 +3,7 @@ export const eventTypes = [
   'license.issued',
   'license.disabled',
   'license.enabled',
+  'license.recovery_requested',
   'purchase.refunded',
   'seat.taken',
   'seat.ended',
@@ -14,7 +15,7 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number];
 
-/** An event of a transaction. The subject is a license key or an id; null: the event has none. */
+/** An event of a transaction. The subject is a license key, a list of them in JSON or an id; null: the event has none. */
 export type NewEvent = { type: EventType; subject: string | null };
 
 /** The events of a transaction. They are stored at its end, so that a refused use case stores none. */

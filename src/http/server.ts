@@ -18,7 +18,7 @@ import { attachResponseCache } from './response-cache/attach.ts';
 import { credentialNames, requestIdOf, stateOf } from './entry/request-state.ts';
 import { sendError, sendProblem } from './problem-response.ts';
 import { addReferencePage } from './reference-page.ts';
-import type { WebPage, UnknownRoute } from './web-page.ts';
+import type { PageHost, WebPage, UnknownRoute } from './web-page.ts';
 import type { Route } from './route.ts';
 
 /** What a server depends on. */
@@ -126,9 +126,13 @@ function addRoutes(
   if (!isPublic) attachResponseCache(server, { app, pipeline });
   for (const route of routes) addRoute(server, { app, pages, settings, routes, connections, broken }, route);
   if (!isPublic) addReferencePage(server, unknownRoute);
-  if (settings.servesPages === true) for (const page of pages) page.addTo(server, unknownRoute);
+  addPages(server, { app, listener: settings, unknownRoute });
   origins.answerPreflights(server, routes, { credentialNames: carriers, unknownRoute });
   return server;
+}
+
+function addPages(server: FastifyInstance, host: PageHost & { app: Pick<ServedApp, 'pages'> }): void {
+  for (const page of host.app.pages) if (page.isServedAt(host.listener)) page.addTo(server, host);
 }
 
 /** The log of the process is shared: only the lines of this listener are limited. */

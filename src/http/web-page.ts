@@ -7,11 +7,15 @@ import type { Route } from './route.ts';
 /** Makes the problem of a request that no route matches. */
 export type UnknownRoute = (request: FastifyRequest, reply: FastifyReply) => ProblemError;
 
-/** A page for people, and its credentials. Only listeners on loopback addresses serve it (`servesPages`). */
+/** What a page gets from the listener that serves it. */
+export type PageHost = { app: App; listener: ServerSettings; unknownRoute: UnknownRoute };
+
+/** A page for people, and its credentials. */
 export interface WebPage {
-  /** Adds the files of the page to the server of a listener. */
-  addTo(server: FastifyInstance, unknownRoute: UnknownRoute): void;
-  /** Whether the page has sent a request with an `Origin`: requests of other pages are refused. */
+  isServedAt(listener: Pick<ServerSettings, 'servesPages' | 'public'>): boolean;
+  /** Adds the routes of the page to the server of a listener. */
+  addTo(server: FastifyInstance, host: PageHost): void;
+  /** Whether a request with an `Origin` or a `Referer` is for the page: requests of other pages are refused. */
   hasSent(head: Head, request: FastifyRequest, listener: Pick<ServerSettings, 'tls'>): boolean;
   /**
    * Lets a request with a credential of the page pass, and sets its principal. Returns whether the request has such a

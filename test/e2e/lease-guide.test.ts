@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import type { PublicJwk } from '../../src/features/leases/wire/lease.ts';
-import { fromSource, runProcess } from '../support/process/command-line.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
-import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/reference/guides.ts';
+import { GuidedMachine as Machine, type Names } from '../support/process/guided-machine.ts';
+import { blocksOf, chapterOf, commandsIn, readExample } from '../support/reference/guides.ts';
 import { importSources } from '../support/reference/client-guide.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -14,47 +13,6 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const run = promisify(execFile);
 const guide = readExample('guides/leases.md');
-
-/** The texts of the guide that are another text in each shop. */
-type Names = Map<string, string>;
-
-/** A machine with a Latchkey, on which somebody types the commands of the guide. */
-class Machine {
-  readonly #directory: string;
-  readonly #names: Names;
-  readonly typed: string[] = [];
-
-  constructor(directory: string, names: Names) {
-    mkdirSync(directory);
-    this.#directory = directory;
-    this.#names = names;
-  }
-
-  async start(configuration: object): Promise<DaemonProcess> {
-    return await startDaemonProcess(this.#directory, { listen: { tcp: '127.0.0.1:0' }, ...configuration });
-  }
-
-  path(name: string): string {
-    return join(this.#directory, name);
-  }
-
-  /** Types a command in the directory of the machine; returns what it writes. */
-  async type(line: string): Promise<string> {
-    this.typed.push(line);
-    const [, ...words] = wordsOf(line).map((word) => this.#names.get(word) ?? word);
-    const redirection = words.indexOf('>');
-    const argv = redirection === -1 ? words : words.slice(0, redirection);
-    const environment = { LATCHKEY_STATE_DIR: join(this.#directory, 'state') };
-    const { code, out, err } = await runProcess(argv, environment, fromSource, this.#directory);
-    if (code !== 0) throw new Error(`${line}: ${err}`);
-    if (redirection !== -1) writeFileSync(this.path(words[redirection + 1] ?? ''), out);
-    return out;
-  }
-
-  async typeAll(lines: readonly string[]): Promise<void> {
-    for (const line of lines) await this.type(line);
-  }
-}
 
 function take(from: Machine, to: Machine, file: string): void {
   copyFileSync(from.path(file), to.path(file));

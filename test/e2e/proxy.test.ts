@@ -65,7 +65,8 @@ function withPublicListener(): object {
   const { listen, limits } = configuration() as { listen: object; limits: object };
   const chapter = chapterOf(readExample('guides/leases.md'), 'Let holders reach the issuer');
   const guide = parse(blocksOf(chapter, 'yaml')[0] ?? '') as { listen: { public: object } };
-  return { listen: { ...listen, public: { ...guide.listen.public, address: '127.0.0.1:0' } }, limits };
+  const publicListener = { ...guide.listen.public, address: '127.0.0.1:0', buyers: true };
+  return { listen: { ...listen, public: publicListener }, limits };
 }
 
 /** Answers with the address of the client, as a public listener behind the proxy sees it. */
@@ -165,6 +166,15 @@ for (const name of ['nginx', 'caddy', 'haproxy'] as const satisfies readonly Pro
         if (isPublic && headers['vary'] !== undefined) kept.push(`${path}: not by the public listener`);
       }
       expect(kept).toEqual([]);
+      const page = await proxy.ask('/license');
+      expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+      // A browser sends the address of the proxy as the origin of a form.
+      const sent = {
+        method: 'POST',
+        headers: { ...form, origin: 'https://licenses.example.com' },
+        body: 'license_key=NONE',
+      };
+      expect((await proxy.ask('/license', sent)).status).toBe(404);
     });
 
     test('the public listener learns the address of a client from the example proxy, whatever the client says', async () => {

@@ -10,6 +10,7 @@ import {
 import { isPipe, maxSocketLength } from '../../domain/socket-path.ts';
 import type { KeyPath } from '../errors.ts';
 import { isDistinct } from '../file/tree.ts';
+import { publicSettings, type PublicSettingsOfFeatures } from '../public-settings.ts';
 import { rule, section } from '../section.ts';
 import {
   address,
@@ -137,6 +138,11 @@ export const endpoints = {
   }),
 };
 
+// The compiler sees their types in `PublicSettingsOfFeatures`.
+const settingsOfFeatures = Object.fromEntries(
+  publicSettings.map(({ name, type }) => [name, type]),
+) as unknown as PublicSettingsOfFeatures;
+
 const publicListener = section(
   z.strictObject({
     address: address.meta({
@@ -152,6 +158,7 @@ const publicListener = section(
         'The maximum number of open connections; each device that waits for a change has one. Use this instead of `limits.connections`.',
       unit: 'connections',
     }),
+    ...settingsOfFeatures,
   }),
 );
 
@@ -186,7 +193,7 @@ export const listen = section(
       }),
       public: optional(publicListener).meta({
         description:
-          'A listener for the devices of your customers and the events of your store. It serves `/lease/v1`, `/hooks/v1` and `/livez` and nothing else, and accepts the host name of the issuer and `listen.allowed_hosts`. If omitted, there is none.',
+          'A listener for the devices of your customers and the events of your store. It serves `/lease/v1`, `/hooks/v1` and `/livez`, with `buyers` also `/license`, and nothing else. It accepts the host name of the issuer and `listen.allowed_hosts`. If omitted, there is none.',
       }),
       drain_delay: duration.prefault('0s').meta({
         description:

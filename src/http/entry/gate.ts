@@ -118,7 +118,7 @@ function isFromPage(
   request: FastifyRequest,
   listener: ServerSettings,
 ): boolean {
-  return listener.servesPages === true && pages.some((page) => page.hasSent(head, request, listener));
+  return pages.some((page) => page.isServedAt(listener) && page.hasSent(head, request, listener));
 }
 
 /** The routes for software, which allowed pages may call. Pages cannot call the routes for people and probes. */

@@ -326,7 +326,7 @@ CREATE TABLE webhook_event (
   number INTEGER PRIMARY KEY,
   event_id TEXT NOT NULL UNIQUE,
   type TEXT NOT NULL,
-  -- A license key, or the id of an activation or of an operation.
+  -- A license key, a list of license keys in JSON, or the id of an activation or of an operation.
   subject TEXT,
   at INTEGER NOT NULL
 ) STRICT;

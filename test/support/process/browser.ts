@@ -12,6 +12,10 @@ export interface Page {
   /** Runs a script in the page. */
   readonly evaluate: <Value>(script: string) => Promise<Value>;
   readonly waitForEvent: (name: 'framenavigated') => Promise<unknown>;
+  /** Types into the field that a CSS selector finds. */
+  readonly fill: (field: string, text: string) => Promise<void>;
+  /** Presses a button, and waits for the page that answers a form. */
+  readonly click: (button: string) => Promise<void>;
   readonly reload: () => Promise<unknown>;
   /** Where it shares storage with other tabs. */
   readonly context: () => Context;
@@ -30,8 +34,10 @@ export interface Page {
 
 export interface Browser extends AsyncDisposable {
   /** Opens a page that shares no storage with another. */
-  readonly newPage: () => Promise<Page>;
+  readonly newPage: (options?: ContextOptions) => Promise<Page>;
 }
+
+type ContextOptions = { javaScriptEnabled?: boolean; locale?: string };
 
 type Context = { readonly newPage: () => Promise<Page>; readonly pages: () => readonly Page[] };
 
@@ -41,7 +47,7 @@ type Playwright = {
       executablePath: string;
       headless: boolean;
       args: readonly string[];
-    }): Promise<{ newContext: () => Promise<Context>; close: () => Promise<void> }>;
+    }): Promise<{ newContext: (options: ContextOptions) => Promise<Context>; close: () => Promise<void> }>;
   };
 };
 
@@ -65,7 +71,7 @@ export async function startBrowser(): Promise<Browser> {
     ],
   });
   return {
-    newPage: async () => await (await browser.newContext()).newPage(),
+    newPage: async (options = {}) => await (await browser.newContext(options)).newPage(),
     [Symbol.asyncDispose]: () => browser.close(),
   };
 }

@@ -22,9 +22,17 @@ type Path = readonly string[];
 
 /** Every setting, as JSON Schema. */
 export function settingsSchema(): Part {
-  return z.toJSONSchema(settings, {
+  return schemaOf(settings);
+}
+
+function schemaOf(type: z.core.$ZodType): Part {
+  return z.toJSONSchema(type, {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {
+      const { def } = zodSchema._zod;
+      // `true` may stand in place of the section.
+      const isSwitch = def.type === 'pipe' && def.in._zod.def.type === 'unknown';
+      if (isSwitch) Object.assign(jsonSchema, schemaOf(def.out), jsonSchema);
       const rules = rulesOf(zodSchema);
       if (rules.length > 0) Object.assign(jsonSchema, { rules });
     },
@@ -57,7 +65,7 @@ export function writeKey(path: Path): string {
 
 function pageOf(path: Path, part: Part, rootRules: NonNullable<Part['rules']>): string {
   const rules = [
-    ...rootRules.filter((each) => each.path[0] === path[0]).map((each) => formatRule(path, each.text)),
+    ...rootRules.filter((each) => each.path[0] === path[0]).map((each) => formatRule(each.path, each.text)),
     ...rulesWithin(path, part),
   ];
   const refused = rules.length === 0 ? '' : `\n\nAlso refused:\n\n${rules.join('\n')}`;

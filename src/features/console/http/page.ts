@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { closeAfter } from '../../../http/entry/connections.ts';
 import { ProblemError } from '../../../http/problem-error.ts';
 import type { ConsoleFiles } from './files.ts';
-import type { WebPage, UnknownRoute } from '../../../http/web-page.ts';
+import type { PageHost, UnknownRoute, WebPage } from '../../../http/web-page.ts';
 import { admitSession, checkFetchSite, consoleFileRoute, isFromConsole } from './access.ts';
 
 /** Allows scripts and styles of this server, and no markup that a script makes from text. */
@@ -26,10 +26,16 @@ const types: Readonly<Record<string, string>> = {
 
 const pageName = 'index.html';
 
-export const consolePage: WebPage = { addTo: addConsole, hasSent: isFromConsole, admit: admitSession };
+export const consolePage: WebPage = {
+  // Only listeners on loopback addresses serve it.
+  isServedAt: ({ servesPages }) => servesPages === true,
+  addTo: addConsole,
+  hasSent: isFromConsole,
+  admit: admitSession,
+};
 
 /** Adds the page of the console, and masks license keys for its read-only sessions (../page/README.md). */
-function addConsole(server: FastifyInstance, unknownRoute: UnknownRoute): void {
+function addConsole(server: FastifyInstance, { unknownRoute }: PageHost): void {
   addPage(server, unknownRoute);
   server.addHook('onSend', async (request, reply, payload) => {
     const mask = request.state?.mask ?? null;

@@ -4,11 +4,14 @@ import { dayMs } from '../../../domain/time.ts';
 
 /* Events that this store sends to webhook endpoints (Standard Webhooks 1.0). Times are epoch ms. */
 
-/** What the subject of each type is: a license key, the id of an activation or of an operation; null: no subject. */
-export const subjectKinds: Readonly<Record<EventType, 'license' | 'activation' | 'operation' | null>> = {
+/** What the subject of each type is: one license key or several, the id of an activation or of an operation; null: none. */
+export const subjectKinds: Readonly<
+  Record<EventType, 'license' | 'licenses' | 'activation' | 'operation' | null>
+> = {
   'license.issued': 'license',
   'license.disabled': 'license',
   'license.enabled': 'license',
+  'license.recovery_requested': 'licenses',
   'purchase.refunded': 'license',
   'seat.taken': 'activation',
   'seat.ended': 'activation',

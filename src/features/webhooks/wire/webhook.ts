@@ -16,6 +16,7 @@ const eventType = z.enum(eventTypes);
 
 const members = {
   license: 'license_key',
+  licenses: 'license_keys',
   activation: 'activation_id',
   operation: 'operation_id',
 } as const;
@@ -23,7 +24,8 @@ const members = {
 /** The body of an event, as it is sent to an endpoint: the same bytes at each attempt and each replay. */
 export function eventBody({ type, subject, number, at }: WebhookEvent): string {
   const kind = subjectKinds[type];
-  const about = kind === null || subject === null ? {} : { [members[kind]]: subject };
+  const value: unknown = kind === 'licenses' && subject !== null ? JSON.parse(subject) : subject;
+  const about = kind === null || value === null ? {} : { [members[kind]]: value };
   return JSON.stringify({ type, timestamp: formatDatetime(at), data: { ...about, revision: number } });
 }
 

@@ -62,15 +62,14 @@ export class RunningIssuer implements AsyncDisposable {
     terms = {},
     listen = {},
     isSetUp = true,
-  }: { terms?: Terms; listen?: object; isSetUp?: boolean } = {}): Promise<this> {
+    configuration = {},
+  }: { terms?: Terms; listen?: object; isSetUp?: boolean; configuration?: object } = {}): Promise<this> {
     const directory = this.#opened.use(temporaryDirectory()).path;
     this.stateDir = join(directory, 'state');
     const { wall } = this.time.read();
     if (isSetUp) await setUpIssuer(this.stateDir, wall);
-    this.daemon = await startDaemon(embeddedConfiguration(await this.#configuration(terms, listen)), {
-      log: silent,
-      time: this.time,
-    });
+    const whole = { ...(await this.#configuration(terms, listen)), ...configuration };
+    this.daemon = await startDaemon(embeddedConfiguration(whole), { log: silent, time: this.time });
     this.#opened.defer(() => this.daemon.stop());
     this.devices = this.#opened.use(httpClient({ tcp: this.daemon.addresses.public ?? '' }));
     this.#admin = this.#opened.use(httpClient({ tcp: this.daemon.addresses.tcp ?? '' }));

@@ -149,6 +149,7 @@ const events = [
   ['license.issued', 'a license key was sold'],
   ['license.disabled', 'a license was disabled'],
   ['license.enabled', 'a license was enabled'],
+  ['license.recovery_requested', 'a buyer has lost the license keys'],
   ['purchase.refunded', 'a sale was refunded'],
   ['seat.taken', 'a device took a seat'],
   ['seat.ended', 'a device lost its seat'],

@@ -1,0 +1,28 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { minuteMs } from '../../../domain/time.ts';
+
+/** How long the forms of a page work. */
+const validMs = 30 * minuteMs;
+
+/**
+ * Proves that a form is from a page that its sender has opened with the license key (and the e-mail address). It takes the
+ * place of a session: the page needs no cookie, and a page of another site cannot have the token. `secret`: of the store,
+ * so that each node accepts it.
+ */
+export function formToken(secret: string, licenseKey: string, now: number): string {
+  const endsAt = now + validMs;
+  return `${endsAt}.${signatureOf(secret, licenseKey, endsAt)}`;
+}
+
+export function isFormToken(token: string, secret: string, licenseKey: string, now: number): boolean {
+  const [, end = '', signature = ''] = /^(\d{1,16})\.([\w-]{43})$/.exec(token) ?? [];
+  const expected = Buffer.from(signatureOf(secret, licenseKey, Number(end)));
+  const isOurs = signature !== '' && timingSafeEqual(Buffer.from(signature), expected);
+  return isOurs && now < Number(end);
+}
+
+function signatureOf(secret: string, licenseKey: string, endsAt: number): string {
+  return createHmac('sha256', secret)
+    .update(JSON.stringify(['form of a buyer', licenseKey, endsAt]))
+    .digest('base64url');
+}

@@ -1,0 +1,28 @@
+import { NamedRateLimiter } from '../../../http/entry/rate-limits.ts';
+import type { RateLimiter } from '../../../http/app.ts';
+
+/**
+ * The limits of the page. They are checked before a request is looked at, so that guesses cost this process little and
+ * learn nothing.
+ */
+export type PageLimits = {
+  /** Requests of one network that send a form. */
+  readonly networks: RateLimiter;
+  /** Attempts to open one license key. */
+  readonly keys: RateLimiter;
+  /** Mails with lost license keys to one e-mail address: two at first, then one in 12 hours. */
+  readonly mails: RateLimiter;
+  /** Requests for such mails, from all networks together. */
+  readonly recoveries: RateLimiter;
+};
+
+export function pageLimits(monotonic: () => number): PageLimits {
+  const limit = (perSecond: number, burst: number): RateLimiter =>
+    new NamedRateLimiter(() => perSecond, monotonic, burst);
+  return {
+    networks: limit(0.5, 40),
+    keys: limit(1 / 60, 20),
+    mails: limit(1 / 43_200, 2),
+    recoveries: limit(0.5, 60),
+  };
+}

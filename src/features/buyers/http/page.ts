@@ -1,0 +1,319 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { parseLicenseKey, parsePlainLicenseKey } from '../../../domain/license.ts';
+import { problems, type ProblemCode } from '../../../domain/problem/problem-table.ts';
+import { failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
+import type { App, ServerSettings } from '../../../http/app.ts';
+import { receiveAnyBody } from '../../../http/entry/any-body.ts';
+import { networkOf } from '../../../http/entry/client-address.ts';
+import { isClosing } from '../../../http/entry/connections.ts';
+import { logResponse } from '../../../http/entry/request-log.ts';
+import { type Head, stateOf } from '../../../http/entry/request-state.ts';
+import { ProblemError } from '../../../http/problem-error.ts';
+import { problemOf } from '../../../http/problem-response.ts';
+import type { PageHost, WebPage } from '../../../http/web-page.ts';
+import { logKey } from '../../../service/lifecycle/start.ts';
+import { storedLicenseKey } from '../../../service/pasted-keys.ts';
+import type { WriteOptions } from '../../../service/ports.ts';
+import type { FileAnswer } from '../../leases/service/ports.ts';
+import { formToken, isFormToken } from './form-token.ts';
+import { type FormSession, Layout, type PageSettings, paths, type View } from './layout.ts';
+import { type LicenseView, openLicense, readLicense } from './license-view.ts';
+import { type PageLimits, pageLimits } from './limits.ts';
+import { textsIn } from './texts/language.ts';
+import type { Texts } from './texts/english.ts';
+import * as views from './views.ts';
+
+/** A request of a machine has at most 8 KiB; the rest is for the other fields. */
+const maxFormBytes = 32 * 1024;
+
+/** The page for buyers at the public listener (../README.md). `monotonic`: monotonic ms. */
+export function buyersPage(settings: PageSettings, monotonic: () => number): WebPage {
+  const limits = pageLimits(monotonic);
+  const layout = new Layout(settings);
+  return {
+    isServedAt: (listener) => listener.public !== undefined,
+    addTo: (server, host) =>
+      receiveAnyBody(server, host.listener.limits, (scope) =>
+        new BuyersPage({ settings, limits, layout, ...host }).addTo(scope),
+      ),
+    hasSent: isOwnForm,
+    admit: () => false,
+  };
+}
+
+/** Everybody may link to the page. A form is sent by the page itself. */
+function isOwnForm({ origin, host }: Head, { method, routeOptions: { url = '' } }: FastifyRequest): boolean {
+  if (url !== paths.license && !url.startsWith(`${paths.license}/`)) return false;
+  if (method === 'GET' || method === 'HEAD') return true;
+  const [from, to] = [origin[0], `http://${host[0]}`].map((url) => URL.parse(url ?? '')?.hostname);
+  // Without the scheme and the port: this listener does not know those of the proxy in front of it.
+  return origin.length === 1 && from !== undefined && from === to;
+}
+
+type PageParts = { settings: PageSettings; limits: PageLimits; layout: Layout } & PageHost;
+
+/** The fields of a form that were filled in. A file is a text as well. */
+type Fields = ReadonlyMap<string, string>;
+
+/** A form of a page that was opened with a license key. */
+type OpenForm = { fields: Fields; texts: Texts; view: LicenseView; session: FormSession };
+
+/** What is sent. `code`: why the form was refused; null: it was not. */
+type Shown = { texts: Texts; view: View; code?: ProblemCode | null };
+
+/** The page at one listener. */
+class BuyersPage {
+  readonly #parts: PageParts;
+
+  constructor(parts: PageParts) {
+    this.#parts = parts;
+  }
+
+  addTo(scope: FastifyInstance): void {
+    const options = { bodyLimit: maxFormBytes };
+    scope.addHook('onRequest', async (request) => this.#admit(request));
+    scope.setErrorHandler((error, request, reply) => this.#fail(error, request, reply));
+    scope.get(paths.license, async (request, reply) => await this.#start(request, reply));
+    // A person has reloaded the page of a form by its address.
+    scope.get(`${paths.license}/:form`, async (_, reply) => reply.redirect(paths.license, 303));
+    scope.post(paths.license, options, async (request, reply) => await this.#open(request, reply));
+    scope.post(paths.seat, options, async (request, reply) => await this.#free(request, reply));
+    scope.post(paths.answer, options, async (request, reply) => await this.#answer(request, reply));
+    scope.post(paths.recover, options, async (request, reply) => await this.#recover(request, reply));
+  }
+
+  /** Before the body is read: a sender of many forms must cost little. */
+  #admit(request: FastifyRequest): void {
+    const { app, listener, limits } = this.#parts;
+    const { state } = app.readiness();
+    if (state === 'starting' || state === 'draining') throw new ProblemError(state, 'Try again in a moment.');
+    if (request.method !== 'POST') return;
+    const { 'sec-fetch-site': site = 'same-origin' } = request.headers;
+    if (site !== 'same-origin') throw foreignForm();
+    limit(limits.networks.take(networkOf(addressOf(request, listener))));
+  }
+
+  async #start(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const texts = textsFor(request, stateOf(request).query.get('lang'));
+    return this.#send(reply, { texts, view: views.startView(texts, await this.#startOptions()) });
+  }
+
+  async #startOptions(): Promise<{ asksEmail: boolean; sendsMails: boolean }> {
+    const { app, settings } = this.#parts;
+    return { asksEmail: settings.askEmail, sendsMails: await sendsMails(app) };
+  }
+
+  async #open(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { app, limits, settings } = this.#parts;
+    const fields = await fieldsOf(request);
+    if (fields.has('token')) return await this.#showLicense(reply, await this.#openForm(request));
+    const typed = fields.get('license_key') ?? '';
+    limit(limits.keys.take(app.digest(parsePlainLicenseKey(typed) ?? '')));
+    const email = settings.askEmail ? (fields.get('email') ?? '') : null;
+    const view = await openLicense(app, { typed, email });
+    const texts = textsFor(request, fields.get('lang'));
+    if (view === null) {
+      const options = { ...(await this.#startOptions()), note: alert(texts.notFound) };
+      return this.#send(reply, { texts, view: views.startView(texts, options), code: 'license_not_found' });
+    }
+    const { licenseKey } = view.license;
+    const token = formToken(await logKey(app.reader), licenseKey, app.now());
+    return await this.#showLicense(reply, { fields, texts, view, session: { licenseKey, token } });
+  }
+
+  /** Reads a form that an opened page has sent. */
+  async #openForm(request: FastifyRequest): Promise<OpenForm> {
+    const { app } = this.#parts;
+    const fields = await fieldsOf(request);
+    const [licenseKey = '', token = ''] = ['license_key', 'token'].map((name) => fields.get(name));
+    const isValid = isFormToken(token, await logKey(app.reader), licenseKey, app.now());
+    const view = isValid ? await readLicense(app, licenseKey) : null;
+    if (view === null) throw foreignForm();
+    return { fields, texts: textsFor(request, fields.get('lang')), view, session: { licenseKey, token } };
+  }
+
+  async #showLicense(
+    reply: FastifyReply,
+    { texts, view, session }: OpenForm,
+    { note = null, code = null }: { note?: views.Note | null; code?: ProblemCode | null } = {},
+  ): Promise<FastifyReply> {
+    const isIssuer = (this.#parts.app.leaseIssuer?.host() ?? null) !== null;
+    return this.#send(reply, {
+      texts,
+      view: views.licenseView(texts, view, { session, isIssuer, note }),
+      code,
+    });
+  }
+
+  async #free(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { app } = this.#parts;
+    const form = await this.#openForm(request);
+    const { fields, texts, view, session } = form;
+    const { licenseKey } = session;
+    const device = view.devices.find(({ activationId }) => activationId === fields.get('device'));
+    if (device === undefined)
+      return await this.#showLicense(reply, form, { note: { role: 'status', text: texts.seatWasFree } });
+    if (fields.get('confirmed') !== 'yes')
+      return this.#send(reply, { texts, view: views.seatView(texts, view, device, session) });
+    const { activationId } = device;
+    const freed = await app.writer.write(
+      'freeBuyersSeat',
+      { licenseKey, activationId },
+      writeOptions(request),
+    );
+    const after = (await readLicense(app, licenseKey)) ?? view;
+    if (!freed.ok) {
+      const { code } = freed.problem;
+      return this.#send(reply, { texts, view: views.seatView(texts, after, device, session), code });
+    }
+    const text = texts.seatFreed(views.nameOf(texts, device));
+    return await this.#showLicense(reply, { ...form, view: after }, { note: { role: 'status', text } });
+  }
+
+  async #answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const form = await this.#openForm(request);
+    const { fields, texts, session } = form;
+    const document = (fields.get('file') ?? fields.get('request') ?? '').trim();
+    const signed = await this.#sign(document, session.licenseKey, writeOptions(request));
+    if (!signed.ok) {
+      const { code, detail } = signed.problem;
+      const text = views.refusalText(texts, code);
+      if (text === null) throw new ProblemError(code, detail);
+      return await this.#showLicense(reply, form, { note: alert(text), code });
+    }
+    const answer = JSON.stringify(signed.value);
+    if (fields.get('as') === 'file')
+      return reply
+        .headers({ ...this.#parts.layout.headers, 'Content-Type': 'application/json; charset=utf-8' })
+        .header('Content-Disposition', 'attachment; filename="machine.lease"')
+        .send(answer);
+    const { qrCode } = await import('./qr-code.ts');
+    const shown = { note: noteOf(texts, signed.value), answer, code: qrCode(answer), request: document };
+    return this.#send(reply, { texts, view: views.answerView(texts, shown, session) });
+  }
+
+  /** Signs the answer to the request of a machine, if it is about this license. */
+  async #sign(document: string, licenseKey: string, options: WriteOptions): Promise<Result<FileAnswer>> {
+    const { leaseIssuer, reader } = this.#parts.app;
+    const named = claimsIn(document)?.['license_key'];
+    if (leaseIssuer === null || typeof named !== 'string')
+      return failWith('lease_request_invalid', 'This is no request for a lease.');
+    const stored = await storedLicenseKey(reader, parseLicenseKey(named) ?? '');
+    if (stored !== licenseKey) return notFound('license');
+    return await leaseIssuer.sign(document, { until: null, accountId: null }, options);
+  }
+
+  async #recover(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { app, limits } = this.#parts;
+    const fields = await fieldsOf(request);
+    limit(limits.recoveries.take(''));
+    const buyerEmail = (fields.get('email') ?? '').trim().toLowerCase();
+    // No answer waits for the write: its time would tell whether the address is known.
+    if (buyerEmail !== '' && limits.mails.take(app.digest(buyerEmail)) === 0)
+      void app.writer
+        .write('requestRecovery', { buyerEmail }, writeOptions(request))
+        .catch((error: unknown) => {
+          app.log.warn({ err: error }, 'the event about a lost license key could not be stored');
+        });
+    const texts = textsFor(request, fields.get('lang'));
+    return this.#send(reply, { texts, view: views.mailAskedView(texts) });
+  }
+
+  #fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const { app } = this.#parts;
+    const { code, retryAfterS = 1 } = problemOf(app, error, { id: request.id, hasLeft: reply.raw.destroyed });
+    const { status } = problems[code];
+    const { body } = request;
+    const texts = textsFor(request, body instanceof Map ? body.get('lang') : undefined);
+    if (status === 429 || status === 503) reply.header('Retry-After', String(retryAfterS));
+    // A browser that is still sending would not see the page.
+    if (code === 'body_too_large' && !isClosing(reply.raw)) reply.removeHeader('connection');
+    const text = problemText(texts, { code, status, retryAfterS });
+    return this.#send(reply, { texts, view: views.problemView(texts, text), code });
+  }
+
+  #send(reply: FastifyReply, { texts, view, code = null }: Shown): FastifyReply {
+    const { app, layout } = this.#parts;
+    const status = code === null ? 200 : problems[code].status;
+    if (code !== null) logResponse(app, reply.request, { status, code });
+    return reply.code(status).headers(layout.headers).send(layout.page(texts, view));
+  }
+}
+
+function problemText(
+  texts: Texts,
+  { code, status, retryAfterS }: { code: ProblemCode; status: number; retryAfterS: number },
+): string {
+  if (code === 'rate_limited') return texts.tooMany(Math.ceil(retryAfterS / 60));
+  if (code === 'origin_forbidden') return texts.expired;
+  if (code === 'body_too_large') return texts.tooLarge;
+  return status >= 500 ? texts.unavailable : texts.unreadable;
+}
+
+/** Also of a form that is too old: nothing is said about which it is. */
+function foreignForm(): ProblemError {
+  return new ProblemError('origin_forbidden', 'The form is not of an open page.');
+}
+
+/** Throws the problem of a sender who must wait. */
+function limit(waitMs: number): void {
+  if (waitMs === 0) return;
+  throw new ProblemError('rate_limited', 'Too many forms are sent.', {
+    retryAfterS: Math.ceil(waitMs / 1000),
+  });
+}
+
+function alert(text: string): views.Note {
+  return { role: 'alert', text };
+}
+
+function textsFor({ headers }: FastifyRequest, named: unknown): Texts {
+  return textsIn(named, headers['accept-language']);
+}
+
+function addressOf(request: FastifyRequest, listener: ServerSettings): string {
+  const { remoteAddress = '' } = request.raw.socket;
+  return (
+    listener.public?.proxies.clientOf(remoteAddress, stateOf(request).head.forwardedFor) ?? remoteAddress
+  );
+}
+
+async function fieldsOf({ body }: FastifyRequest): Promise<Fields> {
+  if (body instanceof Error) throw body;
+  const fields = new Map<string, string>();
+  for (const [name, value] of body instanceof Map ? (body as Map<string, unknown>) : []) {
+    const text = value instanceof Blob ? await value.text() : value;
+    if (typeof text === 'string' && text !== '') fields.set(name, text);
+  }
+  return fields;
+}
+
+function writeOptions({ id }: FastifyRequest): WriteOptions {
+  return { actor: 'buyer', requestId: id, idempotency: null };
+}
+
+/** Whether a system of the seller gets the events about lost license keys. */
+async function sendsMails({ reader }: Pick<App, 'reader'>): Promise<boolean> {
+  const endpoints = await reader.webhooks.all();
+  return endpoints.some(
+    ({ state, types }) => state === 'active' && types?.includes('license.recovery_requested') !== false,
+  );
+}
+
+/** The claims of a signed document, without a look at its signature; null: it is no document. */
+function claimsIn(document: string): Readonly<Record<string, unknown>> | null {
+  try {
+    return JSON.parse(Buffer.from(document.split('.')[1] ?? '', 'base64url').toString()) as Record<
+      string,
+      unknown
+    >;
+  } catch {
+    return null;
+  }
+}
+
+function noteOf(texts: Texts, answer: FileAnswer): string {
+  if ('sequence' in answer) return texts.sequenced;
+  if ('notice' in answer) return texts.noticed;
+  return texts.leasedUntil(texts.dateFormat(Number(claimsIn(answer.lease)?.['exp']) * 1000));
+}
