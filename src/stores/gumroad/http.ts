@@ -6,6 +6,7 @@ import { toOneLine } from '../../domain/text.ts';
 import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { bearerToken } from '../../http/entry/admission.ts';
+import { turnOf } from '../../http/entry/client-address.ts';
 import { provenanceHeaders, type RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
 import { licenseCredential } from '../../service/access/credential.ts';
@@ -34,14 +35,14 @@ import {
  */
 const confirmMs = 2_000;
 
-/** Callers have no credential, so all of them share the look-ups of unknown license keys. */
+/** Callers have no credential, so all of them share the look-ups of unknown license keys, and take turns (`turnOf`). */
 const everybody = 'software';
 
 const unknown = done(responseOf(refusal(404, texts.unknown)));
 
 type Request = Pick<
   RouteRequest<string, null, unknown, Parameters<typeof readCall>[0], 'agent'>,
-  'app' | 'body' | 'authorization' | 'writeOptions' | 'isAgent' | 'connection' | 'signal'
+  'app' | 'body' | 'authorization' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
 >;
 
 /** A call about a license key of a configured product; `productId`: null if only the permalink is known. */
@@ -147,7 +148,7 @@ async function verify(request: Request, { permalinks }: Parts): Promise<Result<R
   const { app, signal } = request;
   const known = await app.licenseService.verify(tenantOf(target), target.licenseKey, signal, {
     credential: everybody,
-    connection: request.connection,
+    connection: turnOf(request),
   });
   if (!known.ok) return refuse(app, target, known.problem, permalinks);
   app.metrics.countVerify(known.value);
@@ -233,10 +234,11 @@ function refuseToken(
 }
 
 async function applyChange(
-  { app, writeOptions, connection, isAgent, signal }: Request,
+  request: Request,
   target: Target,
   { trigger, waitMs }: { trigger: Exclude<LicenseTrigger, 'refund'>; waitMs: number },
 ): Promise<Result<LicenseResponse>> {
+  const { app, writeOptions, isAgent, signal } = request;
   const { licenseKey } = target;
   const changed = await app.licenseService.change(
     {
@@ -249,7 +251,7 @@ async function applyChange(
       waitMs,
       untilFailure: true,
       isAgent,
-      requester: { credential: everybody, connection },
+      requester: { credential: everybody, connection: turnOf(request) },
     },
     signal,
   );
