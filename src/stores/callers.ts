@@ -6,7 +6,7 @@ import type { LicenseResponse } from '../service/services.ts';
 
 /* Callers of a store’s own API have no credential. */
 
-/** All of them share the look-ups of unknown license keys. */
+/** All of them share the look-ups of unknown license keys, and take turns (`turnOf`). */
 export const everybody = 'software';
 
 /** How long a change waits for the store, whose answer is exact. It is answered at once while the store is away. */

@@ -36,6 +36,29 @@ test.concurrent('a key in lower case is the same key', async () => {
 });
 
 test.concurrent(
+  'a key of the seller’s own in other letters is the same license, also during an outage',
+  async () => {
+    await using it = await startGumroad();
+    it.store.sell({ licenseKey: 'Seller-Own-Key-7', uses: 2 });
+    const spellings = ['seller-own-key-7', 'SELLER-OWN-KEY-7', 'Seller-Own-Key-7'];
+    for (const [index, spelling] of spellings.entries()) {
+      expect(await it.call(spelling)).toMatchObject({
+        body: { uses: 3 + index, purchase: { license_key: 'Seller-Own-Key-7' } },
+      });
+    }
+    await it.call('seller-own-key-7', { access_token: accessToken }, 'disable');
+    await it.network.become({ kind: 'refuse' });
+    for (const spelling of spellings)
+      expect(await it.call(spelling)).toMatchObject({ status: 404, body: refused(texts.disabled) });
+    expect(await answerOf(it.call('sELLER-OWN-KEY-7'))).toBeNull();
+    await it.network.become({ kind: 'pass' });
+    await it.agent.atRest();
+    expect(it.store.countedAt('Seller-Own-Key-7')).toBe(3);
+    expect(it.store.license('Seller-Own-Key-7')).toMatchObject({ uses: 5, isDisabled: true });
+  },
+);
+
+test.concurrent(
   'a key that was disabled since is refused at its next use, and nothing is counted',
   async () => {
     await using it = await startGumroad({ freshness: { refresh: '1h' } });

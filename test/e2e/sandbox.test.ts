@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -6,8 +6,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { type LeaseCheck, verifyLease } from '../../src/client/index.ts';
+import { loadConfiguration } from '../../src/config/load.ts';
+import { foreignStoreNames } from '../../src/domain/header-names.ts';
 import { runProcess } from '../support/process/command-line.ts';
 import { listen } from '../support/network/listener.ts';
+import { hasProgram } from '../support/process/installed.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { patience } from '../support/patience.ts';
 
@@ -421,6 +424,27 @@ test('a sandbox that is kept comes back with its uses, on its port, and an agent
   }
   expect(await usesAt(again.address, again)).toBe(4);
 });
+
+test.skipIf(!hasProgram('curl')).each(foreignStoreNames)(
+  'a sandbox with a stand-in for %s prints the configuration of an agent, and a call that the store answers',
+  async (store) => {
+    await using home = temporaryDirectory();
+    await using sandbox = await startSandbox(home.path, '--store', store);
+    const [, address = ''] = /address +(\S+)/.exec(sandbox.says()) ?? [];
+    const [, call = ''] = /^ {2}curl (.*)$/m.exec(sandbox.says()) ?? [];
+    const [, text = ''] = /in front of it:\n([\s\S]*)$/.exec(sandbox.says()) ?? [];
+    const loaded = loadConfiguration({ file: join(home.path, 'latchkey.yaml'), text, environment: {} });
+    expect(loaded).toMatchObject({
+      ok: true,
+      configuration: { role: 'agent', upstream: { store, baseUrl: address } },
+    });
+    const { status, stdout } = spawnSync('sh', ['-c', `curl -sS -o /dev/null -w '%{http_code}' ${call}`], {
+      encoding: 'utf8',
+    });
+    expect([status, stdout]).toEqual([0, '200']);
+    expect(await sandbox.end()).toBe(0);
+  },
+);
 
 test('the first run of a kept sandbox leaves an empty folder if it fails', async () => {
   await using home = temporaryDirectory();

@@ -50,11 +50,25 @@ function plainAddress(text: string): string | null {
  * network that a customer of a provider gets.
  */
 export function networkOf(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const [before = '', after] = address.split('::');
+  const plain = plainAddress(address) ?? address;
+  if (isIP(plain) !== 6) return plain;
+  const [before = '', after] = plain.split('::');
   const first = before.split(':').filter(Boolean);
   const last = (after ?? '').split(':').filter(Boolean);
   const zeros = after === undefined ? 0 : Math.max(0, 8 - first.length - last.length);
   const groups = [...first, ...Array<string>(zeros).fill('0'), ...last].slice(0, 4);
   return `${groups.map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`;
+}
+
+const thisMachine = new BlockList();
+thisMachine.addSubnet('127.0.0.0', 8, 'ipv4');
+thisMachine.addAddress('::1', 'ipv6');
+
+/**
+ * Who takes turns where callers have no credential: the network of a client, so that new connections win nothing; on this
+ * machine, where all clients have one address, the connection.
+ */
+export function turnOf({ clientAddress, connection }: { clientAddress: string; connection: string }): string {
+  const address = plainAddress(clientAddress);
+  return address === null || thisMachine.check(address, familyOf(address)) ? connection : networkOf(address);
 }

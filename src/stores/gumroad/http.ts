@@ -6,6 +6,7 @@ import { toOneLine } from '../../domain/text.ts';
 import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { bearerToken } from '../../http/entry/admission.ts';
+import { turnOf } from '../../http/entry/client-address.ts';
 import type { RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
 import type { LicenseResponse } from '../../service/services.ts';
@@ -31,7 +32,7 @@ const unknown = done(responseOf(refusal(404, texts.unknown)));
 
 type Request = Pick<
   RouteRequest<string, null, unknown, Parameters<typeof readCall>[0], 'agent'>,
-  'app' | 'body' | 'authorization' | 'writeOptions' | 'isAgent' | 'connection' | 'signal'
+  'app' | 'body' | 'authorization' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
 >;
 
 /** A call about a license key of a configured product; `productId`: null if only the permalink is known. */
@@ -43,7 +44,9 @@ type Target = { call: Call; licenseKey: string; productId: string | null };
  */
 type Permalinks = Map<string, string>;
 
-type Parts = StoreRouteParts & { permalinks: Permalinks };
+type RouteParts = Pick<StoreRouteParts, 'accessToken' | 'client' | 'learn'>;
+
+type Parts = RouteParts & { permalinks: Permalinks };
 
 /** What Gumroad says to such a request, too. It reads the last of several parameters with one name. */
 const statusesOfGumroad: ReadonlySet<number> = new Set([400, 401, 404]);
@@ -99,7 +102,7 @@ const shared = {
 } as const;
 
 /** The routes of Gumroad’s license API, for software that was written for it. */
-export function routes(storeParts: StoreRouteParts): readonly Route[] {
+export function routes(storeParts: RouteParts): readonly Route[] {
   const parts: Parts = { ...storeParts, permalinks: new Map() };
   return bases.flatMap(({ base, suffix }) => [
     route({
@@ -137,7 +140,7 @@ async function verify(request: Request, { permalinks }: Parts): Promise<Result<R
   const { app, signal } = request;
   const known = await app.licenseService.verify(tenantOf(target), target.licenseKey, signal, {
     credential: everybody,
-    connection: request.connection,
+    connection: turnOf(request),
   });
   if (!known.ok) return refuse(app, target, known.problem, permalinks);
   app.metrics.countVerify(known.value);
@@ -177,7 +180,7 @@ async function change(
 /** Only Gumroad makes license keys, so the caller waits for it. The old license key is refused here from then on. */
 async function rotate(
   request: Request,
-  { accessToken, client, learn }: StoreRouteParts,
+  { accessToken, client, learn }: RouteParts,
 ): Promise<Result<RouteResponse>> {
   const target = sellersTargetOf(request, accessToken());
   if ('answered' in target) return target.answered;
@@ -223,10 +226,11 @@ function refuseToken(
 }
 
 async function applyChange(
-  { app, writeOptions, connection, isAgent, signal }: Request,
+  request: Request,
   target: Target,
   { trigger, waitMs }: { trigger: Exclude<LicenseTrigger, 'refund'>; waitMs: number },
 ): Promise<Result<LicenseResponse>> {
+  const { app, writeOptions, isAgent, signal } = request;
   const { licenseKey } = target;
   const changed = await app.licenseService.change(
     {
@@ -239,7 +243,7 @@ async function applyChange(
       waitMs,
       untilFailure: true,
       isAgent,
-      requester: { credential: everybody, connection },
+      requester: { credential: everybody, connection: turnOf(request) },
     },
     signal,
   );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { networkOf, Proxies } from '../../../src/http/entry/client-address.ts';
+import { networkOf, Proxies, turnOf } from '../../../src/http/entry/client-address.ts';
 
 const proxies = new Proxies([
   { address: '10.0.0.0', prefix: 8 },
@@ -52,7 +52,21 @@ test.each([
   ['2001:0db8:0000:0000:ffff::1', '2001:db8:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
   ['1::', '1:0:0:0::/64'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
   ['socket', 'socket'],
 ])('the limits count %s as %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
+});
+
+test.each([
+  ['127.0.0.1', 'connection 7'],
+  ['127.3.2.1', 'connection 7'],
+  ['::1', 'connection 7'],
+  ['::ffff:127.0.0.1', 'connection 7'],
+  ['socket', 'connection 7'],
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['2001:db8::7', '2001:db8:0:0::/64'],
+])('a caller from %s without a credential takes turns as %s', (clientAddress, turn) => {
+  expect(turnOf({ clientAddress, connection: 'connection 7' })).toBe(turn);
 });

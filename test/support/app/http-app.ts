@@ -7,6 +7,7 @@ import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, CoreApp, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../stores/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/rate-limits.ts';
+import type { Route } from '../../../src/http/route.ts';
 import type { WebPage } from '../../../src/http/web-page.ts';
 import { buildServer } from '../../../src/http/server.ts';
 import { longReadOn } from '../../../src/daemon/long-read.ts';
@@ -271,8 +272,9 @@ export function serverOf(
   app: App,
   settings: Partial<ServerSettings> = {},
   pages: readonly WebPage[] = [],
+  more: readonly Route[] = [],
 ): FastifyInstance {
-  const routes = routesByDialect.get(app.dialect) ?? [];
+  const routes = [...more, ...(routesByDialect.get(app.dialect) ?? [])];
   return buildServer({ ...app, routes, pages }, { ...tcpSettings, ...settings });
 }
 
