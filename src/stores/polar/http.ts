@@ -198,14 +198,19 @@ async function use(
     app.metrics.countUse();
     return done(responseOf({ ...answer, body: { ...answer.body, usage: used.value.license.uses } }, known));
   }
-  const { code, detail } = used.problem;
-  const snapshot = app.storedLicenses.get(key);
-  if (code === 'uses_limit_reached' && snapshot !== null) {
-    const { license, local } = snapshot;
-    return done(responseOf(limitAnswer(usesLeft({ ...license, uses: local.uses }))));
-  }
-  const refused = code === 'upstream_refused' ? refusalIn(detail) : null;
+  const refused = useRefusal(used.problem, app.storedLicenses.get(key));
   return refused === null ? used : done(responseOf(refused));
+}
+
+/** What Polar says about a use that it, or this agent, has refused. Null: nothing that is known. */
+function useRefusal({ code, detail }: Problem, stored: LicenseSnapshot | null): Answer | null {
+  if (stored === null) return null;
+  const { license, local } = stored;
+  if (code === 'uses_limit_reached') return limitAnswer(usesLeft({ ...license, uses: local.uses }));
+  if (code !== 'upstream_refused') return null;
+  // A read may have shown that the key is closed before the use was sent.
+  const answer = refusalIn(detail) ?? validateAnswer(license, local.uses);
+  return answer?.status === 200 ? null : answer;
 }
 
 async function activate(
