@@ -239,7 +239,8 @@ function recordMissing(
   // The count with which the key returns may contain operations that were held without a read.
   const isCountDoubtful =
     missing.gone && transaction.operations.queue(licenseKey, 'counter').some(mayHaveBeenApplied);
-  const next = isCountDoubtful ? { ...missing, run: noRun } : missing;
+  const known = isActivation ? { ...missing, license: { ...missing.license, enabled: false } } : missing;
+  const next = isCountDoubtful ? { ...known, run: noRun } : known;
   const detail = 'the upstream does not know this license key';
   if (next.gone) {
     const { operations } = transaction;
