@@ -8,6 +8,8 @@ export type ForeignStore = {
   readonly baseUrl: string;
   /** The default of `sync.rate`, in requests a second: less than the store allows. */
   readonly rate: number;
+  /** What does not work without `upstream.access_token`. */
+  readonly withoutToken: string;
   /** What the store calls `products[].key`, and where the seller finds it. */
   readonly productKey: { readonly name: string; readonly where: string };
 };
@@ -20,6 +22,7 @@ export const foreignStores: Readonly<Record<ForeignStoreName, ForeignStore>> = {
     title: 'Gumroad',
     baseUrl: 'https://api.gumroad.com',
     rate: defaultRate,
+    withoutToken: 'license keys are not enabled or disabled from here',
     productKey: { name: 'product_id', where: 'Content, under the license key' },
   },
   lemonsqueezy: {
@@ -32,8 +35,9 @@ export const foreignStores: Readonly<Record<ForeignStoreName, ForeignStore>> = {
   polar: {
     title: 'Polar',
     baseUrl: 'https://api.polar.sh',
-    // Polar takes 3 a second, and blocks whoever asks more often for a minute.
-    rate: 2,
+    // Polar takes 3 a second, and blocks whoever asks more often for a minute. Two seconds of requests may come at once.
+    rate: 1,
+    withoutToken: 'an activation whose answer is lost may take another seat',
     productKey: { name: 'organization_id', where: 'Settings of the organization' },
   },
 };

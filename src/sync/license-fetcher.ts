@@ -24,6 +24,7 @@ import { LookupQueue, type LookupLimits } from './lookup-queue.ts';
 import { MissingKeys, nameOf } from './missing-keys.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
+import { partsOfKey } from '../domain/agent/activated-key.ts';
 import { minuteMs } from '../domain/time.ts';
 
 /** How long no 404 about a known key counts after another known key got a 404 as well, in ms. */
@@ -54,6 +55,11 @@ type LicenseFetcherParts = {
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
+
+/** Whether a key stands for an activation, which disappears when it is given back. */
+function isActivation(storedKey: string): boolean {
+  return partsOfKey(storedKey).activationId !== null;
+}
 
 /** The result of a read. `unstored`: the response, if the full disk had no room for it. */
 type ReadOutcome = Outcome<License> | (NotApplied & { unstored: Applied<License> });
@@ -270,7 +276,8 @@ export class LicenseFetcher implements LicenseFetch {
   async #isMissingConfirmed(productId: string, licenseKey: string): Promise<boolean> {
     const { reader, clock, limiter, lifetime } = this.#parts;
     const known = reader.snapshots.get(licenseKey);
-    if (known === null) return true;
+    // Only a store itself answers about an activation, and in a form that no gateway has.
+    if (known === null || isActivation(licenseKey)) return true;
     if (clock.monotonic() < this.#disbelievedUntil) return false;
     const control = this.#controlKeyFor(productId, known.license.licenseKey);
     if (control === null) return true;
@@ -285,7 +292,9 @@ export class LicenseFetcher implements LicenseFetch {
   /** Another key of the product that the upstream confirmed recently and has not answered 404 since. */
   #controlKeyFor(productId: string, licenseKey: string): string | null {
     const { snapshots } = this.#parts.reader;
-    const others = snapshots.latest(productId, controlKeys).filter((other) => other !== licenseKey);
+    const others = snapshots
+      .latest(productId, controlKeys)
+      .filter((other) => other !== licenseKey && !isActivation(other));
     return others.find((other) => snapshots.get(other)?.missingSince === null) ?? null;
   }
 

@@ -45,7 +45,7 @@ const agent = section(
     .strictObject({
       store: optional(z.enum(foreignStoreNames)).meta({
         description:
-          'A store that has an API of its own: software that was written for it can call this agent (examples/guides/gumroad.md). If omitted, the upstream speaks the specification.',
+          'A store that has an API of its own: software that was written for it can call this agent (examples/guides/, by the name of the store). If omitted, the upstream speaks the specification.',
       }),
       base_url: baseUrl.meta({
         description: 'Base URL of the API; `/api/v2/…` is appended, or the paths of `store`.',
@@ -63,7 +63,7 @@ const agent = section(
       api_key_file: secretFile('api_key', { reload: 'applies' }),
       access_token: optional(secret).meta({
         description:
-          'The access token of the seller at `store`. It is only needed to enable and disable license keys, to take uses back, and to list license keys (`latchkey preload --from-store`).',
+          'The access token of the seller at `store`. At Gumroad it is needed to enable and disable license keys, to take uses back, and to list license keys (`latchkey preload --from-store`); at Lemon Squeezy and Polar, to find an activation whose answer was lost.',
         reload: 'applies',
       }),
       access_token_file: secretFile('access_token', { reload: 'applies' }),

@@ -13,12 +13,10 @@ import { licenseCredential } from '../../service/access/credential.ts';
 import type { LicenseChangeRequest, LicenseResponse } from '../../service/services.ts';
 import type { StoreRouteParts } from '../store.ts';
 import {
-  activateParameters,
-  deactivateParameters,
+  callParameters,
   readActivate,
   readDeactivate,
   readValidate,
-  validateParameters,
   type ActivateCall,
   type DeactivateCall,
   type Fault,
@@ -101,16 +99,14 @@ const shared = {
   takesAnyBody: true,
   refusal: refusalForm,
   staysOpen: () => true,
+  body: callParameters,
 } as const;
 
 /** The routes of Polar’s license keys, for software that was written for them. */
 export function routes(parts: StoreRouteParts): readonly Route[] {
   return bases.flatMap(({ base, suffix, isPublic }) => {
-    const admitted = async (
-      request: Request,
-      handle: () => Promise<Result<RouteResponse>>,
-    ): Promise<Result<RouteResponse>> =>
-      (isPublic ? null : refuseToken(request, parts.accessToken())) ?? (await handle());
+    const refused = (request: Request): Result<never> | null =>
+      isPublic ? null : refuseToken(request, parts.accessToken());
     return [
       route({
         ...shared,
@@ -118,30 +114,24 @@ export function routes(parts: StoreRouteParts): readonly Route[] {
         operationId: `validateAtPolar${suffix}`,
         summary: 'Validate a license key as Polar does',
         headers: ['provenance'],
-        body: validateParameters,
         answers: { 200: licenseAnswer, 400: refusalAnswer, 404: refusalAnswer, 422: refusalAnswer },
-        handle: (request) =>
-          admitted(request, async () => await validate(request, readValidate(request.body), parts)),
+        handle: (request) => refused(request) ?? validate(request, readValidate(request.body), parts),
       }),
       route({
         ...shared,
         path: `${base}/activate`,
         operationId: `activateAtPolar${suffix}`,
         summary: 'Activate a license key as Polar does',
-        body: activateParameters,
         answers: { 200: activationAnswer, 403: refusalAnswer, 404: refusalAnswer, 422: refusalAnswer },
-        handle: (request) =>
-          admitted(request, async () => await activate(request, readActivate(request.body), parts)),
+        handle: (request) => refused(request) ?? activate(request, readActivate(request.body), parts),
       }),
       route({
         ...shared,
         path: `${base}/deactivate`,
         operationId: `deactivateAtPolar${suffix}`,
         summary: 'Deactivate a license key as Polar does',
-        body: deactivateParameters,
         answers: { 204: null, 404: refusalAnswer, 422: refusalAnswer },
-        handle: (request) =>
-          admitted(request, async () => await deactivate(request, readDeactivate(request.body))),
+        handle: (request) => refused(request) ?? deactivate(request, readDeactivate(request.body)),
       }),
     ];
   });
@@ -198,14 +188,19 @@ async function use(
     app.metrics.countUse();
     return done(responseOf({ ...answer, body: { ...answer.body, usage: used.value.license.uses } }, known));
   }
-  const { code, detail } = used.problem;
-  const snapshot = app.storedLicenses.get(key);
-  if (code === 'uses_limit_reached' && snapshot !== null) {
-    const { license, local } = snapshot;
-    return done(responseOf(limitAnswer(usesLeft({ ...license, uses: local.uses }))));
-  }
-  const refused = code === 'upstream_refused' ? refusalIn(detail) : null;
+  const refused = useRefusal(used.problem, app.storedLicenses.get(key));
   return refused === null ? used : done(responseOf(refused));
+}
+
+/** What Polar says about a use that it, or this agent, has refused. Null: nothing that is known. */
+function useRefusal({ code, detail }: Problem, stored: LicenseSnapshot | null): Answer | null {
+  if (stored === null) return null;
+  const { license, local } = stored;
+  if (code === 'uses_limit_reached') return limitAnswer(usesLeft({ ...license, uses: local.uses }));
+  if (code !== 'upstream_refused') return null;
+  // A read may have shown that the key is closed before the use was sent.
+  const answer = refusalIn(detail) ?? validateAnswer(license, local.uses);
+  return answer?.status === 200 ? null : answer;
 }
 
 async function activate(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { camelCase } from '../../domain/text.ts';
 import type { JsonObject } from '../../upstream/wire.ts';
 import { parameters, type ValuesOf } from '../../wire/parameters.ts';
 
@@ -52,29 +53,23 @@ const object: Kind<JsonObject> = (sent) =>
 
 const sent = z.unknown().optional();
 
-/** The members of each call. Nothing is refused here: what is wrong with one is said in Polar’s words. */
-export const validateParameters = parameters(
+/** The members of all calls. Nothing is refused here: what is wrong with one is said in Polar’s words. */
+export const callParameters = parameters(
   {
     key: sent,
     organization_id: sent,
-    activation_id: sent,
-    benefit_id: sent,
-    customer_id: sent,
-    increment_usage: sent.describe('How many uses to count; a validation without it counts none.'),
-    conditions: sent,
+    activation_id: sent.describe('Of a validation, and of what deactivates.'),
+    benefit_id: sent.describe('Of a validation.'),
+    customer_id: sent.describe('Of a validation.'),
+    increment_usage: sent.describe('How many uses a validation counts; without it, none.'),
+    conditions: sent.describe('Of a validation and of an activation.'),
+    label: sent.describe('Of an activation.'),
+    meta: sent.describe('Of an activation.'),
   },
-  { id: 'PolarValidate' },
+  { id: 'PolarCall' },
 );
 
-export const activateParameters = parameters(
-  { key: sent, organization_id: sent, label: sent, conditions: sent, meta: sent },
-  { id: 'PolarActivate' },
-);
-
-export const deactivateParameters = parameters(
-  { key: sent, organization_id: sent, activation_id: sent },
-  { id: 'PolarDeactivate' },
-);
+type Sent = Partial<ValuesOf<typeof callParameters>>;
 
 /** What each call is about. */
 export type Named = { key: string; organizationId: string };
@@ -93,22 +88,20 @@ export type DeactivateCall = Named & { activationId: string };
 /** Reads the members of a call, and notes what is wrong with them. */
 class Members {
   readonly faults: Fault[] = [];
-  readonly #body: JsonObject;
+  readonly #sent: Readonly<Record<string, unknown>>;
 
-  constructor(body: JsonObject) {
-    this.#body = body;
+  constructor(values: Sent) {
+    this.#sent = values;
   }
 
   required<Value>(name: string, kind: Kind<Value>): Value | null {
-    if (this.#body[name] === undefined) {
-      this.faults.push({ type: 'missing', loc: ['body', name], msg: 'Field required', input: this.#body });
-      return null;
-    }
+    if (this.#sent[camelCase(name)] === undefined)
+      this.faults.push({ type: 'missing', loc: ['body', name], msg: 'Field required', input: null });
     return this.optional(name, kind);
   }
 
   optional<Value>(name: string, kind: Kind<Value>): Value | null {
-    const input = this.#body[name];
+    const input = this.#sent[camelCase(name)];
     if (input === undefined) return null;
     const reading = kind(input);
     if ('value' in reading) return reading.value;
@@ -125,23 +118,14 @@ class Members {
   }
 }
 
-function readCall<Call>(body: JsonObject, readMembers: (members: Members) => Call): Call | Fault[] {
-  const members = new Members(body);
+function readCall<Call>(values: Sent, readMembers: (members: Members) => Call): Call | Fault[] {
+  const members = new Members(values);
   const call = readMembers(members);
   return members.faults.length === 0 ? call : members.faults;
 }
 
-export function readValidate(values: Partial<ValuesOf<typeof validateParameters>>): ValidateCall | Fault[] {
-  const body = {
-    key: values.key,
-    organization_id: values.organizationId,
-    activation_id: values.activationId,
-    benefit_id: values.benefitId,
-    customer_id: values.customerId,
-    increment_usage: values.incrementUsage,
-    conditions: values.conditions,
-  };
-  return readCall(body, (members) => ({
+export function readValidate(values: Sent): ValidateCall | Fault[] {
+  return readCall(values, (members) => ({
     ...members.named(),
     activationId: members.optional('activation_id', id),
     benefitId: members.optional('benefit_id', id),
@@ -151,9 +135,8 @@ export function readValidate(values: Partial<ValuesOf<typeof validateParameters>
   }));
 }
 
-export function readActivate(values: Partial<ValuesOf<typeof activateParameters>>): ActivateCall | Fault[] {
-  const { key, organizationId: organization_id, label, conditions, meta } = values;
-  return readCall({ key, organization_id, label, conditions, meta }, (members) => ({
+export function readActivate(values: Sent): ActivateCall | Fault[] {
+  return readCall(values, (members) => ({
     ...members.named(),
     label: members.required('label', text) ?? '',
     conditions: members.optional('conditions', object) ?? {},
@@ -161,11 +144,8 @@ export function readActivate(values: Partial<ValuesOf<typeof activateParameters>
   }));
 }
 
-export function readDeactivate(
-  values: Partial<ValuesOf<typeof deactivateParameters>>,
-): DeactivateCall | Fault[] {
-  const { key, organizationId: organization_id, activationId: activation_id } = values;
-  return readCall({ key, organization_id, activation_id }, (members) => ({
+export function readDeactivate(values: Sent): DeactivateCall | Fault[] {
+  return readCall(values, (members) => ({
     ...members.named(),
     activationId: members.required('activation_id', id) ?? '',
   }));

@@ -30,14 +30,17 @@ export const gumroad: SimulatedStore = {
   unknown: refused('That license does not exist for the provided product.'),
   disabled: refused('This license key has been disabled.'),
   show: (license) => ({
-    success: true,
-    uses: license['uses'],
-    purchase: {
-      license_key: license['license_key'],
-      email: license['buyer_email'],
-      product_permalink: license['product_link'],
-      sale_timestamp: license['date'],
-      refunded: false,
+    status: 200,
+    body: {
+      success: true,
+      uses: license['uses'],
+      purchase: {
+        license_key: license['license_key'],
+        email: license['buyer_email'],
+        product_permalink: license['product_link'],
+        sale_timestamp: license['date'],
+        refunded: false,
+      },
     },
   }),
 };

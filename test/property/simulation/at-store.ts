@@ -1,4 +1,6 @@
 import type { Dispatcher } from 'undici';
+import { partsOfKey } from '../../../src/domain/agent/activated-key.ts';
+import type { TakesChange } from '../../../src/service/agent/license.ts';
 import type { Upstream } from '../../../src/service/ports.ts';
 import type { Store } from '../../../src/stores/store.ts';
 import type { Exchange, Transport } from '../../../src/upstream/exchange.ts';
@@ -9,6 +11,9 @@ import { missing, type Reply } from './ledger.ts';
  * secrets here, so that products can get other names as elsewhere.
  */
 
+/** A body of null: none. */
+type Shown = { status: number; body: Reply['body'] | null };
+
 /** What is a store’s own in the simulation: its client, and its answers. */
 export type SimulatedStore = {
   readonly connect: NonNullable<Store['connect']>;
@@ -18,8 +23,14 @@ export type SimulatedStore = {
   readonly unknown: Reply;
   /** The answer for a disabled key, to a verify and to a use, which is not counted then. */
   readonly disabled: Reply;
-  /** The body of the answer about a license, whose members are those of the specification. */
-  readonly show: (license: Readonly<Record<string, unknown>>) => Reply['body'];
+  /** The answer about a license, whose members are those of the specification, and `activation_id` (null: of none). */
+  readonly show: (license: Readonly<Record<string, unknown>>, path: string) => Shown;
+  /** Every other key of the world is an activation of the key before it, which is only taken back. */
+  readonly hasActivations?: true;
+  /** A use may count several. */
+  readonly countsSeveral?: true;
+  /** The changes for which the store has a request; absent: all. */
+  readonly takes?: TakesChange;
 };
 
 /** The way to a store, given the way to an upstream that speaks as specified. */
@@ -40,12 +51,18 @@ const verifyPath = /^\/api\/v2\/license\/(?:verify|usage)\b/;
 
 function translated(exchange: Exchange, store: SimulatedStore, path: string): Exchange {
   if (exchange.type === 'failed') return exchange;
-  const answer = ({ status, body }: Reply): Exchange => ({ ...exchange, status, text: JSON.stringify(body) });
+  const answer = ({ status, body }: Shown): Exchange => ({
+    ...exchange,
+    status,
+    text: body === null ? '' : JSON.stringify(body),
+  });
   if (exchange.status === 404 && exchange.text === missingText) return answer(store.unknown);
   const license = exchange.status === 200 ? licenseIn(exchange.text) : null;
   if (license === null) return exchange;
   const isHidden = license['enabled'] === false && verifyPath.test(path);
-  return answer(isHidden ? store.disabled : { status: 200, body: store.show(license) });
+  const { licenseKey, activationId } = partsOfKey(String(license['license_key']));
+  if (isHidden) return answer(activationId === null ? store.disabled : store.unknown);
+  return answer(store.show({ ...license, license_key: licenseKey, activation_id: activationId }, path));
 }
 
 function licenseIn(text: string): Record<string, unknown> | null {

@@ -44,21 +44,28 @@ export class Callers {
     return (code) => {
       const isKnown = !world.troubles.has('gateway') && !world.troubles.has('removal');
       const wasConfigured = removals === world.removals && agent === world.agent && !agent.isDead;
-      if (code === 'license_not_found' && isKnown && wasConfigured) {
+      // An activation that was given back is unknown.
+      const isGivenBack = world.ledger.oneWay.has(key) && !world.ledger.license(key).enabled;
+      if (code === 'license_not_found' && isKnown && wasConfigured && !isGivenBack) {
         world.history.broken.push(`products: ${key} is answered 404, and the upstream knows it`);
       }
     };
   }
 
   change(key: string, trigger: LicenseOperationKind): void {
+    if (!this.#isTaken(key, trigger)) return;
     const { issued, answered } = this.#world.history;
     const name = `${this.#world.ledger.fold(key)} ${trigger}`;
     count(issued, name);
-    void this.#ask(key, { trigger, once: null }, () => count(answered, name));
+    const { store } = this.#world.behaviour;
+    const amount =
+      trigger === 'usage' && store?.countsSeveral === true ? this.#world.random.between(1, 5) : 1;
+    void this.#ask(key, { trigger, amount, once: null }, () => count(answered, name));
   }
 
   /** A use under an idempotency key, often one that was asked for before: also by a process that died since. */
   useOnce(key: string): void {
+    if (!this.#isTaken(key, 'usage')) return;
     const { once, issued, answered } = this.#world.history;
     const id = `${this.#world.ledger.fold(key)} ${this.#world.random.between(0, 5)}`;
     const name = `${this.#world.ledger.fold(key)} usage`;
@@ -66,7 +73,7 @@ export class Callers {
       once.set(id, null);
       count(issued, name);
     }
-    void this.#ask(key, { trigger: 'usage', once: id }, (given) => {
+    void this.#ask(key, { trigger: 'usage', amount: 1, once: id }, (given) => {
       const before = once.get(id) ?? null;
       if (before === null) count(answered, name);
       else if (before !== given) {
@@ -82,7 +89,7 @@ export class Callers {
 
   async #ask(
     key: string,
-    { trigger, once }: { trigger: LicenseOperationKind; once: string | null },
+    { trigger, amount, once }: { trigger: LicenseOperationKind; amount: number; once: string | null },
     onResponse: (given: string) => void,
   ): Promise<void> {
     const { agent, machine, random, troubles } = this.#world;
@@ -97,6 +104,7 @@ export class Callers {
       tenant,
       licenseKey: this.#spelling(key),
       trigger,
+      amount,
       actor: 'product',
       idempotency: once === null ? null : { credential: 'product', key: once, fingerprint: once },
       waitMs: troubles.has('wait') ? random.pick([0, 500, 5_000, 30_000]) : 0,
@@ -139,6 +147,11 @@ export class Callers {
     const productKey = this.#world.productIdOf(key);
     if (productKey === null) return null;
     return { accountId, productKey: isAdmin ? null : productKey };
+  }
+
+  /** Whether the store has a request for a change. */
+  #isTaken(key: string, trigger: LicenseOperationKind): boolean {
+    return this.#world.behaviour.store?.takes?.(trigger, key) !== false;
   }
 
   /** As people type it. */

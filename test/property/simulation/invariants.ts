@@ -7,6 +7,7 @@ import type { World } from './world.ts';
 type OperationRow = {
   id: string;
   kind: string;
+  amount: number;
   subject: string;
   state: string;
   held: number;
@@ -47,7 +48,7 @@ function queriesOf(machine: Machine): Queries {
   const known = prepared.get(machine);
   if (known !== undefined) return known;
   const prepare = (sql: string): StatementSync => machine.database.prepare(sql);
-  const columns = 'id, kind, subject, state, held, attempts';
+  const columns = 'id, kind, amount, subject, state, held, attempts';
   const all = prepare(`SELECT ${columns} FROM outbox ORDER BY seq`);
   const shown = prepare(
     `SELECT ${columns} FROM outbox WHERE subject = ? AND queue IN ('counter', 'state')
@@ -124,8 +125,8 @@ function checkLocalState({ machine }: World, key: string): void {
   const operations = queriesOf(machine).shown(key) as OperationRow[];
   let uses = Math.max(0, license.uses);
   let isDisabled = false;
-  for (const { kind, held } of operations) {
-    if (kind === 'usage' && held === 0) uses += 1;
+  for (const { kind, amount, held } of operations) {
+    if (kind === 'usage' && held === 0) uses += amount;
     if (kind === 'decrease' && held === 0) uses = Math.max(0, uses - 1);
     if (kind === 'disable') isDisabled = true;
   }
@@ -168,18 +169,19 @@ function checkOperation(world: World, operation: OperationRow): void {
   );
 }
 
-type Arrival = Pick<LedgerEntry, 'moved'>;
+type Arrival = Pick<LedgerEntry, 'moved' | 'amount'>;
 
 /** Each time that an operation arrived upstream. */
 function arrivalsOf({ ledger }: World, { id, kind }: OperationRow): Arrival[] {
   if (kind !== 'create_coupon') return ledger.entries.filter(({ operation }) => operation === id);
-  return ledger.creations.filter((operation) => operation === id).map(() => ({ moved: true }));
+  return ledger.creations.filter((operation) => operation === id).map(() => ({ moved: true, amount: 1 }));
 }
 
 function faultOf(world: World, operation: OperationRow, arrivals: readonly Arrival[]): string | null {
-  const { id, kind, state, attempts, subject } = operation;
+  const { id, kind, amount, state, attempts, subject } = operation;
   const decided = world.history.decided.get(id);
   const isCount = kind === 'usage' || kind === 'decrease';
+  if (arrivals.some((each) => each.amount !== amount)) return `it counts ${amount}`;
   // Before it is sent again it is looked for in the list, whoever wants it sent.
   if (kind === 'create_coupon' && arrivals.length > 1) return 'it was created more than once';
   switch (state) {

@@ -14,6 +14,8 @@ export type LedgerEntry = {
   incarnation: number;
   /** Whether it changed anything. */
   moved: boolean;
+  /** How many uses it counts. */
+  amount: number;
   uses: number;
   enabled: boolean;
 };
@@ -87,6 +89,8 @@ export class Ledger {
   apiKey = 'api-key';
   /** The answer to a use of a disabled key, which is not counted then; null: the use is counted. */
   disabled: Reply | null = null;
+  /** Keys that are only ever disabled, and by everybody: they do not come back, and count nothing. */
+  readonly oneWay: Set<string> = new Set();
   /** A key is found in any letter case. */
   foldsCase = false;
   readonly coupons: CouponRecord[] = [];
@@ -119,6 +123,7 @@ export class Ledger {
 
   /** The seller takes a license off the books, or puts it back. */
   setRemoved(key: string, isRemoved: boolean): void {
+    if (this.oneWay.has(key)) return;
     const [from, to] = isRemoved ? [this.#licenses, this.#removed] : [this.#removed, this.#licenses];
     const record = from.get(this.fold(key));
     if (record === undefined) return;
@@ -128,6 +133,7 @@ export class Ledger {
 
   /** Another program, or the seller, changes a license. */
   changeElsewhere(key: string, event: LedgerEvent): void {
+    if (this.oneWay.has(key) && event !== 'refund') return;
     const record = this.#licenses.get(this.fold(key));
     if (record !== undefined) this.#enter(record, event, unknownOrigin);
   }
@@ -153,18 +159,19 @@ export class Ledger {
     const record = this.#licenses.get(this.fold(parsed.subject));
     if (record === undefined || record.product_link !== product) return missing;
     if (what === 'usage' && !record.enabled && this.disabled !== null) return this.disabled;
-    if (what !== 'verify') this.#enter(record, what, origin);
+    const amount = Number(parsed.parameters.get('amount') ?? 1);
+    if (what !== 'verify') this.#enter(record, what, origin, amount);
     return { status: 200, body: { data: { ...record } } };
   }
 
-  #enter(record: LicenseRecord, event: LedgerEvent, origin: Origin): void {
+  #enter(record: LicenseRecord, event: LedgerEvent, origin: Origin, amount = 1): void {
     const { uses, enabled } = record;
-    if (event === 'usage') record.uses += 1;
+    if (event === 'usage') record.uses += amount;
     else if (event === 'decrease') record.uses = Math.max(0, record.uses - 1);
     else record.enabled = event === 'enable';
     const moved = record.uses !== uses || record.enabled !== enabled;
     const key = this.fold(record.license_key);
-    this.entries.push({ key, event, ...origin, moved, uses: record.uses, enabled: record.enabled });
+    this.entries.push({ key, event, ...origin, moved, amount, uses: record.uses, enabled: record.enabled });
   }
 
   #handleCoupons(

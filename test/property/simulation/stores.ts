@@ -1,7 +1,8 @@
 import { gumroad } from './at-gumroad.ts';
+import { polar } from './at-polar.ts';
 import type { SimulatedStore } from './at-store.ts';
 
-export const simulatedStores = { gumroad } satisfies Record<string, SimulatedStore>;
+export const simulatedStores = { gumroad, polar } satisfies Record<string, SimulatedStore>;
 
 export type SimulatedStoreName = keyof typeof simulatedStores;
 

@@ -1,4 +1,5 @@
 import { VirtualTime, type VirtualClock } from '../../support/harness/virtual-clock.ts';
+import { activatedKey, partsOfKey } from '../../../src/domain/agent/activated-key.ts';
 import type { SimulatedStore } from './at-store.ts';
 import { emptyHistory, type History, type Order } from './history.ts';
 import { Ledger } from './ledger.ts';
@@ -124,7 +125,11 @@ export class World implements Disposable {
     this.behaviour = store === undefined ? drawBehaviour(seed) : behaviourOf(store);
     this.ledger.disabled = store?.disabled ?? null;
     this.network.firewallMarks = firewallMarks[this.behaviour.dialect];
-    this.keys = Array.from({ length: random.between(1, 4) }, (_, index) => `KEY-${index}`);
+    this.keys = Array.from({ length: random.between(1, 4) }, (_, index) =>
+      store?.hasActivations === true && index % 2 === 1
+        ? activatedKey(`KEY-${index - 1}`, `activation-${index}`)
+        : `KEY-${index}`,
+    );
     for (const key of this.keys) this.#addLicense(key);
     this.machine = new Machine();
     this.#clock = this.#time.clock();
@@ -263,11 +268,14 @@ export class World implements Disposable {
   }
 
   #addLicense(key: string): void {
-    const uses = this.random.between(0, 3);
+    const isActivation = partsOfKey(key).activationId !== null;
+    const drawn = this.random.between(0, 3);
+    const uses = isActivation ? 0 : drawn;
     const product = this.random.pick([...this.catalogue.keys()] as [string, ...string[]]);
     this.productOf.set(key, product);
     this.initial.set(this.ledger.fold(key), uses);
     this.ledger.add(key, product, uses);
+    if (isActivation) this.ledger.oneWay.add(key);
   }
 
   #process(): SimulatedAgent {

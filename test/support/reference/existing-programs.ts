@@ -109,6 +109,15 @@ export const gumroadPrograms: readonly ExistingProgram[] = [
   inGo('gumroad/post_form.go'),
 ];
 
+/** Programs that were written for Polar. */
+export const polarPrograms: readonly ExistingProgram[] = [
+  inNode('polar/sdk.mjs'),
+  inNode('polar/status-granted.mjs'),
+  inShell('polar/validate.sh'),
+  inPython('polar/json_post.py', 'urllib'),
+  inGo('polar/limited.go'),
+];
+
 /** The settings of a program, as its users configure them. */
 export interface ProgramSettings {
   readonly api: string;
