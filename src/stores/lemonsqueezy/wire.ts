@@ -38,13 +38,13 @@ const maxBytes = 8_192;
 const text = z.string().max(1_024).catch('');
 const id = z.union([z.int().transform(String), text]).catch('');
 
+const date = z.unknown().optional();
+
 /** What is read of an answer. What no verdict depends on never makes it unreadable. */
 const members = {
   error: z.string().nullish().catch(null),
-  license_key: z
-    .looseObject({ key: text, status: text, created_at: z.unknown(), expires_at: z.unknown() })
-    .nullish(),
-  instance: z.looseObject({ id, created_at: z.unknown() }).nullish(),
+  license_key: z.looseObject({ key: text, status: text, created_at: date, expires_at: date }).nullish(),
+  instance: z.looseObject({ id, created_at: date }).nullish(),
   meta: z.looseObject({ store_id: id, customer_email: text }).nullish(),
 };
 const validated = z.looseObject({ ...members, valid: z.boolean() });
@@ -251,9 +251,7 @@ export function invalid(names: readonly string[]): Answer {
 }
 
 const instances = z.object({
-  data: z.array(
-    z.object({ attributes: z.object({ identifier: z.string(), name: text, created_at: z.unknown() }) }),
-  ),
+  data: z.array(z.object({ attributes: z.object({ identifier: z.string(), name: text, created_at: date }) })),
 });
 
 /** An instance in the list of the seller’s API. `createdAt`: epoch ms. */
