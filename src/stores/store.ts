@@ -46,7 +46,7 @@ export interface StoreClient extends Upstream, SyncUpstream, AsyncDisposable {
     signal: AbortSignal,
   ): Promise<Outcome<Activated>>;
   /** How to find what an attempt has made whose answer is not known; null: the store does not say it to this agent. */
-  findsActivations?(): FindActivation | null;
+  findsActivations?(attempt: ActivationAttempt): FindActivation | null;
 }
 
 /** Null: nothing that can be told from other activations. */

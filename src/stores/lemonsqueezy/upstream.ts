@@ -157,9 +157,9 @@ export class LemonSqueezyClient implements StoreClient {
   }
 
   /** Only the seller’s API lists instances. */
-  findsActivations(): FindActivation | null {
+  findsActivations({ activationId }: ActivationAttempt): FindActivation | null {
     const apiKey = this.#settings.accessToken();
-    return apiKey === null ? null : (...parts) => this.#find(apiKey, ...parts);
+    return apiKey === null && activationId === null ? null : (...parts) => this.#find(apiKey ?? '', ...parts);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -128,7 +128,7 @@ test('an activation is sent once, and a refusal is an answer', async () => {
 
 test('the instance of a lost activation is found by its name and its time, unless it cannot be told which it is', async () => {
   await using it = await scene();
-  const find = it.client.findsActivations();
+  const find = it.client.findsActivations(attempt());
   const parameters = { keyId: it.store.license(keys.good).id };
   const idFound = async (
     made: ActivationAttempt,
@@ -156,10 +156,11 @@ test('the instance of a lost activation is found by its name and its time, unles
 
 test('without an API key nothing is found, and a wrong one says nothing', async () => {
   await using without = await scene(null);
-  expect(without.client.findsActivations()).toBeNull();
+  expect(without.client.findsActivations(attempt())).toBeNull();
+  expect(without.client.findsActivations({ ...attempt(), activationId: 'known' })).not.toBeNull();
   await using it = await scene('wrong');
   expect(
-    await it.client.findsActivations()?.(
+    await it.client.findsActivations(attempt())?.(
       { ...laptop, parameters: { keyId: 1 } },
       attempt(),
       never(),
