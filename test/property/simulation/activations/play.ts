@@ -1,4 +1,5 @@
 import { LemonSqueezyStore } from '../../../../src/features/sandbox/stores/lemonsqueezy.ts';
+import { textOf } from '../../../../src/features/sandbox/stores/stand-in.ts';
 import { VirtualTime, type VirtualClock } from '../../../support/harness/virtual-clock.ts';
 import { freshness, Machine, refreshMs } from '../machine.ts';
 import { timeoutMs } from '../network.ts';
@@ -89,8 +90,7 @@ class Play implements Disposable {
     else if (dice < 0.7) this.#changeWeather();
     else if (dice < 0.74) this.#agent.die();
     else if (dice < 0.84) this.#changeStore(program);
-    else if (dice < 0.9)
-      void this.#ask(program, 'validate', { licenseKey: program.key, instanceId: 'made-up' });
+    else if (dice < 0.9) this.#askOfOther(program);
     await this.#pass(random.pick([0, 10, 500, 2_000, 10_000, 60_000, refreshMs]));
   }
 
@@ -181,6 +181,14 @@ class Play implements Disposable {
     else this.#store.change(key, { isDisabled: change === 'disable', expiresAt: null });
   }
 
+  /** Asks for an instance that there is not, or that the program gave back. */
+  #askOfOther(program: Program): void {
+    if (program.isWaiting) return;
+    const own = [...this.#given].filter((id) => this.#told.get(id) === program.name);
+    const instanceId = this.#random.pick(['made-up', ...own]);
+    void this.#ask(program, 'validate', { licenseKey: program.key, instanceId });
+  }
+
   /** A program asks for one thing at a time. */
   #act(program: Program): void {
     if (program.isWaiting) return;
@@ -227,6 +235,7 @@ class Play implements Disposable {
     // A deactivation that is repeated finds the instance gone.
     if (told.body['deactivated'] === true) this.#given.add(id);
     program.instance = null;
+    if (this.#random.chance(0.5)) this.#askOfOther(program);
   }
 
   #isThere({ key, instance }: Program): boolean {
@@ -262,7 +271,7 @@ class Play implements Disposable {
         instance?: { id: string } | null;
         license_key?: { expires_at: string | null } | null;
       };
-      const id = String(instance?.id ?? call.parameters['instance_id'] ?? '');
+      const id = instance?.id ?? textOf(call.parameters['instance_id']);
       const names = [`${call.licenseKey} ${id}`, ...(id === '' ? [call.licenseKey] : [])];
       const now = this.#outside.now();
       for (const name of names) {
