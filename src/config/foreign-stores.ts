@@ -30,6 +30,7 @@ export const foreignStores: Readonly<Record<ForeignStoreName, ForeignStore>> = {
     baseUrl: 'https://api.lemonsqueezy.com',
     // 60 a minute are allowed, and two seconds of requests may come at once.
     rate: 0.9,
+    withoutToken: 'an activation whose answer is lost may take another seat',
     productKey: { name: 'store_id', where: 'Settings, Stores, without the #' },
   },
   polar: {

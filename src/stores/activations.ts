@@ -10,7 +10,9 @@ import type { Activated, Activation, StoreClient } from './store.ts';
 type ActivationParts = {
   reader: Pick<Reader, 'activationAttempts' | 'snapshots'>;
   writer: Writer;
-  clock: Pick<Clock, 'monotonic'>;
+  clock: Pick<Clock, 'now' | 'monotonic'>;
+  /** How long a request may be under way (`upstream.timeout`), in ms. */
+  timeoutMs: () => number;
   log: Pick<Log, 'warn'>;
   /** Ends requests in flight. */
   lifetime: AbortSignal;
@@ -67,14 +69,18 @@ export class Activations {
       reader.snapshots.get(activatedKey(activation.licenseKey, activationId)) !== null;
     const what =
       'the answer to an earlier activation was lost: it may have taken a seat whose id is not known';
-    const find = client.findsActivations?.() ?? null;
+    const find = client.findsActivations?.(earlier) ?? null;
     if (find === null) {
       const hint = 'with upstream.access_token, the agent asks the store which activation it was';
       log.warn({ sentAt, hint }, what);
       return null;
     }
     const found = await this.#inTurn(activation, () => find(activation, earlier, lifetime, isStored));
-    if (found.outcome === 'applied' && found.value === null) log.warn({ sentAt }, what);
+    if (found.outcome !== 'applied' || found.value !== null) return found;
+    const ageMs = this.#parts.clock.now() - sentAt;
+    if (ageMs >= 0 && ageMs < this.#parts.timeoutMs())
+      return notSent('unreachable', 'an earlier activation of this name may still be under way');
+    log.warn({ sentAt }, what);
     return found;
   }
 
@@ -88,8 +94,10 @@ export class Activations {
   }
 
   async #record(activation: Activation, { activationId, licenses }: Activated, caller: AbortSignal) {
+    // Before the caller has the answer, the next activation finds it by its id.
+    if (activationId !== null) await this.#end(activation, activationId);
     for (const license of licenses) await this.#parts.fetcher.learnLicense(activation.productId, license);
-    await this.#end(activation, caller.aborted ? activationId : null);
+    if (!caller.aborted || activationId === null) await this.#end(activation, null);
   }
 
   async #end({ licenseKey, name }: Activation, activationId: string | null): Promise<void> {

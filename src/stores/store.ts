@@ -53,7 +53,7 @@ export interface StoreClient extends Upstream, SyncUpstream, AsyncDisposable {
     signal: AbortSignal,
   ): Promise<Outcome<License>>;
   /** How to find what an attempt has made whose answer is not known; null: the store does not say it to this agent. */
-  findsActivations?(): FindActivation | null;
+  findsActivations?(attempt: ActivationAttempt): FindActivation | null;
   /** Reads a page of the license keys of a product, which needs an access token. Absent: the store does not list them. */
   listKeys?(productId: string, after: string | null, signal: AbortSignal): Promise<Outcome<KeyPage>>;
 }

@@ -255,7 +255,8 @@ export class LicenseFetcher implements LicenseFetch {
     const { clock } = this.#parts;
     const sentAt = clock.monotonic();
     const outcome = await this.#verify(productId, licenseKey);
-    const isMissingConfirmed = !isMissing(outcome) || (await this.#isMissingConfirmed(productId, licenseKey));
+    const isSure = !isMissing(outcome) || ('license' in outcome && outcome.license !== undefined);
+    const isMissingConfirmed = isSure || (await this.#isMissingConfirmed(productId, licenseKey));
     return { productId, licenseKey, outcome, sentAt, isMissingConfirmed };
   }
 

@@ -63,7 +63,8 @@ async function scene(): Promise<Scene> {
   const activations = new Activations({
     reader: agent.store,
     writer: agent.writer,
-    clock: { monotonic: () => agent.monotonic },
+    clock: { now: () => agent.now, monotonic: () => agent.monotonic },
+    timeoutMs: () => 10_000,
     log,
     lifetime: never,
     client: {
@@ -121,8 +122,12 @@ test('while the store cannot say what a lost activation has made, none is sent',
   it.find = async () => notApplied('throttled', 'HTTP 429');
   expect(idIn(await it.activations.activate(laptop, never))).toBe('not_applied');
   expect(it.sent).toHaveLength(1);
-  // It has made nothing that can be told from others.
+  // It has made nothing yet, or nothing that can be told from others.
   it.find = async () => ({ outcome: 'applied', value: null, confirmedAt: it.agent.now, isCached: false });
+  it.agent.pass(9_999);
+  expect(idIn(await it.activations.activate(laptop, never))).toBe('not_applied');
+  expect(it.sent).toHaveLength(1);
+  it.agent.pass(1);
   expect(idIn(await it.activations.activate(laptop, never))).toBe('a-1');
   expect(it.warnings).toEqual([expect.stringContaining('may have taken a seat')]);
 });

@@ -87,7 +87,14 @@ function partsOfAgent(
   { store, client }: { store: Store; client: StoreClient },
 ): NonNullable<Role['agent']> {
   const { fetcher, delivery, limiter } = sync;
-  const activations = new Activations({ ...parts, client, limiter, fetcher, mutex: new KeyedMutex() });
+  const activations = new Activations({
+    ...parts,
+    client,
+    limiter,
+    fetcher,
+    mutex: new KeyedMutex(),
+    timeoutMs: () => parts.current.upstream.timeoutMs,
+  });
   const routeParts: StoreRouteParts = {
     ...storeSettings(parts.current),
     client,

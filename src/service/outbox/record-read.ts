@@ -51,11 +51,24 @@ export function recordRead(
   command: RecordRead,
   context: Context,
 ): Result<RecordedRead> {
-  const { outcome } = command;
+  const outcome = verdictIn(transaction, command, context);
   if (outcome.outcome === 'applied')
     return done({ unexpected: recordAnswer(transaction, { ...command, outcome }, context) });
   recordFailure(transaction, { ...command, outcome }, context);
   return done({ unexpected: null });
+}
+
+/** A refusal that says something about a known license key is an answer about it. */
+function verdictIn(
+  { snapshots }: Transaction,
+  { licenseKey, outcome }: RecordRead,
+  { now: confirmedAt }: Context,
+): Outcome<License> {
+  if (outcome.outcome !== 'not_applied' || outcome.license === undefined) return outcome;
+  const snapshot = snapshots.get(licenseKey);
+  if (snapshot === null) return outcome;
+  const value = { ...snapshot.license, ...outcome.license };
+  return { outcome: 'applied', value, confirmedAt, isCached: false, shows: 'enabled' };
 }
 
 /** Returns a count that is not explained. */

@@ -1,5 +1,6 @@
 import { defaultAccountId } from '../../domain/access/principal.ts';
-import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
+import { done, failWith, type Result } from '../../domain/problem/problem.ts';
+import { problems } from '../../domain/problem/problem-table.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import type { RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
@@ -41,10 +42,10 @@ function refusalForm(call: CallName): RefusalForm {
     mediaType: 'application/json',
     exception: null,
     isHidden: ({ code }) => code !== 'license_not_found' && code !== 'malformed_body',
-    present: ({ code, detail }) =>
-      code === 'license_not_found'
-        ? refusal(call, texts.unknown)
-        : { status: 422, body: { message: detail } },
+    present({ code, status = problems[code].status, detail }) {
+      if (code === 'license_not_found') return refusal(call, texts.unknown);
+      return { status: code === 'malformed_body' ? 422 : status, body: { message: detail } };
+    },
   };
 }
 
@@ -98,18 +99,11 @@ async function validate(request: Request): Promise<Result<RouteResponse>> {
   const { app, connection, signal } = request;
   const caller = { credential: everybody, connection };
   const known = await app.licenseService.verify(tenant, target.stored, signal, caller);
-  if (!known.ok) return refuse(request, target, known.problem);
+  if (!known.ok) return known;
   app.metrics.countVerify(known.value);
   const answer = validateAnswer(known.value.license);
   if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
   return done(responseOf(answer, known.value));
-}
-
-/** A program that asks for an instance takes another action if only the instance is unknown. */
-function refuse({ app }: Request, { call, stored }: Target, problem: Problem): Result<RouteResponse> {
-  const isInstance = call.instanceId !== null && app.storedLicenses.get(stored) !== null;
-  if (problem.code !== 'license_not_found' || !isInstance) return { ok: false, problem };
-  return done(responseOf(refusal('validate', texts.noInstance)));
 }
 
 /** Only the store makes instances, so the caller waits for it. A key that is not of a configured store is not activated. */

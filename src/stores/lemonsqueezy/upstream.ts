@@ -10,8 +10,10 @@ import { commonHeaders, Sender, type UpstreamClock } from '../../upstream/sender
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
 import type { Activated, Activation, ConnectSettings, FindActivation, StoreClient } from '../store.ts';
 import {
+  type About,
   activateAnswer,
   type CallName,
+  goneInstance,
   type ListedInstance,
   readActivated,
   readDeactivated,
@@ -105,18 +107,15 @@ export class LemonSqueezyClient implements StoreClient {
   }
 
   async verify(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
-    const outcome = await this.#send({
-      request: 'verify',
-      path: '/licenses/validate',
-      form: writeKey(storedKey),
-      licenseKey: storedKey,
-      signal,
-      read: (body, status) => readValidated(body, storedKey, status),
-    });
-    if (outcome.outcome !== 'applied' || outcome.value.productKey === '') return outcome;
-    // Lemon Squeezy validates the keys of all its stores.
-    const isOurs = outcome.value.productKey === this.#settings.productKeyOf(productId);
-    return isOurs ? outcome : { ...notApplied('missing', 'the key is of another store'), status: 404 };
+    const { licenseKey, activationId } = partsOfKey(storedKey);
+    const outcome = await this.#validate(productId, storedKey, signal);
+    if (activationId === null || outcome.outcome !== 'not_applied' || outcome.reason !== 'missing')
+      return outcome;
+    // No document says with which text an instance is unknown: the license key tells which of the two is gone.
+    const isGone =
+      outcome.message?.includes('instance') === true ||
+      (await this.#validate(productId, licenseKey, signal)).outcome === 'applied';
+    return isGone ? { ...outcome, license: { enabled: false, extra: goneInstance } } : outcome;
   }
 
   async change(
@@ -132,7 +131,7 @@ export class LemonSqueezyClient implements StoreClient {
       licenseKey: storedKey,
       signal,
       requestId,
-      read: (body) => readDeactivated(body, storedKey),
+      read: (body) => readDeactivated(body, this.#about(storedKey)),
     });
   }
 
@@ -148,31 +147,43 @@ export class LemonSqueezyClient implements StoreClient {
       form: writeActivation(licenseKey, name),
       licenseKey,
       signal,
-      read(body, status) {
+      read: (body, status) => {
         const answer = { status, body };
         if (body['activated'] !== true) return { value: { activationId: null, licenses: [], answer } };
-        const reading = readActivated(body, licenseKey);
+        const reading = readActivated(body, this.#about(licenseKey));
         return 'fault' in reading ? reading : { value: { ...reading.value, answer } };
       },
     });
   }
 
   /** Only the seller’s API lists instances. */
-  findsActivations(): FindActivation | null {
+  findsActivations({ activationId }: ActivationAttempt): FindActivation | null {
     const apiKey = this.#settings.accessToken();
-    return apiKey === null ? null : (...parts) => this.#find(apiKey, ...parts);
+    return apiKey === null && activationId === null ? null : (...parts) => this.#find(apiKey ?? '', ...parts);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#sender[Symbol.asyncDispose]();
   }
 
+  async #validate(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
+    const outcome = await this.#send({
+      request: 'verify',
+      path: '/licenses/validate',
+      form: writeKey(storedKey),
+      licenseKey: storedKey,
+      signal,
+      read: (body, status) => readValidated(body, this.#about(storedKey), status),
+    });
+    if (outcome.outcome !== 'applied' || outcome.value.productKey === '') return outcome;
+    // Lemon Squeezy validates the keys of all its stores.
+    const isOurs = outcome.value.productKey === this.#settings.productKeyOf(productId);
+    return isOurs ? outcome : { ...notApplied('missing', 'the key is of another store'), status: 404 };
+  }
+
   async #find(
     apiKey: string,
-    activation: Activation,
-    attempt: ActivationAttempt,
-    signal: AbortSignal,
-    isStored: (activationId: string) => boolean,
+    ...[activation, attempt, signal, isStored]: Parameters<FindActivation>
   ): Promise<Outcome<Activated | null>> {
     const { productId, licenseKey, parameters = {} } = activation;
     const nothing = { value: null, confirmedAt: this.#clock.now(), isCached: false } as const;
@@ -221,6 +232,10 @@ export class LemonSqueezyClient implements StoreClient {
     const path = `/license-key-instances?${query.toString()}`;
     const sent = { request: 'ask', path, form: null, licenseKey, signal, read: readInstances } as const;
     return await this.#send(sent, apiKey);
+  }
+
+  #about(storedKey: string): About {
+    return { storedKey, now: this.#clock.now() };
   }
 
   async #send<Value>({ read, ...call }: Sent<Value>, apiKey: string | null = null): Promise<Outcome<Value>> {

@@ -38,13 +38,13 @@ const maxBytes = 8_192;
 const text = z.string().max(1_024).catch('');
 const id = z.union([z.int().transform(String), text]).catch('');
 
+const date = z.unknown().optional();
+
 /** What is read of an answer. What no verdict depends on never makes it unreadable. */
 const members = {
   error: z.string().nullish().catch(null),
-  license_key: z
-    .looseObject({ key: text, status: text, created_at: z.unknown(), expires_at: z.unknown() })
-    .nullish(),
-  instance: z.looseObject({ id, created_at: z.unknown() }).nullish(),
+  license_key: z.looseObject({ key: text, status: text, created_at: date, expires_at: date }).nullish(),
+  instance: z.looseObject({ id, created_at: date }).nullish(),
   meta: z.looseObject({ store_id: id, customer_email: text }).nullish(),
 };
 const validated = z.looseObject({ ...members, valid: z.boolean() });
@@ -62,8 +62,11 @@ const goodStatuses: ReadonlySet<string> = new Set(['active', 'inactive']);
 /** A no without a license key that is known to come from Lemon Squeezy. */
 const closedText = /^(?:This license key|license_key)(?: is| has)? (?:disabled|expired)\.?$/;
 
-/** Reads an answer to a validate. `storedKey`: the license key, and the instance that was asked for. */
-export function readValidated(body: JsonObject, storedKey: string, status: number): Parsed<License> {
+/** What an answer is about, and when it came (epoch ms). `storedKey`: the license key, and the instance that was asked for. */
+export type About = { storedKey: string; now: number };
+
+/** Reads an answer to a validate, and its status. */
+export function readValidated(body: JsonObject, about: About, status: number): Parsed<License> {
   const reading = read(validated, body);
   if ('fault' in reading) return reading;
   const { valid, license_key: key, meta, error } = reading.value;
@@ -71,7 +74,7 @@ export function readValidated(body: JsonObject, storedKey: string, status: numbe
   if (!valid && !key && !closedText.test(error ?? ''))
     return { fault: 'the response is not about a license key' };
   const extra = { ...documentOf(body), ...(status !== 200 && { [statusName]: status }) };
-  const license = licenseOf(reading.value, storedKey, extra);
+  const license = licenseOf(reading.value, about, extra);
   if ('fault' in license) return license;
   const enabled = valid && goodStatuses.has(key?.status ?? '');
   return { value: { ...license.value, enabled }, ...(!(key && meta) && { shows: 'enabled' }) };
@@ -80,7 +83,7 @@ export function readValidated(body: JsonObject, storedKey: string, status: numbe
 /** The activation that an answer has made: its instance, and its licenses as a validate would show them. */
 export function readActivated(
   body: JsonObject,
-  licenseKey: string,
+  { storedKey: licenseKey, now }: About,
 ): Parsed<{ activationId: string; licenses: readonly License[] }> {
   const reading = read(activated, body);
   if ('fault' in reading) return reading;
@@ -88,8 +91,10 @@ export function readActivated(
   if (!instance?.id || !key || !meta) return { fault: 'the response shows no instance' };
   const { activated: _, ...document } = documentOf(body);
   const extra = { valid: true, ...document };
-  const own = licenseOf(reading.value, activatedKey(licenseKey, instance.id), extra);
-  const bare = licenseOf({ ...reading.value, instance: null }, licenseKey, { ...extra, instance: null });
+  const storedKey = activatedKey(licenseKey, instance.id);
+  const own = licenseOf(reading.value, { storedKey, now }, extra);
+  const ofKey = { ...reading.value, instance: null };
+  const bare = licenseOf(ofKey, { storedKey: licenseKey, now }, { ...extra, instance: null });
   if ('fault' in own) return own;
   if ('fault' in bare) return bare;
   return { value: { activationId: instance.id, licenses: [own.value, bare.value] } };
@@ -101,15 +106,18 @@ export function activateAnswer({ extra = {} }: License): Answer {
   return { status: 200, body: { activated: true, ...document } };
 }
 
-/** A deactivate was carried out. It shows the license key without the instance. */
-export function readDeactivated(body: JsonObject, storedKey: string): Parsed<License> {
+/** Reads an answer to a deactivate. It shows the license key without the instance, which may have been gone already. */
+export function readDeactivated(body: JsonObject, about: About): Parsed<License> {
   if (saysUnknown(body, 'deactivate'))
-    return { value: { ...unknownLicense, licenseKey: storedKey }, shows: 'enabled' };
+    return {
+      value: { ...unknownLicense, licenseKey: about.storedKey, extra: goneInstance },
+      shows: 'enabled',
+    };
   const reading = read(deactivated, body);
   if ('fault' in reading) return reading;
   const { deactivated: _, ...document } = documentOf(body);
   const gone = { valid: false, error: texts.noInstance, [statusName]: 404 };
-  const license = licenseOf(reading.value, storedKey, { ...gone, ...document, error: texts.noInstance });
+  const license = licenseOf(reading.value, about, { ...gone, ...document, error: texts.noInstance });
   if ('fault' in license) return license;
   return { value: { ...license.value, enabled: false }, ...(!reading.value.meta && { shows: 'enabled' }) };
 }
@@ -119,7 +127,7 @@ const unknownLicense = { productKey: '', buyerEmail: '', uses: 0, enabled: false
 /** The license of an answer. It counts no uses. */
 function licenseOf(
   { license_key: key, instance, meta }: Shown,
-  storedKey: string,
+  { storedKey, now }: About,
   extra: LicenseExtra,
 ): Parsed<License> {
   const { licenseKey, activationId } = partsOfKey(storedKey);
@@ -135,9 +143,15 @@ function licenseOf(
     uses: 0,
     enabled: true,
     createdAt: parseForeignDate((instance ?? key)?.created_at) ?? 0,
+    expiresAt: endOf(parseForeignDate(key?.expires_at), now),
     extra,
   };
   return { value };
+}
+
+/** When a key ends that has not, in whole seconds. A key that the store finds good after its end was renewed. */
+function endOf(expiresAt: number | null, now: number): number | null {
+  return expiresAt === null || expiresAt <= now ? null : Math.floor(expiresAt / 1000) * 1000;
 }
 
 /** The members of an answer in their order, each object within the limit. */
@@ -159,12 +173,20 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What Lemon Squeezy would answer to a validate now: what it last answered. Null: it has not said anything. */
-export function validateAnswer({ extra = {}, enabled }: License): Answer | null {
+/**
+ * What Lemon Squeezy would answer to a validate now: what it last answered, or that the key has ended since. Null: it has not
+ * said anything.
+ */
+export function validateAnswer(license: License): Answer | null {
+  const { extra = {}, enabled } = license;
   const { [statusName]: status = 200, ...document } = extra;
   if (typeof document['valid'] !== 'boolean') return null;
+  if (license.status === 'expired' && document['valid']) {
+    const ended = { ...keyIn(extra), status: 'expired' };
+    return { status: 200, body: { ...document, valid: false, error: texts.expired, license_key: ended } };
+  }
   // The store found it good, so it was deactivated here.
-  if (!enabled && isGood(extra)) return { ...refusal('validate', texts.noInstance) };
+  if (!enabled && isGood(extra)) return refusal('validate', texts.noInstance);
   return { status: Number(status), body: document };
 }
 
@@ -211,6 +233,12 @@ export function refusal(call: CallName, error: string, status = 404): Answer {
   return { status, body: { [verdicts[call]]: false, error, license_key: null, instance: null, meta: null } };
 }
 
+/** What is stored of an instance that the store does not know. */
+export const goneInstance: LicenseExtra = {
+  ...refusal('validate', texts.noInstance).body,
+  [statusName]: 404,
+};
+
 /** What is wrong with the parameters of a call, in the words of the store’s framework. */
 export function invalid(names: readonly string[]): Answer {
   const errors = Object.fromEntries(
@@ -223,9 +251,7 @@ export function invalid(names: readonly string[]): Answer {
 }
 
 const instances = z.object({
-  data: z.array(
-    z.object({ attributes: z.object({ identifier: z.string(), name: text, created_at: z.unknown() }) }),
-  ),
+  data: z.array(z.object({ attributes: z.object({ identifier: z.string(), name: text, created_at: date }) })),
 });
 
 /** An instance in the list of the seller’s API. `createdAt`: epoch ms. */

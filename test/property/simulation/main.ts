@@ -8,6 +8,7 @@ import type { LatchkeyTroubleName } from './latchkey/world.ts';
 import { playFleet, type FleetCost } from './latchkey/fleet.ts';
 import { simulateLatchkey } from './latchkey/play.ts';
 import { simulatedStores, type SimulatedStoreName } from './stores.ts';
+import { simulateActivations } from './activations/play.ts';
 import { simulate } from './simulation.ts';
 import { sabotages, type SabotageName } from './sabotage.ts';
 import { troubles } from './trouble.ts';
@@ -19,7 +20,8 @@ const seedsOfAProcess = 250;
 /**
  * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
  * With `--aimed` each seed makes two troubles meet, such as a restore and a listing; without, the troubles of a seed are
- * drawn. With `--store gumroad` the upstream is that store (at-store.ts). `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
+ * drawn. With `--store gumroad` the upstream is that store (at-store.ts), and with
+ * `--store lemonsqueezy` programs activate license keys there (activations/play.ts). `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
  * the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own. `--fleet 1000`: what an agent costs in fleets of
  * 10, 100 and 1,000 agents at one authority.
  */
@@ -40,7 +42,9 @@ const named = values.troubles?.split(',') ?? null;
 const chosen = values.latchkey ? null : (named?.filter(isTrouble) ?? null);
 const chosenLatchkey = values.latchkey ? (named?.filter(isLatchkeyTrouble) ?? null) : null;
 const sabotage = values.sabotage === undefined ? null : sabotages[readSabotage(values.sabotage)];
-const store = values.store === undefined ? null : readStore(values.store);
+/** It counts no uses, so it has a simulation of its own. */
+const hasActivations = values.store === 'lemonsqueezy';
+const store = values.store === undefined || hasActivations ? null : readStore(values.store);
 if (values.fleet !== undefined) {
   await measureFleets(readCount(values.fleet));
   process.exit();
@@ -53,19 +57,17 @@ if (process.send === undefined) {
 }
 process.exitCode = failed === 0 ? 0 : 1;
 
+async function playSeed(seed: number): Promise<string | null> {
+  if (hasActivations) return await simulateActivations({ seed, steps });
+  return values.latchkey
+    ? await simulateLatchkey({ seed, steps, troubles: chosenLatchkey })
+    : await simulate({ seed, steps, troubles: chosen, sabotage, isAimed: values.aimed, store });
+}
+
 async function playHere(): Promise<number> {
   let count = 0;
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const violation = values.latchkey
-      ? await simulateLatchkey({ seed, steps, troubles: chosenLatchkey })
-      : await simulate({
-          seed,
-          steps,
-          troubles: chosen,
-          sabotage,
-          isAimed: values.aimed,
-          store,
-        });
+    const violation = await playSeed(seed);
     if (violation !== null) {
       count += 1;
       process.stdout.write(`seed ${seed}: ${violation}\n`);

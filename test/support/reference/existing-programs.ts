@@ -109,6 +109,15 @@ export const gumroadPrograms: readonly ExistingProgram[] = [
   inGo('gumroad/post_form.go'),
 ];
 
+/** Programs that were written for Lemon Squeezy. */
+export const lemonSqueezyPrograms: readonly ExistingProgram[] = [
+  inNode('lemonsqueezy/sdk.mjs'),
+  inNode('lemonsqueezy/status-only.mjs'),
+  inShell('lemonsqueezy/form.sh'),
+  inPython('lemonsqueezy/desktop.py', 'urllib'),
+  inGo('lemonsqueezy/command.go'),
+];
+
 /** Programs that were written for Polar. */
 export const polarPrograms: readonly ExistingProgram[] = [
   inNode('polar/sdk.mjs'),

@@ -4,7 +4,7 @@ import { StandIn, type StandInAnswer, type StandInCall, type StandInPage, textOf
  * A stand-in for Lemon Squeezy's license API and its list of instances. It follows the documents of Lemon Squeezy
  * (docs.lemonsqueezy.com/api/license-api, /api/license-key-instances) and what its users have written down, and has nothing in
  * common with the client of an agent. What no document says is assumed: the order of the checks, and the status with which a
- * validate answers for a key that is disabled or expired (`refusalStatus`).
+ * validate answers for a key that is disabled or expired (`refusalStatus`), and the text about an unknown instance (`noInstance`).
  */
 
 export interface LemonSqueezySale {
@@ -45,6 +45,8 @@ const required = {
 export class LemonSqueezyStore extends StandIn<CallName> {
   /** The status of the answer to a validate of a key that is disabled or expired. */
   refusalStatus = 200;
+  /** What it says of an instance that it does not know. */
+  noInstance = 'license_key_instance not found.';
   /** The seller’s API key. */
   readonly apiKey: string;
   readonly #storeIds: readonly number[];
@@ -109,6 +111,12 @@ export class LemonSqueezyStore extends StandIn<CallName> {
     return this.#add(this.license(licenseKey), name).id;
   }
 
+  /** The customer, or another program, gives a seat back. */
+  deactivate(licenseKey: string, id: string): void {
+    const { instances } = this.license(licenseKey);
+    instances.splice(instances.findIndex((each) => each.id === id) >>> 0, 1);
+  }
+
   protected override nameOf(method: string, path: string): CallName | null {
     if (method === 'GET' && path === '/v1/license-key-instances') return 'instances';
     const [, name] = /^\/v1\/licenses\/(validate|activate|deactivate)$/.exec(path) ?? [];
@@ -142,8 +150,7 @@ export class LemonSqueezyStore extends StandIn<CallName> {
     const id = textOf(call.parameters['instance_id']);
     const instance = key.instances.find((each) => each.id === id) ?? null;
     const error = this.#errorOf(key);
-    if (error === null && id !== '' && instance === null)
-      return refused('validate', 'license_key_instance not found.');
+    if (error === null && id !== '' && instance === null) return refused('validate', this.noInstance);
     return {
       status: error === null ? 200 : this.refusalStatus,
       body: {
@@ -171,7 +178,7 @@ export class LemonSqueezyStore extends StandIn<CallName> {
 
   #deactivate(call: Call, key: LicenseKey): StandInAnswer {
     const at = key.instances.findIndex(({ id }) => id === call.parameters['instance_id']);
-    if (at < 0) return refused('deactivate', 'license_key_instance not found.');
+    if (at < 0) return refused('deactivate', this.noInstance);
     key.instances.splice(at, 1);
     call.counted = -1;
     return { status: 200, body: { deactivated: true, error: null, ...this.#shown(key), ...metaOf(key) } };

@@ -1,0 +1,484 @@
+import { createHmac } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { standInFaults } from '../../src/features/sandbox/stores/stand-in.ts';
+import { texts } from '../../src/stores/lemonsqueezy/wire.ts';
+import { codeOf, eventually } from '../support/harness/agent-harness.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import {
+  apiKey,
+  keys,
+  startLemonSqueezy,
+  storeId,
+  type LemonSqueezyHarness,
+} from '../support/stores/lemonsqueezy.ts';
+import { answerOf } from '../support/stores/store-harness.ts';
+
+/* An agent of Lemon Squeezy, as its seller and the programs of its customers see it. */
+
+const noKey = { error: texts.unknown, license_key: null, meta: null };
+
+/** The activations that reached the store, whatever became of their answers. */
+function activations({ store }: LemonSqueezyHarness): number {
+  return store.calls.filter(({ name, counted }) => name === 'activate' && counted === 1).length;
+}
+
+test.concurrent('a validate counts nothing, and gets the answer of Lemon Squeezy', async () => {
+  await using it = await startLemonSqueezy();
+  const answer = await it.call('validate', keys.good);
+  expect(answer).toMatchObject({
+    status: 200,
+    body: {
+      valid: true,
+      error: null,
+      license_key: { key: keys.good, status: 'inactive', activation_usage: 0, activation_limit: 5 },
+      instance: null,
+      meta: { store_id: storeId, product_id: 4 },
+    },
+    headers: { 'latchkey-freshness': 'fresh' },
+  });
+  await it.network.become({ kind: 'refuse' });
+  const away = await it.call('validate', keys.good);
+  expect(away.body).toEqual(answer.body);
+});
+
+test.concurrent('an instance that was activated here is valid offline at once', async () => {
+  await using it = await startLemonSqueezy();
+  const activated = await it.call('activate', keys.good, { instance_name: 'Laptop' });
+  expect(activated).toMatchObject({
+    status: 200,
+    body: {
+      activated: true,
+      error: null,
+      instance: { name: 'Laptop' },
+      license_key: { activation_usage: 1 },
+    },
+  });
+  const { instance } = activated.body as { instance: { id: string } };
+  await it.network.become({ kind: 'refuse' });
+  await it.restart();
+  expect(await it.call('validate', keys.good, { instance_id: instance.id })).toMatchObject({
+    status: 200,
+    body: { valid: true, instance, license_key: { activation_usage: 1, status: 'active' } },
+  });
+  expect(await it.call('validate', keys.good)).toMatchObject({ body: { valid: true, instance: null } });
+  expect(await answerOf(it.call('validate', keys.good, { instance_id: 'another' }))).toBeNull();
+});
+
+test.concurrent(
+  'each activate takes a seat, as at Lemon Squeezy, and a full key gets its refusal',
+  async () => {
+    await using it = await startLemonSqueezy();
+    expect(await it.activate()).not.toBe(await it.activate());
+    expect(it.store.license(keys.good).instances).toHaveLength(2);
+    expect(await it.call('activate', keys.full, { instance_name: 'x' })).toMatchObject({
+      status: 400,
+      body: { activated: false, error: 'This license key has reached the activation limit.' },
+    });
+    expect(await it.call('activate', keys.disabled, { instance_name: 'x' })).toMatchObject({
+      status: 400,
+      body: { activated: false, error: 'license_key is disabled.' },
+    });
+  },
+);
+
+test.concurrent.for([200, 400, 404])(
+  'a no with the status %d is answered with that status, at any age and offline',
+  async (status) => {
+    const freshness = { fresh: '1ms', stale: '2ms', grace: '3ms', refresh: '1h' };
+    await using it = await startLemonSqueezy({ freshness });
+    it.store.refusalStatus = status;
+    const online = await Promise.all([keys.disabled, keys.expired].map((key) => it.call('validate', key)));
+    expect(online).toMatchObject([
+      {
+        status,
+        body: { valid: false, error: 'license_key is disabled.', license_key: { status: 'disabled' } },
+      },
+      { status, body: { valid: false, error: texts.expired, license_key: { status: 'expired' } } },
+    ]);
+    await it.network.become({ kind: 'refuse' });
+    const away = await Promise.all([keys.disabled, keys.expired].map((key) => it.call('validate', key)));
+    expect(away.map((each) => [each.status, each.body])).toEqual(
+      online.map((each) => [each.status, each.body]),
+    );
+  },
+);
+
+test.concurrent('a key of another seller is unknown, and is not activated', async () => {
+  await using it = await startLemonSqueezy();
+  expect(await it.call('validate', keys.ofAnotherSeller)).toMatchObject({
+    status: 404,
+    body: { valid: false, ...noKey },
+  });
+  expect(await it.call('activate', keys.ofAnotherSeller, { instance_name: 'x' })).toMatchObject({
+    status: 404,
+    body: { activated: false, ...noKey },
+  });
+  expect(activations(it)).toBe(0);
+});
+
+test.concurrent('a deactivation during an outage holds at once, and arrives later', async () => {
+  await using it = await startLemonSqueezy();
+  const instance = { instance_id: await it.activate() };
+  await it.network.become({ kind: 'refuse' });
+  expect(await it.call('deactivate', keys.good, instance)).toMatchObject({
+    status: 200,
+    body: {
+      deactivated: true,
+      error: null,
+      license_key: { key: keys.good, activation_usage: 0, status: 'inactive' },
+      meta: { store_id: storeId },
+    },
+  });
+  const gone = { valid: false, error: texts.noInstance };
+  expect(await it.call('validate', keys.good, instance)).toMatchObject({ status: 404, body: gone });
+  await it.restart();
+  expect(await it.call('validate', keys.good, instance)).toMatchObject({ status: 404, body: gone });
+  expect(await it.call('deactivate', keys.good, instance)).toMatchObject({
+    status: 404,
+    body: { deactivated: false, error: texts.noInstance },
+  });
+  expect(it.store.license(keys.good).instances).toHaveLength(1);
+  await it.network.become({ kind: 'pass' });
+  await eventually(() => it.store.license(keys.good).instances.length === 0);
+  await it.agent.atRest();
+  expect(await it.call('validate', keys.good, instance)).toMatchObject({ status: 404, body: gone });
+});
+
+test.concurrent('a deactivation online gets the count of Lemon Squeezy', async () => {
+  await using it = await startLemonSqueezy();
+  const instance = { instance_id: await it.activate() };
+  it.store.activate(keys.good, 'Another machine');
+  expect(await it.call('deactivate', keys.good, instance)).toMatchObject({
+    status: 200,
+    body: { deactivated: true, license_key: { activation_usage: 1, status: 'active' } },
+  });
+  await eventually(async () => {
+    const { body } = await it.call('validate', keys.good);
+    return (body as { license_key: { activation_usage: number } }).license_key.activation_usage === 1;
+  });
+});
+
+test.concurrent.for(['license_key_instance not found.', 'instance_id not found.', texts.unknown])(
+  'an instance that another machine has deactivated is refused, whether the store says "%s"',
+  async (error) => {
+    await using it = await startLemonSqueezy({ freshness: { refresh: '1s' } });
+    it.store.noInstance = error;
+    const instance = { instance_id: await it.activate() };
+    it.store.deactivate(keys.good, instance.instance_id);
+    await eventually(async () => (await it.call('validate', keys.good, instance)).status === 404);
+    expect(await it.call('validate', keys.good)).toMatchObject({ body: { valid: true } });
+    await it.network.become({ kind: 'refuse' });
+    expect(await it.call('validate', keys.good, instance)).toMatchObject({
+      status: 404,
+      body: { valid: false, error: texts.noInstance },
+    });
+    expect(await answerOf(it.call('validate', keys.good, { instance_id: 'never-seen' }))).toBeNull();
+  },
+);
+
+test.concurrent('a deactivation whose answer was lost is over when the instance is gone', async () => {
+  await using it = await startLemonSqueezy({ upstream: { timeout: '1s' } });
+  const instance = { instance_id: await it.activate() };
+  it.store.fault = ({ name }) => {
+    if (name !== 'deactivate') return undefined;
+    it.store.fault = () => undefined;
+    return 'lost_answer';
+  };
+  expect(await it.call('deactivate', keys.good, instance)).toMatchObject({ body: { deactivated: true } });
+  await it.agent.atRest();
+  expect(it.store.license(keys.good).instances).toEqual([]);
+  expect(it.store.calls.filter(({ name }) => name === 'deactivate').map(({ status }) => status)).toEqual([
+    200, 404,
+  ]);
+  expect(await it.agent.operations('dead')).toEqual([]);
+});
+
+test.concurrent(
+  'after a lost answer no second seat is taken: the agent finds the instance by its name',
+  async () => {
+    await using it = await startLemonSqueezy({ upstream: { timeout: '1s' } });
+    await it.call('validate', keys.good);
+    const old = await it.activate(keys.good, 'Laptop');
+    it.store.fault = ({ name }) => (name === 'activate' ? 'lost_answer' : undefined);
+    expect(await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }))).toBeNull();
+    it.store.fault = () => undefined;
+    // The state is kept over a kill.
+    await it.restart();
+    const found = await it.activate(keys.good, 'Laptop');
+    expect(found).not.toBe(old);
+    expect(it.store.license(keys.good).instances.map(({ id }) => id)).toEqual([old, found]);
+    await it.network.become({ kind: 'refuse' });
+    expect(await it.call('validate', keys.good, { instance_id: found })).toMatchObject({
+      body: { valid: true, instance: { id: found, name: 'Laptop' } },
+    });
+  },
+);
+
+test.concurrent(
+  'while Lemon Squeezy does not say what a lost activation has made, none is sent',
+  async () => {
+    await using it = await startLemonSqueezy({ upstream: { timeout: '1s' } });
+    await it.call('validate', keys.good);
+    it.store.fault = ({ name }) => (name === 'activate' ? 'lost_answer' : undefined);
+    await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }));
+    for (const fault of standInFaults) {
+      it.store.fault = ({ name }) => (name === 'instances' ? fault : undefined);
+      const answer = await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }));
+      expect(`${fault}: ${answer?.status}`).toBe(`${fault}: undefined`);
+    }
+    it.store.fault = () => undefined;
+    await eventually(
+      async () => (await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }))) !== null,
+    );
+    expect(activations(it)).toBe(1);
+  },
+);
+
+test.concurrent(
+  'without an API key a lost activation is sent again, and the log warns of the seat',
+  async () => {
+    await using it = await startLemonSqueezy({ upstream: { timeout: '1s', access_token: null } });
+    await it.call('validate', keys.good);
+    it.store.fault = ({ name }) => (name === 'activate' ? 'lost_answer' : undefined);
+    expect(await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }))).toBeNull();
+    it.store.fault = () => undefined;
+    await it.activate(keys.good, 'Laptop');
+    expect(activations(it)).toBe(2);
+    await it.agent.process.said(
+      'the answer to an earlier activation was lost: it may have taken a seat whose id is not known',
+    );
+  },
+);
+
+test.concurrent('with a wrong API key activations go on', async () => {
+  await using it = await startLemonSqueezy({ upstream: { timeout: '1s', access_token: 'wrong-key' } });
+  await it.call('validate', keys.good);
+  it.store.fault = ({ name }) => (name === 'activate' ? 'lost_answer' : undefined);
+  expect(await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }))).toBeNull();
+  it.store.fault = () => undefined;
+  await eventually(
+    async () => (await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }))) !== null,
+  );
+  expect(it.store.calls.find(({ name }) => name === 'instances')?.status).toBe(401);
+});
+
+test.concurrent('whatever stands in for Lemon Squeezy, no call gets a no that it has not said', async () => {
+  await using it = await startLemonSqueezy({
+    upstream: { timeout: '1s' },
+    sync: { breaker: { failures: 1_000 } },
+  });
+  await it.call('validate', keys.good);
+  const names = ['validate', 'activate', 'deactivate'] as const;
+  const ask = async (name: (typeof names)[number], key: string): Promise<unknown> =>
+    (await answerOf(it.call(name, key, { instance_id: 'some', instance_name: 'x' })))?.body;
+  let number = 0;
+  const unseen = (): string => {
+    number += 1;
+    const licenseKey = `${number}-unseen`;
+    it.store.sell({ licenseKey });
+    return licenseKey;
+  };
+  for (const fault of standInFaults) {
+    it.store.fault = () => fault;
+    for (const name of names)
+      expect(`${fault}, ${name}: ${String(await ask(name, unseen()))}`).toBe(`${fault}, ${name}: undefined`);
+    const { body } = await it.call('validate', keys.good);
+    expect(`${fault}: ${(body as { valid: boolean }).valid}`).toBe(`${fault}: true`);
+  }
+  it.store.fault = () => undefined;
+  for (const status of [200, 400, 401, 403, 404, 422, 500]) {
+    it.store.handle = () => ({ status, body: { message: 'Sign in to this network', error: 'no' } });
+    for (const name of names)
+      expect(`${status}, ${name}: ${String(await ask(name, unseen()))}`).toBe(
+        `${status}, ${name}: undefined`,
+      );
+    expect((await it.call('validate', keys.good)).status).toBe(200);
+  }
+});
+
+test.concurrent('a late key is unknown at first, and found seconds later', async () => {
+  await using it = await startLemonSqueezy();
+  const late = 'aaaaaaaa-5104-4067-a91d-77b872934d51';
+  it.store.sell({ licenseKey: late, lateMs: 3_600_000 });
+  expect(await it.call('validate', late)).toMatchObject({ status: 404, body: { valid: false, ...noKey } });
+  it.store.show(late);
+  await eventually(async () => (await it.call('validate', late)).status === 200);
+});
+
+const secret = 'signing-secret-of-the-store';
+
+async function send(it: LemonSqueezyHarness, name: string, attributes: object): Promise<number> {
+  const body = JSON.stringify({ meta: { event_name: name }, data: { type: 'x', id: '1', attributes } });
+  const signature = createHmac('sha256', secret).update(body).digest('hex');
+  const headers = { 'content-type': 'application/json', 'x-event-name': name, 'x-signature': signature };
+  return (await it.agent.client.post('/hooks/v1/shop', { headers, body })).status;
+}
+
+const withEvents = {
+  freshness: { refresh: '1h', unknown: '1h' },
+  webhooks: { in: { shop: { from: 'lemonsqueezy', secret } } },
+};
+
+test.concurrent('the event of a new key ends its 404 at once', async () => {
+  await using it = await startLemonSqueezy(withEvents);
+  const late = 'aaaaaaaa-5104-4067-a91d-77b872934d51';
+  it.store.sell({ licenseKey: late, lateMs: 3_600_000 });
+  for (let asked = 0; asked < 3; asked += 1) await it.call('validate', late);
+  it.store.show(late);
+  expect(await send(it, 'license_key_created', { key: late, user_email: 'buyer@example.com' })).toBe(200);
+  await eventually(async () => (await it.call('validate', late)).status === 200);
+});
+
+test.concurrent.for(['license_key_updated', 'order_refunded'])(
+  'after %s the agent reads the key and its instances at once',
+  async (name) => {
+    await using it = await startLemonSqueezy(withEvents);
+    const instance = { instance_id: await it.activate() };
+    it.store.change(keys.good, { isDisabled: true });
+    // A refund names no key, only its buyer.
+    const key = name === 'order_refunded' ? {} : { key: keys.good };
+    expect(await send(it, name, { ...key, user_email: 'buyer@example.com' })).toBe(200);
+    await eventually(async () => {
+      const answers = await Promise.all([
+        it.call('validate', keys.good),
+        it.call('validate', keys.good, instance),
+      ]);
+      return answers.every(({ body }) => !(body as { valid: boolean }).valid);
+    });
+  },
+);
+
+test.concurrent('a key that ends during an outage is expired a day later', async () => {
+  const freshness = { refresh: '1h', expiry_grace: '1s' };
+  await using it = await startLemonSqueezy({ freshness, upstream: { probe: '1h' } });
+  it.store.change(keys.good, { expiresAt: Math.ceil(Date.now() / 1000) * 1000 + 12_000 });
+  const instance = { instance_id: await it.activate() };
+  await it.network.become({ kind: 'refuse' });
+  expect(await it.call('validate', keys.good, instance)).toMatchObject({ body: { valid: true } });
+  await eventually(async () => {
+    const { body } = await it.call('validate', keys.good, instance);
+    return !(body as { valid: boolean }).valid;
+  });
+  expect(await it.call('validate', keys.good, instance)).toMatchObject({
+    status: 200,
+    body: {
+      valid: false,
+      error: texts.expired,
+      license_key: { status: 'expired' },
+      instance: { name: 'Laptop' },
+    },
+  });
+});
+
+test.concurrent('wrong parameters get the answer of Lemon Squeezy', async () => {
+  await using it = await startLemonSqueezy();
+  const post = async (name: string, json: object): Promise<object> => {
+    const { status, body } = await it.agent.client.post(`/v1/licenses/${name}`, { json });
+    return { status, body };
+  };
+  expect(await post('validate', {})).toEqual({
+    status: 422,
+    body: {
+      message: 'The license key field is required.',
+      errors: { license_key: ['The license key field is required.'] },
+    },
+  });
+  expect(await post('activate', { license_key: keys.good, instance_name: ' ' })).toMatchObject({
+    status: 422,
+    body: { errors: { instance_name: ['The instance name field is required.'] } },
+  });
+  expect(await post('deactivate', { instance_id: '' })).toMatchObject({
+    status: 422,
+    body: { message: 'The license key field is required. (and 1 more error)' },
+  });
+  expect(await post('validate', { license_key: `${keys.good} #x` })).toMatchObject({
+    status: 404,
+    body: { valid: false, ...noKey },
+  });
+  expect(it.store.calls.filter(({ licenseKey }) => licenseKey.includes('#'))).toEqual([]);
+});
+
+test.concurrent('parameters may be in the query, a form, multipart, JSON and JSON:API', async () => {
+  await using it = await startLemonSqueezy();
+  const send_ = async (type: string, body: string, query = ''): Promise<number> => {
+    const headers = { 'content-type': type, authorization: 'Bearer some-key' };
+    return (await it.agent.client.post(`/v1/licenses/validate${query}`, { headers, body })).status;
+  };
+  const json = JSON.stringify({ license_key: keys.good });
+  expect(await send_('application/json', json)).toBe(200);
+  expect(await send_('application/vnd.api+json', json)).toBe(200);
+  expect(await send_('application/x-www-form-urlencoded', `license_key=${keys.good}`)).toBe(200);
+  expect(await send_('text/plain', 'hello', `?license_key=${keys.good}`)).toBe(200);
+  const part = `--x\r\ncontent-disposition: form-data; name="license_key"\r\n\r\n${keys.good}\r\n--x--\r\n`;
+  expect(await send_('multipart/form-data; boundary=x', part)).toBe(200);
+  expect(await send_('application/json', '{')).toBe(422);
+});
+
+test.concurrent(
+  'a caller that understands problems gets the reason instead of a closed connection',
+  async () => {
+    await using it = await startLemonSqueezy();
+    await it.network.become({ kind: 'refuse' });
+    const form = { license_key: keys.unseen, instance_name: 'x' };
+    const headers = { accept: 'application/problem+json' };
+    for (const name of ['validate', 'activate']) {
+      const answer = await it.agent.client.post(`/v1/licenses/${name}`, { form, headers });
+      expect(`${answer.status} ${String(codeOf(answer))}`).toBe('503 upstream_unreachable');
+    }
+  },
+);
+
+test.concurrent('under /api a use is refused, and an instance is deactivated by a disable', async () => {
+  await using it = await startLemonSqueezy();
+  const id = await it.activate();
+  const headers = { ...it.agent.admin, accept: 'application/problem+json' };
+  const put = async (change: string, licenseKey: string) =>
+    await it.agent.client.put(`/api/v2/license/${change}`, {
+      headers,
+      form: { license_key: licenseKey },
+    });
+  expect(await put('usage', keys.good)).toMatchObject({
+    status: 501,
+    body: { code: 'not_offered_by_store' },
+  });
+  expect(await put('disable', keys.good)).toMatchObject({ status: 501 });
+  expect(await it.agent.operations('pending')).toEqual([]);
+  expect(await put('disable', `${keys.good} #${id}`)).toMatchObject({ status: 200 });
+  await eventually(() => it.store.license(keys.good).instances.length === 0);
+});
+
+test.concurrent('agents of Lemon Squeezy can stand behind each other', async () => {
+  await using it = await startLemonSqueezy();
+  await using below = await startLemonSqueezy({ upstream: { base_url: it.agent.process.tcp } });
+  const instance = { instance_id: await below.activate() };
+  await it.network.become({ kind: 'refuse' });
+  expect(await below.call('validate', keys.good, instance)).toMatchObject({ body: { valid: true } });
+  expect(await answerOf(below.call('validate', keys.unseen))).toBeNull();
+  expect(await below.call('deactivate', keys.good, instance)).toMatchObject({ body: { deactivated: true } });
+  await it.network.become({ kind: 'pass' });
+  await eventually(() => it.store.license(keys.good).instances.length === 0);
+});
+
+test.concurrent('doctor says whether Lemon Squeezy answers for each store', async () => {
+  await using it = await startLemonSqueezy();
+  const sound = await latchkey('doctor', '--config', it.file);
+  expect(sound.out).toContain(`lemonsqueezy answers for the product ${storeId}`);
+  await it.network.become({ kind: 'refuse' });
+  const away = await latchkey('doctor', '--config', it.file);
+  expect(away.out).toMatch(/fail .*the product 76833/);
+});
+
+test.concurrent('no line of the log has a license key, an e-mail address or the API key', async () => {
+  await using it = await startLemonSqueezy({ limits: {}, upstream: { timeout: '1s' } });
+  for (const key of Object.values(keys)) await answerOf(it.call('validate', key));
+  it.store.fault = ({ name }) => (name === 'activate' ? 'lost_answer' : undefined);
+  await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }));
+  it.store.fault = () => undefined;
+  const instance = { instance_id: await it.activate() };
+  await it.network.become({ kind: 'refuse' });
+  await it.call('deactivate', keys.good, instance);
+  await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }));
+  const log = JSON.stringify(it.agent.process.lines);
+  for (const hidden of [...Object.values(keys), apiKey, 'buyer@example.com'])
+    expect(log).not.toContain(hidden);
+});
