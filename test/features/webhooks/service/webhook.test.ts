@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { expiringMs } from '../../../../src/features/leases/service/activation.ts';
 import type { WebhookEvent } from '../../../../src/features/webhooks/domain/webhook.ts';
+import { buildLease } from '../../leases/support/activation-builders.ts';
 import { buildActivation } from '../../leases/support/records.ts';
 import {
   createAgent,
@@ -200,9 +201,15 @@ test('events are removed after 30 days, also those whose numbers are in the futu
 test('a lease that ends in three days and was not renewed is reported once; a shorter lease and a renewed one are not', async () => {
   await using agent = await createAgent();
   await addWebhook(agent);
-  const put = (activationId: string, expiresAt: number, state: 'active' | 'ended' = 'active'): void =>
+  const put = (
+    activationId: string,
+    expiresAt: number,
+    state: 'active' | 'ended' = 'active',
+    answer = buildActivation().answer,
+  ): void =>
     agent.store.activations.put(
       buildActivation({
+        answer,
         activationId,
         device: activationId,
         licenseKey: key,
@@ -222,6 +229,9 @@ test('a lease that ends in three days and was not renewed is reported once; a sh
   await report();
   expect(typesOf(agent)).toEqual([]);
   agent.pass(30 * day - 26 * day - expiringMs);
+  // A device that has just renewed has a lease that ends with its license.
+  const lease = buildLease({ refreshAt: agent.now + day });
+  put('renewed until the end', agent.now + expiringMs, 'active', { kind: 'lease', lease });
   await report();
   agent.pass(minute);
   await report();
