@@ -173,72 +173,96 @@ describe('a holder of a license that ends', () => {
   });
 });
 
+/** Whether a program is let in, and the status; or the code of the problem. */
+function inWords(found: Awaited<ReturnType<typeof said>>): string {
+  return typeof found === 'string' ? found : `${found.enabled ? 'in' : 'out'}, ${String(found.status)}`;
+}
+
 describe('for each date, state, network and clock', () => {
   const clocks = { right: 0, back: -2 * day, ahead: 2 * day, suspect: 60 * day };
-  const cases = fc.record({
+  type Scenario = {
     /** When the license ends, from the start on; null: never. */
-    endsAfter: fc.constantFrom(null, -hour, hour, 90 * day),
-    graceMs: fc.constantFrom(0, hour),
-    isDisabled: fc.boolean(),
+    endsAfter: number | null;
+    graceMs: number;
+    isDisabled: boolean;
     /** The seller renews the license after the device has last asked. */
+    isRenewed: boolean;
+    network: 'up' | 'away';
+    clock: keyof typeof clocks;
+    isRestarted: boolean;
+    passes: number;
+  };
+  const scenarios: fc.Arbitrary<Scenario> = fc.record({
+    endsAfter: fc.constantFrom(null, -hour, hour, 90 * day),
+    graceMs: fc.constantFrom(0, hour + 1_000),
+    isDisabled: fc.boolean(),
     isRenewed: fc.boolean(),
     network: fc.constantFrom('up', 'away'),
-    clock: fc.constantFrom(...(Object.keys(clocks) as (keyof typeof clocks)[])),
+    clock: fc.constantFrom('right', 'back', 'ahead', 'suspect'),
     isRestarted: fc.boolean(),
     passes: fc.oneof(
-      fc.constantFrom(hour - 1, hour, hour + 1, 2 * hour - 1, 2 * hour, 2 * hour + 1),
+      fc
+        .constantFrom(hour - 1, hour, hour + 1, 2 * hour - 1, 2 * hour, 2 * hour + 1)
+        .map((ms) => ms - minute),
       fc.nat(4 * hour),
     ),
   });
 
+  /** What the holder may say. `known`: the license when it last asked; `license`: the license now. */
+  function allowed({ network, clock }: Scenario, known: License, license: License, now: number): string[] {
+    if (network === 'up') {
+      const { enabled, status } = asAnswered(license, now);
+      const as = `${enabled ? 'in' : 'out'}, ${String(status ?? null)}`;
+      // The notice of a disabled license says nothing of its terms.
+      if (!license.enabled) return ['out, disabled', 'out, null'];
+      // A clock that runs ahead never goes back. Such a holder knows nothing, and refuses nobody.
+      return clock === 'ahead' && enabled ? [as, 'verdict_expired'] : [as];
+    }
+    if (now >= endOf(known)) return ['out, expired'];
+    const as = `in, ${String(asAnswered(known, now).status ?? null)}`;
+    // The lease of a clock that is right, or was set back, is as long as it was.
+    return clock === 'right' || clock === 'back'
+      ? [as]
+      : [as, 'in, grace', 'out, expired', 'verdict_expired'];
+  }
+
+  async function play(scenario: Scenario): Promise<{ found: string; may: string[] } | null> {
+    const { endsAfter, graceMs, isDisabled, isRenewed, network, clock, isRestarted, passes } = scenario;
+    await using shop = await open((now) => {
+      if (endsAfter === null) return {};
+      const expiresAt = now + endsAfter;
+      return { expiresAt, graceUntil: graceMs > 0 ? expiresAt + graceMs : null };
+    });
+    const { device, issuer, start } = shop;
+    const known = issuer.authority.license;
+    await said(device);
+    await issuer.time.advance(minute);
+    issuer.network = network;
+    if (isDisabled) await issuer.authority.setEnabled(false);
+    if (isRenewed) give(issuer, { expiresAt: start + 300 * day });
+    device.clock.jumpWall(clocks[clock]);
+    if (isRestarted) {
+      await device.crash();
+      device.clock = device.clock.restarted(device.clock.mark());
+      await device.run();
+    }
+    await issuer.time.advance(passes);
+    if (network === 'up') await device.renew();
+    const now = start + minute + passes;
+    const { license } = issuer.authority;
+    // A lease ends at the last instant of its license.
+    if (network === 'up' && now === endOf(license)) return null;
+    return { found: inWords(await said(device)), may: allowed(scenario, known, license, now) };
+  }
+
   it('a holder lets nobody in beyond end and grace, and refuses nobody whose license is valid', async () => {
     await fc.assert(
-      fc.asyncProperty(
-        cases,
-        async ({ endsAfter, graceMs, isDisabled, isRenewed, network, clock, ...more }) => {
-          await using shop = await open((now) => {
-            if (endsAfter === null) return {};
-            const expiresAt = now + endsAfter;
-            return { expiresAt, graceUntil: graceMs > 0 ? expiresAt + graceMs : null };
-          });
-          const { device, issuer, start } = shop;
-          const known = asAnswered(issuer.authority.license, start);
-          const first = await said(device);
-          if (start !== endOf(known))
-            expect(first).toMatchObject({ enabled: known.enabled, status: known.status ?? null });
-          await issuer.time.advance(minute);
-          issuer.network = network;
-          if (isDisabled) await issuer.authority.setEnabled(false);
-          if (isRenewed) give(issuer, { expiresAt: start + 300 * day });
-          device.clock.jumpWall(clocks[clock]);
-          if (more.isRestarted) {
-            await device.crash();
-            device.clock = device.clock.restarted(device.clock.mark());
-            await device.run();
-          }
-          await issuer.time.advance(more.passes);
-          if (network === 'up') await device.renew();
-          const now = start + minute + more.passes;
-          const found = await said(device);
-          const isIn = typeof found === 'object' && found.enabled;
-          if (network === 'up') {
-            const { enabled, status = null } = asAnswered(issuer.authority.license, now);
-            // A lease ends at the last instant of its license.
-            if (now === endOf(issuer.authority.license)) return;
-            // A clock that runs ahead never goes back. Such a holder knows nothing, and refuses nobody.
-            if (clock === 'ahead' && found === 'verdict_expired') expect(enabled).toBe(true);
-            // The notice of a disabled license says nothing of its terms.
-            else expect(found).toMatchObject({ enabled, ...(!isDisabled && { status }) });
-            return;
-          }
-          const end = endOf(known);
-          if (now >= end) expect(isIn).toBe(false);
-          if (now >= end && clock === 'right') expect(found).toMatchObject({ status: 'expired' });
-          // The lease of a clock that is right, or set back, is as long as it was.
-          if (now < end && (clock === 'right' || clock === 'back')) expect(isIn).toBe(true);
-        },
-      ),
-      { numRuns: 150 },
+      fc.asyncProperty(scenarios, async (scenario) => {
+        const played = await play(scenario);
+        fc.pre(played !== null);
+        expect(played?.may).toContain(played?.found);
+      }),
+      { numRuns: 60 },
     );
   });
 });
