@@ -254,13 +254,8 @@ function readNotice(check: LeaseCheck, statement: Statement, spellings: readonly
     throw fault('wrong_activation', 'The notice is about another activation of the license.');
   }
   checkNonce(check, document);
-  return {
-    verdict: 'refused',
-    reason: expiredAt === null ? state : 'expired',
-    expiredAt,
-    isSigned: true,
-    ...answer,
-  };
+  const reason = expiredAt === null ? state : 'expired';
+  return { verdict: 'refused', reason, expiredAt, isSigned: true, ...answer };
 }
 
 /** Checks that a key of the statement has signed a document, and that the document ends before the key. */

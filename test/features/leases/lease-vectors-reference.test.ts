@@ -52,7 +52,7 @@ it('the file has valid answers, and at least 40 invalid ones with the reason of 
       name,
       license_key: typed,
       expected: nameOf(expected),
-      ...(entitlements !== undefined && { entitlements }),
+      ...(entitlements !== undefined && { entitlements: entitlements.join(' ') }),
       ...(!verdicts.has(expected) && { reason: expected }),
       // The issuer never signs such a document: a program may accept it.
       ...(isForStrictParsers === true && { may_be_accepted: true }),

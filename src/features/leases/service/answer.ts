@@ -247,10 +247,8 @@ async function carryOut(carrying: Carrying, reportedGrowth: UseTotals): Promise<
     const { activationId, licenseKey, device } = before;
     const { state } = decision;
     const expiredAt = state === 'disabled' && license.enabled ? (license.expiresAt ?? null) : null;
-    const notice = {
-      ...{ activationId, licenseKey, device, state, rev, issuedAt: now },
-      ...(expiredAt !== null && { expiredAt }),
-    };
+    const known = { activationId, licenseKey, device, state, rev, issuedAt: now };
+    const notice = { ...known, ...(expiredAt !== null && { expiredAt }) };
     const after = { ...decision.after, ...common };
     return done(await record(carrying, after, { answer: { kind: 'notice', notice }, uses: growth }));
   }
@@ -320,16 +318,13 @@ function leaseOf(
   if (refusal !== null) return refusal;
   if (dates === null) return failWith('verdict_expired', 'A lease would expire within this second.');
   const { licenseKey, productKey, uses, enabled, createdAt } = license;
+  const members = { licenseKey, productKey, uses, enabled, createdAt };
   return done({
     ...dates,
     activationId: before.activationId,
     productKey: before.productKey,
     // A license key that is found in a forum must not reveal its buyer.
-    license: {
-      ...{ licenseKey, productKey, uses, enabled, createdAt },
-      buyerEmail: terms.showsEmail ? license.buyerEmail : '',
-      ...leasedTerms(license),
-    },
+    license: { ...members, buyerEmail: terms.showsEmail ? license.buyerEmail : '', ...leasedTerms(license) },
     issuedAt: now,
     rev,
     seats,

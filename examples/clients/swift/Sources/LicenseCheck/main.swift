@@ -129,7 +129,7 @@ guard CommandLine.arguments.count == 2 else {
     exit(2)
 }
 let key = CommandLine.arguments[1]
-let (verdict, entitlements) = roots.isEmpty ? (remembered(await verify(key)), []) : await leased(key)
+let (verdict, entitlements): (String, [String]) = roots.isEmpty ? (remembered(await verify(key)), []) : await leased(key)
 print(verdict)
 if !entitlements.isEmpty { print("entitlements: \(entitlements.joined(separator: " "))") }
 if verdict == "valid" { print("uses: \(try await countUse(key))") }
