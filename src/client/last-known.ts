@@ -119,7 +119,7 @@ export class LastKnown {
     const source = 'last_known';
     if (verdict === 'disabled') return { verdict: 'refused', reason: 'disabled', license, source };
     if (verdict === 'not_found') return { verdict: 'refused', reason: 'not_found', license: null, source };
-    const graceUntil = confirmedAt + this.#graceMs;
+    const graceUntil = Math.min(confirmedAt + this.#graceMs, license.expiresAt?.getTime() ?? Infinity);
     if (this.#now < graceUntil) {
       const dates = { confirmedAt: this.#dateOf(confirmedAt), graceUntil: this.#dateOf(graceUntil) };
       return { verdict: 'valid', license, source, freshness: 'grace', pending: 0, ...dates };
@@ -236,6 +236,7 @@ function update(before: Entry | null, verdict: Verdict, now: number): Entry | nu
 function isWorthWriting(stored: Entry | null, after: Entry): boolean {
   if (stored === null || stored.verdict !== after.verdict) return true;
   if (stored.notFoundSince !== after.notFoundSince) return true;
+  if (stored.license.expiresAt?.getTime() !== after.license.expiresAt?.getTime()) return true;
   return after.confirmedAt - stored.confirmedAt >= minRewriteMs;
 }
 

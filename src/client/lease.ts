@@ -74,7 +74,9 @@ interface SignedAnswer {
 /** The license is valid on this device. */
 export interface ValidLease extends SignedAnswer {
   readonly verdict: 'valid';
+  /** With `license.entitlements`: what the program may unlock. */
   readonly license: License;
+  /** When the lease ends, which is not later than the license. A holder renews it before. */
   readonly expiresAt: Date;
   /** When the holder renews the lease. */
   readonly refreshAt: Date;
@@ -90,13 +92,16 @@ const noticeStates = ['disabled', 'ended', 'blocked', 'replaced'] as const;
  * The issuer has signed that this device has no lease.
  *
  * - `disabled`: the license was disabled, or its purchase refunded.
+ * - `expired`: the license has ended, and was not renewed.
  * - `ended`: this device has given its seat back.
  * - `replaced`: another device has taken the seat over.
  * - `blocked`: the vendor has blocked this device.
  */
 export interface SignedRefusal extends SignedAnswer {
   readonly verdict: 'refused';
-  readonly reason: (typeof noticeStates)[number];
+  readonly reason: (typeof noticeStates)[number] | 'expired';
+  /** When the license ended, if it is `expired`. */
+  readonly expiredAt: Date | null;
   readonly isSigned: true;
 }
 
@@ -109,8 +114,9 @@ export interface UnsignedRefusal {
    * - `no_seat_left`: other devices have all the seats.
    * - `no_move_left`: no more seats can be freed now.
    * - `blocked`: the vendor has blocked this device.
+   * - `expired`: the license has ended, and the holder cannot ask whether it was renewed.
    */
-  readonly reason: 'not_found' | 'not_activated' | 'no_seat_left' | 'no_move_left' | 'blocked';
+  readonly reason: 'not_found' | 'not_activated' | 'no_seat_left' | 'no_move_left' | 'blocked' | 'expired';
   readonly isSigned: false;
   readonly error: ProblemError;
 }
@@ -140,6 +146,7 @@ export const leaseRefusals: Readonly<Partial<Record<ProblemCode, UnsignedRefusal
   no_seat_left: 'no_seat_left',
   no_move_left: 'no_move_left',
   activation_blocked: 'blocked',
+  license_expired: 'expired',
 };
 
 /** Reads the documents in a response body. Null: there are none. */
@@ -158,7 +165,7 @@ export function readDocuments(body: unknown): LeaseDocuments | null {
  *
  * @example
  * const said = verifyLease({ ...answer, issuer, product, roots, licenseKey, nonce });
- * if (said.verdict === 'valid') console.log(said.license.uses, said.expiresAt);
+ * if (said.verdict === 'valid') console.log(said.license.entitlements, said.expiresAt);
  */
 export function verifyLease(check: LeaseCheck): ValidLease | SignedRefusal {
   const roots = checkTrust(check);
@@ -222,9 +229,10 @@ function readLease(
   if (nowMs >= expiresAt.getTime()) {
     throw fault('expired', `The lease expired at ${expiresAt.toISOString()}.`);
   }
+  const isInGrace = nowMs > (license.expiresAt?.getTime() ?? Infinity);
   return {
     verdict: 'valid',
-    license,
+    license: isInGrace ? { ...license, status: 'grace' } : license,
     ...readAnswer(document, check, statement),
     expiresAt,
     refreshAt: readTime(document, 'refresh_at'),
@@ -237,15 +245,17 @@ function readNotice(check: LeaseCheck, statement: Statement, spellings: readonly
   const document = parseDocument('notice', check.notice, 'latchkey-notice+jwt');
   checkIssued(document, check, statement, readTime(document, 'issued_at'));
   checkLicenseKey(document, document.claims['license_key'], spellings);
-  const reason = noticeStates.find((state) => state === document.claims['state']);
-  if (reason === undefined) throw malformed(document, 'state');
+  const state = noticeStates.find((each) => each === document.claims['state']);
+  if (state === undefined) throw malformed(document, 'state');
+  const expiredAt = document.claims['expired_at'] === undefined ? null : readTime(document, 'expired_at');
   const answer = readAnswer(document, check, statement);
   // A notice about another activation ends no lease of this one.
   if (!isExpected(answer.activationId, check.activationId)) {
     throw fault('wrong_activation', 'The notice is about another activation of the license.');
   }
   checkNonce(check, document);
-  return { verdict: 'refused', reason, isSigned: true, ...answer };
+  const reason = expiredAt === null ? state : 'expired';
+  return { verdict: 'refused', reason, expiredAt, isSigned: true, ...answer };
 }
 
 /** Checks that a key of the statement has signed a document, and that the document ends before the key. */

@@ -11,6 +11,12 @@ export interface License {
   readonly uses: number;
   /** The date of the purchase. Trial periods start on this date. */
   readonly date: Date;
+  /** What the license unlocks, sorted. Empty: the seller has named nothing. */
+  readonly entitlements: readonly string[];
+  /** The last instant at which the license is valid. Null: it has no end. */
+  readonly expiresAt: Date | null;
+  /** `grace`: the license has ended, and its seller still lets it work. `expired`: it has ended, and is not enabled. */
+  readonly status: 'active' | 'grace' | 'expired' | 'disabled';
 }
 
 /**

@@ -24,18 +24,34 @@ export function readLicense(data: unknown): License | null {
   if (typeof enabled !== 'boolean' || typeof uses !== 'number' || typeof date !== 'string') return null;
   const at = new Date(date);
   if (Number.isNaN(at.getTime())) return null;
-  return { licenseKey: key, productKey: product, buyerEmail: email, enabled, uses, date: at };
+  const known = { licenseKey: key, productKey: product, buyerEmail: email, enabled, uses, date: at };
+  return { ...known, ...readTerms(data, enabled) };
+}
+
+const statuses = ['active', 'grace', 'expired', 'disabled'] as const;
+
+/** Reads the members that only a license with terms has. */
+function readTerms(data: unknown, enabled: boolean): Pick<License, 'entitlements' | 'expiresAt' | 'status'> {
+  const end = new Date(String(member(data, 'expires_at')));
+  return {
+    entitlements: list(member(data, 'entitlements')).map(String),
+    expiresAt: Number.isNaN(end.getTime()) ? null : end,
+    status: statuses.find((each) => each === member(data, 'status')) ?? (enabled ? 'active' : 'disabled'),
+  };
 }
 
 /** Writes a license in the form of the specification (2.2). */
-export function writeLicense({ licenseKey, productKey, buyerEmail, enabled, uses, date }: License): object {
+export function writeLicense(license: License): object {
   return {
-    license_key: licenseKey,
-    enabled,
-    product_link: productKey,
-    buyer_email: buyerEmail,
-    uses,
-    date: date.toISOString(),
+    license_key: license.licenseKey,
+    enabled: license.enabled,
+    product_link: license.productKey,
+    buyer_email: license.buyerEmail,
+    uses: license.uses,
+    date: license.date.toISOString(),
+    entitlements: license.entitlements,
+    expires_at: license.expiresAt?.toISOString() ?? null,
+    status: license.status,
   };
 }
 

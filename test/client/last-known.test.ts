@@ -24,6 +24,9 @@ const license: License = {
   enabled: true,
   uses: 3,
   date: new Date(Date.UTC(2025, 0, 1)),
+  entitlements: ['pro'],
+  expiresAt: null,
+  status: 'active',
 };
 const key = license.licenseKey;
 const disabled: Verdict = {
@@ -40,10 +43,10 @@ const unavailable: Verdict = {
   error: null,
 };
 
-function valid(confirmedAt = new Date()): Verdict {
+function valid(confirmedAt = new Date(), expiresAt: Date | null = null): Verdict {
   return {
     verdict: 'valid',
-    license,
+    license: { ...license, expiresAt },
     source: 'agent',
     freshness: 'fresh',
     confirmedAt,
@@ -177,6 +180,19 @@ it('while the agent is down, the last known license is returned', async () => {
     graceUntil: new Date(today + 14 * day),
     pending: 0,
   });
+});
+
+it('a license is not valid after its end while the agent is down, and a renewal counts at once', async () => {
+  const end = (days: number): Date => new Date(today + days * day);
+  await resolve(valid(new Date(), end(2)));
+  pass(2 * day - 1);
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+  pass(1);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+  await resolve(valid(new Date(), end(3)));
+  await resolve(valid(new Date(), end(300)));
+  pass(2 * day);
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
 });
 
 it('a key that was never valid has no last known verdict', async () => {

@@ -16,7 +16,8 @@ function checkOf({ answer, typed }: LeaseVector): LeaseCheck {
 function conclude(check: LeaseCheck): string {
   try {
     const said = verifyLease(check);
-    return said.verdict === 'valid' ? 'valid' : said.reason;
+    if (said.verdict === 'valid') return 'valid';
+    return said.reason === 'expired' ? 'license_expired' : said.reason;
   } catch (error) {
     if (!(error instanceof LeaseError)) throw error;
     return error.code;
@@ -40,6 +41,7 @@ it('each answer has another name, and each verdict and each reason of a refusal 
     'disabled',
     'ended',
     'expired',
+    'license_expired',
     'malformed',
     'old_keys',
     'outlives_key',
@@ -72,6 +74,9 @@ it('a valid lease gives the license, the dates, the seats and the version of the
       enabled: true,
       uses: 2,
       date: new Date('2026-02-22T10:00:00Z'),
+      entitlements: [],
+      expiresAt: null,
+      status: 'active',
     },
     activationId: 'activation-1',
     device: expect.stringMatching(/^[\w-]{43}$/) as string,
@@ -89,12 +94,31 @@ it('a notice gives its state, the date and the version of the keys', () => {
   expect(verifyLease(disabled)).toEqual({
     verdict: 'refused',
     reason: 'disabled',
+    expiredAt: null,
     isSigned: true,
     activationId: 'activation-1',
     device: expect.stringMatching(/^[\w-]{43}$/) as string,
     issuedAt: new Date('2026-03-01T12:00:00Z'),
     rev: now,
     keysVersion: 3,
+  });
+});
+
+it('a lease of a license with terms gives its entitlements, its end and its status', () => {
+  const check = vector('a lease with entitlements, an end and a limit of uses');
+  const expiresAt = new Date('2099-12-31T23:59:59Z');
+  const entitlements = ['export', 'pro'];
+  expect(verifyLease(check)).toMatchObject({ license: { entitlements, expiresAt, status: 'active' } });
+  const inGrace = vector('a lease in the grace after the end of its license');
+  expect(verifyLease(inGrace)).toMatchObject({ verdict: 'valid', license: { status: 'grace' } });
+});
+
+it('a license that has ended is refused by a signed notice, with its end', () => {
+  expect(verifyLease(vector('a notice of a license that has ended'))).toMatchObject({
+    verdict: 'refused',
+    reason: 'expired',
+    expiredAt: new Date('2026-02-28T23:59:59Z'),
+    isSigned: true,
   });
 });
 

@@ -82,17 +82,20 @@ it('the Electron example with root keys concludes from each answer of a holder, 
   writeFileSync(file, source.replace('roots: []', `roots: ${JSON.stringify(made.roots)}`));
   await using holder = await startFakeHolder(made);
   const seen = join(directory.path, 'versions');
-  const states = new Set(['disabled', 'ended', 'blocked', 'replaced']);
+  const states = new Set(['disabled', 'ended', 'blocked', 'replaced', 'expired']);
   const wrong: string[] = [];
-  for (const { name, typed, expected } of made.vectors) {
+  for (const { name, typed, expected, entitlements = [] } of made.vectors) {
     writeFileSync(seen, String(made.minKeysVersion));
     const { stdout } = await run(process.execPath, [join(directory.path, 'play.js'), typed], {
       env: { LATCHKEY_URL: holder.url, LATCHKEY_LAST_KNOWN: seen },
     });
-    const other = states.has(expected)
-      ? `refused: ${expected}`
-      : `undetermined: ${expected === 'expired' ? 'expired' : 'not_proven'}`;
-    const wanted = expected === 'valid' ? 'valid, uses: 1' : other;
+    const reason = expected === 'license_expired' ? 'expired' : expected;
+    const other =
+      states.has(reason) && expected !== 'expired'
+        ? `refused: ${reason}`
+        : `undetermined: ${expected === 'expired' ? 'expired' : 'not_proven'}`;
+    const unlocked = entitlements.length === 0 ? '' : `entitlements: ${entitlements.join(' ')}, `;
+    const wanted = expected === 'valid' ? `valid, ${unlocked}uses: 1` : other;
     if (stdout.trim() !== wanted) wrong.push(`${name}: ${stdout.trim()}, not ${wanted}`);
   }
   expect(wrong).toEqual([]);

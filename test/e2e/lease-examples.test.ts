@@ -19,8 +19,9 @@ import { temporaryDirectory, type TemporaryDirectory } from '../support/temporar
 const made = makeLeaseVectors();
 const vectors = made.vectors.filter((each) => each.isForStrictParsers === undefined);
 /** One answer for each conclusion. */
-const samples = [...new Map(vectors.map((each) => [each.expected, each])).values()];
-const states = new Set(['disabled', 'ended', 'blocked', 'replaced']);
+const samples = [
+  ...new Map(vectors.map((each) => [`${each.expected} ${String(each.entitlements)}`, each])).values(),
+];
 /** How many processes run at the same time. */
 const parallel = 3;
 
@@ -55,10 +56,9 @@ describe.each(clientExamples)('the program in $name', (example) => {
     const wrong: string[] = [];
     const work = async (): Promise<void> => {
       for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-        const { name, typed, expected, index } = next;
+        const { name, typed, expected, entitlements, index } = next;
         const said = await conclude(example, command, { typed, url: holder.url, file: String(index) });
-        const refused = states.has(expected) ? `refused: ${expected}` : 'undetermined';
-        const wanted = expected === 'valid' ? 'valid, uses: 1' : refused;
+        const wanted = wantedFor({ expected, entitlements });
         if (said !== wanted) wrong.push(`${name}: ${said}, not ${wanted}`);
       }
     };
@@ -119,6 +119,7 @@ describe.each(clientExamples)('the program in $name', (example) => {
   it.for([
     ['license_not_found', 404, /^refused: not found$/],
     ['no_seat_left', 409, /^refused: no seat left$/],
+    ['license_expired', 409, /^refused: expired$/],
     ['lease_not_found', 404, /^(?:undetermined|refused: not activated)$/],
     ['verdict_expired', 503, /^undetermined$/],
   ] as const)(
@@ -151,6 +152,22 @@ describe.each(clientExamples)('the program in $name', (example) => {
     }
   });
 });
+
+const states = new Set(['disabled', 'ended', 'blocked', 'replaced']);
+
+/** What a program must print. */
+function wantedFor({
+  expected,
+  entitlements = [],
+}: {
+  expected: string;
+  entitlements: readonly string[] | undefined;
+}): string {
+  const unlocked = entitlements.length === 0 ? '' : `entitlements: ${entitlements.join(' ')}, `;
+  if (expected === 'valid') return `valid, ${unlocked}uses: 1`;
+  if (expected === 'license_expired') return 'refused: expired';
+  return states.has(expected) ? `refused: ${expected}` : 'undetermined';
+}
 
 /** What a program prints. By default, it has seen the keys of the answers in another run. */
 async function conclude(

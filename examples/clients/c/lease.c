@@ -166,13 +166,25 @@ static const char *notice_verdict(const cJSON *notice, const char *license_key, 
   if (!is_same_key(text(notice, "license_key"), license_key)) return NULL;
   *reason = "the notice has another state";
   for (size_t index = 0; index < sizeof verdicts / sizeof *verdicts; index++)
-    if (is(notice, "state", verdicts[index] + strlen("refused: "))) return verdicts[index];
+    if (is(notice, "state", verdicts[index] + strlen("refused: ")))
+      /* A license that has ended is disabled, and says when it ended. */
+      return cJSON_HasObjectItem(notice, "expired_at") ? "refused: expired" : verdicts[index];
   return NULL;
 }
 
+static void list_entitlements(const cJSON *license, char *into, size_t size) {
+  const cJSON *each;
+  size_t length = 0;
+  cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(license, "entitlements")) {
+    const char *name = cJSON_GetStringValue(each);
+    if (name == NULL || length + strlen(name) + 2 > size) return;
+    length += (size_t)snprintf(into + length, size - length, length == 0 ? "%s" : " %s", name);
+  }
+}
+
 const char *lease_check(const cJSON *answer, const char *license_key, const char *nonce, double seen_version,
-                        double *version, const char **reason) {
-  *version = 0;
+                        lease_content *content, const char **reason) {
+  *content = (lease_content){0};
   *reason = "this program must pass a license key, a nonce, and a version of 0 or above";
   if (license_key == NULL || nonce == NULL || *nonce == 0 || !(seen_version >= 0)) return NULL;
   const char *verdict = NULL, *lease = text(answer, "lease");
@@ -180,9 +192,9 @@ const char *lease_check(const cJSON *answer, const char *license_key, const char
   const char *document = is_lease ? lease : text(answer, "notice");
   double not_after = 0;
   cJSON *claims = NULL, *statement = open_document(text(answer, "keys"), "latchkey-keys+jwt", (known){NULL, NULL}, &not_after);
-  *version = number(statement, "version");
+  const double version = content->version = number(statement, "version");
   *reason = "no root key has signed the key statement, or it is older than one that was seen";
-  if (is(statement, "iss", issuer) && *version >= min_keys_version && *version >= seen_version) {
+  if (is(statement, "iss", issuer) && version >= min_keys_version && version >= seen_version) {
     const char *typ = is_lease ? "latchkey-lease+jwt" : "latchkey-notice+jwt";
     claims = open_document(document, typ, (known){statement, NULL}, &not_after);
     *reason = "no key of the issuer has signed it, or it is valid for longer than its key";
@@ -204,6 +216,7 @@ const char *lease_check(const cJSON *answer, const char *license_key, const char
       *reason = "the device has not signed the nonce: the answer may be a recorded one, or one for another device";
       verdict = NULL;
     }
+    if (verdict != NULL && is_lease) list_entitlements(license, content->entitlements, sizeof content->entitlements);
   }
   cJSON_Delete(claims);
   cJSON_Delete(statement);

@@ -101,12 +101,12 @@ static const char *verify(const char *key) {
 }
 
 /* What the vendor has signed for this device: another program on the port cannot say it. */
-static const char *leased(const char *key) {
+static const char *leased(const char *key, lease_content *content) {
   const char *path = environment("LATCHKEY_LAST_KNOWN", "last-known"), *reason = "", *verdict;
   char nonce[random_size];
   make_random(nonce);
   /* The version of the keys that was seen last. Keys that the vendor has retired have a lower one. */
-  double seen = 0, version = 0;
+  double seen = 0;
   FILE *file = fopen(path, "r");
   if (file != NULL) {
     if (fscanf(file, "%lf", &seen) != 1 || !(seen >= 0)) seen = 0;
@@ -119,11 +119,13 @@ static const char *leased(const char *key) {
     verdict = "refused: not found";
   else if (status == 409 && code != NULL && strcmp(code, "no_seat_left") == 0)
     verdict = "refused: no seat left";
-  else if ((verdict = lease_check(cJSON_GetObjectItem(answer, "data"), key, nonce, seen, &version, &reason)) == NULL) {
+  else if (status == 409 && code != NULL && strcmp(code, "license_expired") == 0)
+    verdict = "refused: expired";
+  else if ((verdict = lease_check(cJSON_GetObjectItem(answer, "data"), key, nonce, seen, content, &reason)) == NULL) {
     fprintf(stderr, "not proven: %s\n", reason);
     verdict = "undetermined";
   } else if ((file = fopen(path, "w")) != NULL) {
-    fprintf(file, "%.0f", version);
+    fprintf(file, "%.0f", content->version);
     fclose(file);
   }
   cJSON_Delete(answer);
@@ -179,8 +181,10 @@ int main(int count, char **arguments) {
     return 2;
   }
   curl_global_init(CURL_GLOBAL_DEFAULT);
-  const char *verdict = lease_has_roots() ? leased(arguments[1]) : remembered(verify(arguments[1]));
+  lease_content content = {0};
+  const char *verdict = lease_has_roots() ? leased(arguments[1], &content) : remembered(verify(arguments[1]));
   puts(verdict);
+  if (*content.entitlements != 0) printf("entitlements: %s\n", content.entitlements);
   if (strcmp(verdict, "valid") == 0) count_use(arguments[1]);
   curl_global_cleanup();
   return strncmp(verdict, "valid", 5) == 0 ? 0 : strncmp(verdict, "refused", 7) == 0 ? 1 : 2;

@@ -30,8 +30,8 @@ public static class Lease
         public NotProven(string reason) : base(reason) { }
     }
 
-    /// <summary>Gives the verdict of an answer, and the version of its keys.</summary>
-    public static string Check(XmlDocument answer, string licenseKey, string nonce, long seenVersion, out long version)
+    /// <summary>Gives the verdict of an answer, the version of its keys, and what the license unlocks.</summary>
+    public static string Check(XmlDocument answer, string licenseKey, string nonce, long seenVersion, out long version, out string[] entitlements)
     {
         if (licenseKey == null || string.IsNullOrEmpty(nonce)) throw new ArgumentException("licenseKey and nonce must be texts, and nonce not empty");
         XmlNode signedBy;
@@ -59,7 +59,10 @@ public static class Lease
         Ensure(!isLease || enabled != null, "the license is not enabled");
         if (Text(claims, "nonce") != nonce || Text(answer, "data/proof") != null)
             CheckProof(Text(answer, "data/proof"), signed, Text(claims, "cnf/jkt"), nonce);
-        return isLease ? "valid" : "refused: " + Text(claims, "state");
+        entitlements = claims.SelectNodes("/root/license/entitlements/item").Cast<XmlNode>().Select(item => item.InnerText).ToArray();
+        // A license that has ended is disabled, and says when it ended.
+        bool isExpired = claims.SelectSingleNode("/root/expired_at") != null;
+        return isLease ? "valid" : "refused: " + (isExpired ? "expired" : Text(claims, "state"));
     }
 
     /// <summary>The device that the document names has signed the nonce: this is no recorded answer, and none for another device.</summary>

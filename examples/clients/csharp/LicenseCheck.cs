@@ -12,6 +12,8 @@ public static class LicenseCheck
     static readonly TimeSpan Deadline = TimeSpan.FromSeconds(10);
     static readonly TimeSpan Grace = TimeSpan.FromDays(14);
     static readonly string LastKnown = Getenv("LATCHKEY_LAST_KNOWN", "last-known");
+    /// <summary>What the lease unlocks.</summary>
+    static string[] entitlements = { };
     static readonly Lazy<HttpClient> Http = new Lazy<HttpClient>(NewClient);
 
     public static int Main(string[] args)
@@ -28,6 +30,7 @@ public static class LicenseCheck
     {
         string verdict = Lease.Roots.Length > 0 ? await Leased(key) : Remembered(await Verify(key));
         Console.WriteLine(verdict);
+        if (entitlements.Length > 0) Console.WriteLine("entitlements: " + string.Join(" ", entitlements));
         if (verdict == "valid") Console.WriteLine("uses: " + await CountUse(key));
         return verdict.StartsWith("valid") ? 0 : verdict.StartsWith("refused") ? 1 : 2;
     }
@@ -74,8 +77,9 @@ public static class LicenseCheck
             var body = await Read(answer);
             if ((int)answer.StatusCode == 404 && Member(body, "code") == "license_not_found") return "refused: not found";
             if ((int)answer.StatusCode == 409 && Member(body, "code") == "no_seat_left") return "refused: no seat left";
+            if ((int)answer.StatusCode == 409 && Member(body, "code") == "license_expired") return "refused: expired";
             long version;
-            string verdict = Lease.Check(body, key, nonce, SeenVersion(), out version);
+            string verdict = Lease.Check(body, key, nonce, SeenVersion(), out version, out entitlements);
             Remember(version.ToString());
             return verdict;
         }

@@ -11,7 +11,8 @@ let file, latchkey, lastKnown;
 
 ipcMain.handle('verify-license', async (_event, licenseKey) => {
   const said = hasRoots ? await lease(licenseKey) : await verify(licenseKey);
-  return { verdict: said.verdict, reason: said.reason ?? null, source: said.source ?? 'agent' };
+  const { verdict, reason = null, source = 'agent', license } = said;
+  return { verdict, reason, source, entitlements: license?.entitlements ?? [] };
 });
 ipcMain.handle('count-use', async (_event, licenseKey) => {
   try {

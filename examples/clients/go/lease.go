@@ -54,11 +54,13 @@ type claims struct {
 	LicenseKey string      `json:"license_key"`
 	State      string      `json:"state"`
 	IssuedAt   int64       `json:"issued_at"`
+	ExpiredAt  int64       `json:"expired_at"`
 	Nonce      string      `json:"nonce"`
 	LeaseHash  string      `json:"lease_hash"`
 	License    struct {
-		LicenseKey string `json:"license_key"`
-		Enabled    bool   `json:"enabled"`
+		LicenseKey   string   `json:"license_key"`
+		Enabled      bool     `json:"enabled"`
+		Entitlements []string `json:"entitlements"`
 	} `json:"license"`
 	Cnf struct {
 		Jkt string `json:"jkt"`
@@ -68,10 +70,17 @@ type claims struct {
 var generated = regexp.MustCompile(`(?i)^[A-HJ-NP-Z2-9]{5}(-[A-HJ-NP-Z2-9]{5}){3}$`)
 var states = []string{"disabled", "ended", "blocked", "replaced"}
 
-// check gives the verdict of an answer, and the version of its keys. An error proves nothing: it is not a "no".
-func check(answer documents, key, nonce string, seenVersion int) (string, int, error) {
+// verdict of an answer: with the version of its keys, and what the license unlocks.
+type verdict struct {
+	said         string
+	keysVersion  int
+	entitlements []string
+}
+
+// check gives the verdict of an answer. An error proves nothing: it is not a "no".
+func check(answer documents, key, nonce string, seenVersion int) (verdict, error) {
 	if nonce == "" {
-		return "", 0, errors.New("this program must pass a nonce")
+		return verdict{}, errors.New("this program must pass a nonce")
 	}
 	known := []signedKey{}
 	for _, root := range roots {
@@ -79,10 +88,10 @@ func check(answer documents, key, nonce string, seenVersion int) (string, int, e
 	}
 	statement, _, err := open(answer.Keys, "latchkey-keys+jwt", named(known), jwt.WithIssuer(issuer))
 	if err != nil {
-		return "", 0, err
+		return verdict{}, err
 	}
 	if statement.Version < max(minKeysVersion, seenVersion) {
-		return "", 0, errors.New("the key statement is older than one that was seen")
+		return verdict{}, errors.New("the key statement is older than one that was seen")
 	}
 	signing := named(statement.Keys)
 	key = strings.TrimSpace(key)
@@ -98,22 +107,25 @@ func check(answer documents, key, nonce string, seenVersion int) (string, int, e
 			err = checkProof(answer.Proof, answer.Notice, notice.Cnf.Jkt, nonce)
 		}
 		if err != nil {
-			return "", 0, err
+			return verdict{}, err
 		}
-		return "refused: " + notice.State, statement.Version, nil
+		if notice.ExpiredAt > 0 {
+			notice.State = "expired" // a license that has ended is disabled, and says when it ended
+		}
+		return verdict{"refused: " + notice.State, statement.Version, nil}, nil
 	}
 	lease, by, err := open(answer.Lease, "latchkey-lease+jwt", signing,
 		jwt.WithIssuer(issuer), jwt.WithAudience(product), jwt.WithExpirationRequired())
 	if err != nil {
-		return "", 0, err
+		return verdict{}, err
 	}
 	if lease.License.LicenseKey != key || !lease.License.Enabled || lease.ExpiresAt.Unix() > by.NotAfter {
-		return "", 0, errors.New("the lease is for another license key, or valid for longer than its key")
+		return verdict{}, errors.New("the lease is for another license key, or valid for longer than its key")
 	}
 	if lease.Nonce != nonce || answer.Proof != "" {
 		err = checkProof(answer.Proof, answer.Lease, lease.Cnf.Jkt, nonce)
 	}
-	return "valid", statement.Version, err
+	return verdict{"valid", statement.Version, lease.License.Entitlements}, err
 }
 
 // checkProof: the device that the document names has signed the nonce, so that this is no recorded answer, and none for

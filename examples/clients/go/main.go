@@ -93,33 +93,35 @@ func (a agent) verify(key string) string {
 }
 
 // leased gives what the vendor has signed for this device: another program on the port cannot say it.
-func (a agent) leased(key string) string {
+func (a agent) leased(key string) verdict {
 	nonce := newKey()
 	query := url.Values{"license_key": {key}, "product_key": {product}, "nonce": {nonce}}.Encode()
 	request, err := http.NewRequest(http.MethodGet, a.base+"/agent/v1/lease?"+query, nil)
 	if err != nil {
-		return "undetermined"
+		return verdict{said: "undetermined"}
 	}
 	status, body, err := a.call(request)
 	switch {
 	case err == nil && status == http.StatusNotFound && body.Code == "license_not_found":
-		return "refused: not found"
+		return verdict{said: "refused: not found"}
 	case err == nil && status == http.StatusConflict && body.Code == "no_seat_left":
-		return "refused: no seat left"
+		return verdict{said: "refused: no seat left"}
+	case err == nil && status == http.StatusConflict && body.Code == "license_expired":
+		return verdict{said: "refused: expired"}
 	}
 	file := getenv("LATCHKEY_LAST_KNOWN", "last-known")
 	// The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
 	line, _ := os.ReadFile(file)
 	seen, _ := strconv.Atoi(string(line))
-	verdict, version, err := check(body.Data.documents, key, nonce, seen)
+	checked, err := check(body.Data.documents, key, nonce, seen)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "not proven:", err)
-		return "undetermined"
+		return verdict{said: "undetermined"}
 	}
-	if err := os.WriteFile(file, []byte(strconv.Itoa(version)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strconv.Itoa(checked.keysVersion)), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	return verdict
+	return checked
 }
 
 // countUse sends the same idempotency key with all retries, so that the use counts once.
@@ -191,19 +193,22 @@ func main() {
 		os.Exit(2)
 	}
 	agent, key := newAgent(), os.Args[1]
-	var verdict string
+	var result verdict
 	if len(roots) > 0 {
-		verdict = agent.leased(key)
+		result = agent.leased(key)
 	} else {
-		verdict = remembered(agent.verify(key))
+		result.said = remembered(agent.verify(key))
 	}
-	fmt.Println(verdict)
+	fmt.Println(result.said)
+	if len(result.entitlements) > 0 {
+		fmt.Println("entitlements:", strings.Join(result.entitlements, " "))
+	}
 	switch {
-	case verdict == "valid":
+	case result.said == "valid":
 		fmt.Println("uses:", agent.countUse(key))
-	case strings.HasPrefix(verdict, "refused"):
+	case strings.HasPrefix(result.said, "refused"):
 		os.Exit(1)
-	case verdict == "undetermined":
+	case result.said == "undetermined":
 		os.Exit(2)
 	}
 }

@@ -102,7 +102,7 @@ local function check_proof(proof, document, device, nonce)
   ensure(claims.lease_hash == sha256(document:match("^(.*)%.")), "the proof is for another document")
 end
 
--- Gives the verdict of an answer, and the version of its keys.
+-- Gives the verdict of an answer, the version of its keys, and what the license unlocks.
 function lease.check(answer, license_key, nonce, seen_version)
   assert(type(license_key) == "string", "license_key must be a text")
   assert(type(nonce) == "string" and nonce ~= "", "nonce must be a text that is not empty")
@@ -132,7 +132,9 @@ function lease.check(answer, license_key, nonce, seen_version)
   if claims.nonce ~= nonce or answer.proof then
     check_proof(answer.proof, document, member(claims.cnf, "jkt"), nonce)
   end
-  return is_lease and "valid" or "refused: " .. claims.state, version
+  if is_lease then return "valid", version, member(claims.license, "entitlements") or {} end
+  -- A license that has ended is disabled, and says when it ended.
+  return "refused: " .. (claims.expired_at and "expired" or claims.state), version, {}
 end
 
 return lease

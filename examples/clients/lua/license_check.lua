@@ -74,28 +74,29 @@ local function new_key()
   return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
 end
 
--- What the vendor has signed for this device: another program on the port cannot say it.
+-- What the vendor has signed for this device: another program on the port cannot say it. And what that unlocks.
 local function leased(key)
   local nonce = new_key()
   local query = ("license_key=%s&product_key=%s&nonce=%s"):format(url.escape(key), url.escape(lease.product), nonce)
   local status, answer = call("GET", "/agent/v1/lease?" .. query)
-  if status == 404 and answer.code == "license_not_found" then return "refused: not found" end
-  if status == 409 and answer.code == "no_seat_left" then return "refused: no seat left" end
+  if status == 404 and answer.code == "license_not_found" then return "refused: not found", {} end
+  if status == 409 and answer.code == "no_seat_left" then return "refused: no seat left", {} end
+  if status == 409 and answer.code == "license_expired" then return "refused: expired", {} end
   -- The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
   local kept = io.open(file)
   local seen = math.tointeger(kept and kept:read("n")) or 0
   if kept then kept:close() end
-  local proven, verdict, version = pcall(lease.check, answer and answer.data, key, nonce, seen)
+  local proven, verdict, version, entitlements = pcall(lease.check, answer and answer.data, key, nonce, seen)
   if not proven then
     io.stderr:write("not proven: ", tostring(verdict), "\n")
-    return "undetermined"
+    return "undetermined", {}
   end
   kept = io.open(file, "w")
   if kept then
     kept:write(version)
     kept:close()
   end
-  return verdict
+  return verdict, entitlements
 end
 
 local passing = { [408] = true, [409] = true, [429] = true }
@@ -143,7 +144,13 @@ if not key then
   io.stderr:write("usage: license_check.lua LICENSE-KEY\n")
   os.exit(2)
 end
-local verdict = #lease.roots > 0 and leased(key) or remembered(verify(key))
+local verdict, entitlements
+if #lease.roots > 0 then
+  verdict, entitlements = leased(key)
+else
+  verdict, entitlements = remembered(verify(key)), {}
+end
 print(verdict)
+if #entitlements > 0 then print("entitlements: " .. table.concat(entitlements, " ")) end
 if verdict == "valid" then print("uses: " .. count_use(key)) end
 os.exit(verdict:find("^valid") and 0 or verdict:find("^refused") and 1 or 2)

@@ -22,6 +22,8 @@ const said = hasRoots ? await lease() : await verify();
 if (said.verdict === 'valid') {
   const isLastKnown = said.source === 'last_known';
   console.log(isLastKnown ? 'valid (last known)' : 'valid');
+  const { entitlements } = said.license;
+  if (entitlements.length > 0) console.log(`entitlements: ${entitlements.join(' ')}`);
   if (!isLastKnown) await countUse();
 } else if (said.verdict === 'refused') {
   console.log(`refused: ${said.reason.replaceAll('_', ' ')}`);

@@ -21,7 +21,7 @@ final class NotProven extends RuntimeException
 {
 }
 
-/** Gives the verdict of an answer, and the version of its keys. */
+/** Gives the verdict of an answer, the version of its keys, and what the license unlocks. */
 function checkLease(array $answer, string $licenseKey, string $nonce, int $seenVersion): array
 {
     if ($nonce === '') {
@@ -53,7 +53,9 @@ function checkLease(array $answer, string $licenseKey, string $nonce, int $seenV
     if (($claims['nonce'] ?? null) !== $nonce || isset($answer['proof'])) {
         checkProof($answer['proof'] ?? null, $signed, $claims['cnf']['jkt'] ?? null, $nonce);
     }
-    return [$isLease ? 'valid' : "refused: $state", $version];
+    // A license that has ended is disabled, and says when it ended.
+    $reason = isset($claims['expired_at']) ? 'expired' : $state;
+    return [$isLease ? 'valid' : "refused: $reason", $version, $claims['license']['entitlements'] ?? []];
 }
 
 /** The device that the document names has signed the nonce: this is no recorded answer, and none for another device. */

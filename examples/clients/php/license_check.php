@@ -50,26 +50,32 @@ function verify(string $key): string
     };
 }
 
-/** What the vendor has signed for this device: another program on the port cannot say it. */
-function leased(string $key): string
+const REFUSALS = [
+    '404 license_not_found' => 'refused: not found',
+    '409 no_seat_left' => 'refused: no seat left',
+    '409 license_expired' => 'refused: expired',
+];
+
+/** What the vendor has signed for this device: another program on the port cannot say it. And what that unlocks. */
+function leased(string $key): array
 {
     $nonce = bin2hex(random_bytes(16));
     $query = http_build_query(['license_key' => $key, 'product_key' => PRODUCT, 'nonce' => $nonce]);
     [$status, $answer] = call('GET', "/agent/v1/lease?$query") ?? [0, []];
     $code = $answer['code'] ?? null;
-    if ($status === 404 && $code === 'license_not_found' || $status === 409 && $code === 'no_seat_left') {
-        return $status === 404 ? 'refused: not found' : 'refused: no seat left';
+    if (is_string($code) && isset(REFUSALS["$status $code"])) {
+        return [REFUSALS["$status $code"], []];
     }
     $file = getenv('LATCHKEY_LAST_KNOWN') ?: 'last-known';
     try {
         // The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
         $seenVersion = (int) @file_get_contents($file);
-        [$verdict, $version] = checkLease($answer['data'] ?? [], $key, $nonce, $seenVersion);
+        [$verdict, $version, $entitlements] = checkLease($answer['data'] ?? [], $key, $nonce, $seenVersion);
         @file_put_contents($file, (string) $version);
-        return $verdict;
+        return [$verdict, $entitlements];
     } catch (Throwable $reason) {
         fwrite(STDERR, "not proven: {$reason->getMessage()}\n");
-        return 'undetermined';
+        return ['undetermined', []];
     }
 }
 
@@ -116,8 +122,11 @@ if ($argc !== 2) {
     exit(2);
 }
 $key = $argv[1];
-$verdict = ROOTS === [] ? remembered(verify($key)) : leased($key);
+[$verdict, $entitlements] = ROOTS === [] ? [remembered(verify($key)), []] : leased($key);
 echo $verdict, PHP_EOL;
+if ($entitlements !== []) {
+    echo 'entitlements: ', implode(' ', $entitlements), PHP_EOL;
+}
 if ($verdict === 'valid') {
     echo 'uses: ', countUse($key), PHP_EOL;
 }

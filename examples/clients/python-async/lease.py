@@ -41,7 +41,7 @@ def opened(document, typ, key_of, **expected):
 
 
 def check(answer, license_key, nonce, seen_version=0):
-    """The verdict, and the version of the keys, to be passed as `seen_version` the next time."""
+    """The verdict, the version of the keys, to be passed as `seen_version` the next time, and what the license unlocks."""
     if not isinstance(license_key, str) or not isinstance(nonce, str) or not nonce:
         raise ValueError("license_key and nonce must be texts, and nonce not empty")
     if not isinstance(seen_version, int):
@@ -69,7 +69,10 @@ def check(answer, license_key, nonce, seen_version=0):
             raise NotProven("the license is not enabled")
         if claims.get("nonce") != nonce or "proof" in answer:
             check_proof(answer["proof"], signed, claims["cnf"]["jkt"], nonce)
-        return "valid" if is_lease else f"refused: {claims['state']}", statement["version"]
+        if is_lease:
+            return "valid", statement["version"], claims["license"].get("entitlements", [])
+        # A license that has ended is disabled, and says when it ended.
+        return f"refused: {'expired' if 'expired_at' in claims else claims['state']}", statement["version"], []
     except (jwt.PyJWTError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise NotProven(f"{type(error).__name__}: {error}") from error
 

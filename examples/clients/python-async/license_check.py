@@ -53,23 +53,29 @@ async def verify(http, key):
     return "undetermined"
 
 
+REFUSALS = {
+    "404 license_not_found": "refused: not found",
+    "409 no_seat_left": "refused: no seat left",
+    "409 license_expired": "refused: expired",
+}
+
+
 async def leased(http, key):
-    """What the vendor has signed for this device: another program on the port cannot say it."""
+    """What the vendor has signed for this device: another program on the port cannot say it. And what that unlocks."""
     nonce = secrets.token_urlsafe(32)
     sought = {"license_key": key, "product_key": lease.PRODUCT, "nonce": nonce}
     try:
         async with http.get(f"{BASE}/agent/v1/lease", params=sought, allow_redirects=False) as answer:
             body = await read(answer)
-        if answer.status == 404 and body.get("code") == "license_not_found":
-            return "refused: not found"
-        if answer.status == 409 and body.get("code") == "no_seat_left":
-            return "refused: no seat left"
-        verdict, version = lease.check(body.get("data"), key, nonce, seen_version())
+        refused = REFUSALS.get(f"{answer.status} {body.get('code')}")
+        if refused:
+            return refused, []
+        verdict, version, entitlements = lease.check(body.get("data"), key, nonce, seen_version())
     except (*NO_ANSWER, lease.NotProven) as error:
         print(f"not proven: {error}", file=sys.stderr)
-        return "undetermined"
+        return "undetermined", []
     seen_version(version)
-    return verdict
+    return verdict, entitlements
 
 
 def seen_version(version=None):
@@ -126,8 +132,10 @@ async def main():
         return 2
     key = sys.argv[1]
     async with session() as http:
-        verdict = await leased(http, key) if lease.ROOTS else remembered(await verify(http, key))
+        verdict, entitlements = await leased(http, key) if lease.ROOTS else (remembered(await verify(http, key)), [])
         print(verdict)
+        if entitlements:
+            print("entitlements:", *entitlements)
         if verdict == "valid":
             print("uses:", await count_use(http, key))
     return 0 if verdict.startswith("valid") else 1 if verdict.startswith("refused") else 2

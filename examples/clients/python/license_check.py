@@ -86,22 +86,28 @@ def verify(key):
     return "undetermined"
 
 
+REFUSALS = {
+    "404 license_not_found": "refused: not found",
+    "409 no_seat_left": "refused: no seat left",
+    "409 license_expired": "refused: expired",
+}
+
+
 def leased(key):
-    """What the vendor has signed for this device: another program on the port cannot say it."""
+    """What the vendor has signed for this device: another program on the port cannot say it. And what that unlocks."""
     nonce = secrets.token_urlsafe(32)
     query = urlencode({"license_key": key, "product_key": lease.PRODUCT, "nonce": nonce})
     try:
         status, body = call("GET", "/agent/v1/lease?" + query)
-        if status == 404 and body.get("code") == "license_not_found":
-            return "refused: not found"
-        if status == 409 and body.get("code") == "no_seat_left":
-            return "refused: no seat left"
-        verdict, version = lease.check(body.get("data"), key, nonce, seen_version())
+        refused = REFUSALS.get(f"{status} {body.get('code')}")
+        if refused:
+            return refused, []
+        verdict, version, entitlements = lease.check(body.get("data"), key, nonce, seen_version())
     except (*NO_ANSWER, lease.NotProven) as error:
         print(f"not proven: {error}", file=sys.stderr)
-        return "undetermined"
+        return "undetermined", []
     seen_version(version)
-    return verdict
+    return verdict, entitlements
 
 
 def seen_version(version=None):
@@ -156,8 +162,10 @@ def main():
         sys.stderr.write("usage: license_check.py LICENSE-KEY\n")
         return 2
     key = sys.argv[1]
-    verdict = leased(key) if lease.ROOTS else remembered(verify(key))
+    verdict, entitlements = leased(key) if lease.ROOTS else (remembered(verify(key)), [])
     print(verdict)
+    if entitlements:
+        print("entitlements:", *entitlements)
     if verdict == "valid":
         print("uses:", count_use(key))
     return 0 if verdict.startswith("valid") else 1 if verdict.startswith("refused") else 2

@@ -341,6 +341,11 @@ const table = {
     title: 'The license was disabled since',
     remedy: 'Look at the license, and enable it again if it must be enabled.',
   },
+  license_expired: {
+    status: 409,
+    title: 'The license has ended',
+    remedy: 'Renew the license. A holder learns of that as soon as it reaches its issuer.',
+  },
   uses_limit_reached: {
     status: 409,
     title: 'The license has no use left',

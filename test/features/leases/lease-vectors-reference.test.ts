@@ -12,15 +12,22 @@ import { makeLeaseVectors } from './support/vectors.ts';
 
 const { vectors, issuer, product, roots, minKeysVersion } = makeLeaseVectors();
 const nonce = 'a-nonce-of-this-program';
-const verdicts = new Set<Expected>(['valid', 'disabled', 'ended', 'blocked', 'replaced']);
+const verdicts = new Set<Expected>(['valid', 'disabled', 'ended', 'blocked', 'replaced', 'license_expired']);
 const listed = vectors.filter(({ isTampered }) => isTampered !== true);
 const isVerdict = ({ expected }: { expected: Expected }) => verdicts.has(expected);
+
+/** As the file names it. */
+function nameOf(expected: Expected): string {
+  if (expected === 'license_expired') return 'expired';
+  return verdicts.has(expected) ? expected : 'not_proven';
+}
 
 /** The verdict, or the reason why there is none. */
 function conclude(check: LeaseCheck): string {
   try {
     const said = verifyLease(check);
-    return said.verdict === 'valid' ? 'valid' : said.reason;
+    if (said.verdict === 'valid') return ['valid', ...said.license.entitlements].join(' ');
+    return said.reason === 'expired' ? 'license_expired' : said.reason;
   } catch (error) {
     if (error instanceof LeaseError) return error.code;
     throw error;
@@ -41,10 +48,11 @@ it('the file has valid answers, and at least 40 invalid ones with the reason of 
     nonce,
     valid_from: new Date(now * 1000).toISOString(),
     valid_until: new Date(end * 1000).toISOString(),
-    answers: listed.map(({ name, typed, expected, answer, isForStrictParsers }) => ({
+    answers: listed.map(({ name, typed, expected, entitlements, answer, isForStrictParsers }) => ({
       name,
       license_key: typed,
-      expected: verdicts.has(expected) ? expected : 'not_proven',
+      expected: nameOf(expected),
+      ...(entitlements !== undefined && { entitlements: entitlements.join(' ') }),
       ...(!verdicts.has(expected) && { reason: expected }),
       // The issuer never signs such a document: a program may accept it.
       ...(isForStrictParsers === true && { may_be_accepted: true }),
@@ -57,9 +65,9 @@ it('the file has valid answers, and at least 40 invalid ones with the reason of 
 
 it.each(listed.map((each) => [each.name, each] as const))(
   'verifyLease gives the verdict of the file for %s',
-  (_, { typed, expected, answer }) => {
+  (_, { typed, expected, entitlements = [], answer }) => {
     const check = { issuer, product, roots, minKeysVersion, nonce, licenseKey: typed, ...answer(nonce) };
-    expect(conclude(check)).toBe(expected);
+    expect(conclude(check)).toBe([expected, ...entitlements].join(' '));
   },
 );
 

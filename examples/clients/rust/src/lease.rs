@@ -12,8 +12,8 @@ const MIN_KEYS_VERSION: u64 = 1;
 /// `x` and `y` of each. While there are none, the program asks an agent, and believes what answers on its port.
 pub const ROOTS: &[[&str; 2]] = &[];
 
-/// The verdict of an answer, and the version of its keys. An error proves nothing: it is not a "no".
-pub fn check(answer: &Value, key: &str, nonce: &str, seen_version: u64) -> Result<(String, u64), String> {
+/// The verdict of an answer, what the license unlocks, and the version of the keys. An error proves nothing: it is not a "no".
+pub fn check(answer: &Value, key: &str, nonce: &str, seen_version: u64) -> Result<(String, Vec<String>, u64), String> {
     ensure(!nonce.is_empty(), "this program must pass a nonce")?;
     let roots = ROOTS.iter().map(|[x, y]| json!({"jwk": {"kty": "EC", "crv": "P-256", "x": x, "y": y}}));
     let (statement, _) = open(&answer["keys"], "latchkey-keys+jwt", &named(roots.collect()))?;
@@ -43,7 +43,11 @@ pub fn check(answer: &Value, key: &str, nonce: &str, seen_version: u64) -> Resul
         let hash = sha256(document.rsplit_once('.').unwrap_or_default().0);
         ensure(proof["nonce"] == nonce && proof["lease_hash"] == hash, "the proof is for another nonce or document")?;
     }
-    Ok((if is_lease { String::from("valid") } else { format!("refused: {state}") }, version))
+    let entitlements = claims["license"]["entitlements"].as_array().cloned().unwrap_or_default();
+    let entitlements = entitlements.iter().filter_map(|each| each.as_str().map(String::from)).collect();
+    // A license that has ended is disabled, and says when it ended.
+    let state = if claims["expired_at"].is_u64() { "expired" } else { state };
+    Ok((if is_lease { String::from("valid") } else { format!("refused: {state}") }, entitlements, version))
 }
 
 /// The claims of a document with exactly the header of its type, and the key that has signed it.

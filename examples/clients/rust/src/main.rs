@@ -74,28 +74,29 @@ fn verify(license_key: &str) -> &'static str {
     }
 }
 
-/// What the vendor has signed for this device: another program on the port cannot say it.
-fn leased(license_key: &str) -> String {
+/// What the vendor has signed for this device: another program on the port cannot say it. And what that unlocks.
+fn leased(license_key: &str) -> (String, Vec<String>) {
     let nonce = random();
     let file = environment("LATCHKEY_LAST_KNOWN", "last-known");
     // The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
     let seen = fs::read_to_string(&file).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let checked = match call(Ask::Lease(&nonce), license_key) {
-        Some((404, body)) if body["code"] == "license_not_found" => return "refused: not found".into(),
-        Some((409, body)) if body["code"] == "no_seat_left" => return "refused: no seat left".into(),
+        Some((404, body)) if body["code"] == "license_not_found" => return ("refused: not found".into(), vec![]),
+        Some((409, body)) if body["code"] == "no_seat_left" => return ("refused: no seat left".into(), vec![]),
+        Some((409, body)) if body["code"] == "license_expired" => return ("refused: expired".into(), vec![]),
         Some((_, body)) => lease::check(&body["data"], license_key, &nonce, seen),
         None => Err("there is no answer".into()),
     };
     match checked {
-        Ok((verdict, version)) => {
+        Ok((verdict, entitlements, version)) => {
             if let Err(error) = fs::write(&file, version.to_string()) {
                 eprintln!("{file}: {error}");
             }
-            verdict
+            (verdict, entitlements)
         }
         Err(reason) => {
             eprintln!("not proven: {reason}");
-            "undetermined".into()
+            ("undetermined".into(), vec![])
         }
     }
 }
@@ -154,8 +155,12 @@ fn main() {
         process::exit(2);
     };
     let has_roots = !lease::ROOTS.is_empty();
-    let verdict = if has_roots { leased(&license_key) } else { remembered(verify(&license_key)).into() };
+    let (verdict, entitlements) =
+        if has_roots { leased(&license_key) } else { (remembered(verify(&license_key)).into(), vec![]) };
     println!("{verdict}");
+    if !entitlements.is_empty() {
+        println!("entitlements: {}", entitlements.join(" "));
+    }
     if verdict == "valid" {
         println!("uses: {}", count_use(&license_key));
     }

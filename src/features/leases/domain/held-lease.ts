@@ -10,14 +10,15 @@ import {
   usesAfter,
 } from './lease.ts';
 import type { License } from '../../../domain/license.ts';
+import { asAnswered, statusEndsAt } from '../../../domain/terms.ts';
 
 /* The rules of a holder: what it answers from a lease, which request follows, and what an answer changes. */
 
 /** What a holder can say about a license key. `state`: of the last notice. */
 export type HeldVerdict =
   | { verdict: 'answer'; license: License; freshness: 'fresh' | 'grace'; until: number }
-  /** The lease has expired, or the stored document is not proven. */
-  | { verdict: 'expired' }
+  /** The lease has expired, or the stored document is not proven. `ended`: the license, if it has ended as well. */
+  | { verdict: 'expired'; ended: License | null }
   /** There is no lease, and no notice either. */
   | { verdict: 'none' }
   | { verdict: 'over'; state: Exclude<NoticeState, 'disabled'> };
@@ -30,14 +31,23 @@ export function heldVerdict(held: HeldLease, now: number): HeldVerdict {
   if (document.kind === 'notice') {
     const { state } = document;
     if (state !== 'disabled') return { verdict: 'over', state };
-    return { verdict: 'answer', license: licenseOf(held), freshness: 'fresh', until: Infinity };
+    const license = asAnswered(licenseOf(held), now);
+    const isExpired = document.expiredAt !== undefined;
+    const answered: License = isExpired ? { ...license, status: 'expired' } : license;
+    return { verdict: 'answer', license: answered, freshness: 'fresh', until: Infinity };
   }
-  if (document.kind === 'unproven') return { verdict: 'expired' };
+  if (document.kind === 'unproven') return { verdict: 'expired', ended: null };
   const { refreshAt, expiresAt } = document;
-  if (now >= expiresAt) return { verdict: 'expired' };
+  const license = licenseOf(held);
+  if (now >= expiresAt) {
+    const isOver = now >= (license.expiresAt ?? Infinity);
+    return { verdict: 'expired', ended: isOver ? { ...license, enabled: false, status: 'expired' } : null };
+  }
+  // A lease that is longer than its license has the grace of the license.
+  const answered = asAnswered(license, now, expiresAt);
   const freshness = now < refreshAt ? 'fresh' : 'grace';
-  const until = freshness === 'fresh' ? Math.min(refreshAt, expiresAt) - 1 : expiresAt - 1;
-  return { verdict: 'answer', license: licenseOf(held), freshness, until };
+  const ends = freshness === 'fresh' ? Math.min(refreshAt, expiresAt) - 1 : expiresAt - 1;
+  return { verdict: 'answer', license: answered, freshness, until: Math.min(ends, statusEndsAt(answered)) };
 }
 
 /** The license with the uses that the issuer has not confirmed. */
@@ -52,7 +62,13 @@ export function licenseOf(held: HeldLease): License {
     createdAt,
   };
   const pending = growth(held.confirmedUses, held.uses);
-  return { ...last, enabled: document?.kind === 'lease', uses: usesAfter(last.uses, pending) };
+  const expiredAt = document?.kind === 'notice' ? document.expiredAt : undefined;
+  return {
+    ...last,
+    enabled: document?.kind === 'lease',
+    uses: usesAfter(last.uses, pending),
+    ...(expiredAt !== undefined && { expiresAt: expiredAt }),
+  };
 }
 
 /** How many uses and undone uses the issuer has not confirmed. */
@@ -208,7 +224,8 @@ export function heldState(held: HeldLease, now: number): HeldState {
   const found = heldVerdict(held, now);
   switch (found.verdict) {
     case 'answer':
-      return found.license.enabled ? 'active' : 'disabled';
+      if (found.license.enabled) return 'active';
+      return found.license.status === 'expired' ? 'expired' : 'disabled';
     case 'expired':
       return held.document?.kind === 'unproven' ? 'waiting' : 'expired';
     case 'over':

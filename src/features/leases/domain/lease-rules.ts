@@ -9,6 +9,8 @@ import {
 } from './lease.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import type { NewEvent } from '../../../domain/event.ts';
+import type { License } from '../../../domain/license.ts';
+import type { LicenseEnd } from '../../../domain/terms.ts';
 
 /* Rules of the issuer about the requests of a device, and about the seats of a license. Times are epoch ms. */
 
@@ -24,16 +26,54 @@ export function nextRev({ rev }: Pick<Activation, 'rev'>, now: number): number {
   return Math.max(rev + 1, now);
 }
 
-/** The end of a lease. `until`: asked for by a person. `knownUntil`: the issuer cannot be sure of the license later. */
-export type LeaseLimits = { keyNotAfter: number; knownUntil: number; until: number | null };
+/** The lease settings for a license: its own, and those of its product for what it does not say. */
+export function leaseTermsFor({ terms }: Pick<License, 'terms'>, product: LeaseTerms): LeaseTerms {
+  return {
+    ...product,
+    seats: terms?.seats ?? product.seats,
+    holdMs: terms?.leaseHoldMs ?? product.holdMs,
+    termMs: terms?.leaseTermMs ?? product.termMs,
+    refreshMs: terms?.leaseRefreshMs ?? product.refreshMs,
+  };
+}
+
+/** Until when an authority answers a license as valid; Infinity: it never ends. */
+export function endOf({ expiresAt, graceUntil }: LicenseEnd): number {
+  return graceUntil ?? expiresAt ?? Infinity;
+}
+
+/** Whether no lease can be valid any more. `endsAt`: the end of the license with the grace that applies. */
+export function hasEnded(endsAt: number, now: number): boolean {
+  return now >= wholeSecond(endsAt);
+}
+
+/** The terms of a license that its leases contain, in this order: what the seller has noted is not for devices. */
+export function leasedTerms({
+  expiresAt = null,
+  usesLimit = null,
+  terms,
+}: Pick<License, 'expiresAt' | 'usesLimit' | 'terms'>): Pick<License, 'expiresAt' | 'usesLimit' | 'terms'> {
+  const { entitlements = [] } = terms ?? {};
+  return {
+    ...(expiresAt !== null && { expiresAt }),
+    ...(usesLimit !== null && { usesLimit }),
+    ...(entitlements.length > 0 && { terms: { entitlements } }),
+  };
+}
+
+/**
+ * The end of a lease. `until`: asked for by a person. `knownUntil`: the issuer cannot be sure of the license later.
+ * `endsAt`: the license ends.
+ */
+export type LeaseLimits = { keyNotAfter: number; knownUntil: number; endsAt: number; until: number | null };
 
 /** The dates of a lease that is signed now, in whole seconds; null: it would have expired already. */
 export function leaseDates(
   { termMs, refreshMs }: Pick<LeaseTerms, 'termMs' | 'refreshMs'>,
-  { keyNotAfter, knownUntil, until }: LeaseLimits,
+  { keyNotAfter, knownUntil, endsAt, until }: LeaseLimits,
   now: number,
 ): { expiresAt: number; refreshAt: number } | null {
-  const expiresAt = wholeSecond(Math.min(until ?? now + termMs, keyNotAfter, knownUntil));
+  const expiresAt = wholeSecond(Math.min(until ?? now + termMs, keyNotAfter, knownUntil, endsAt));
   if (expiresAt <= now) return null;
   return { expiresAt, refreshAt: wholeSecond(Math.min(now + refreshMs, (now + expiresAt) / 2)) };
 }
@@ -46,12 +86,12 @@ export function wholeSecond(epochMs: number): number {
 /**
  * Until when a request may wait for a change, because its answer would be what the device has already; null: answer it
  * now. It is the next request of an active device with a lease that is not due, or of a device that knows that the license
- * is disabled.
+ * cannot be used.
  */
 export function waitsUntil(
   activation: Activation,
   { request, digest }: SignedRequest,
-  { isEnabled, now }: { isEnabled: boolean; now: number },
+  { license, endsAt, now }: { license: License; endsAt: number; now: number },
 ): number | null {
   const { act, nonce, uses, challenge } = request;
   const { answer, state } = activation;
@@ -62,9 +102,12 @@ export function waitsUntil(
     uses.recorded !== activation.uses.recorded ||
     uses.returned !== activation.uses.returned;
   if (asksForMore || decideSequence(activation, { ...request, digest }, '') !== 'next') return null;
-  if (!isEnabled) return answer.kind === 'notice' && answer.notice.state === 'disabled' ? Infinity : null;
+  if (!license.enabled || hasEnded(endsAt, now))
+    return answer.kind === 'notice' && answer.notice.state === 'disabled' ? Infinity : null;
   if (state !== 'active' || !hasSeat(activation, now) || answer.kind !== 'lease') return null;
-  return answer.lease.refreshAt > now ? answer.lease.refreshAt : null;
+  // A customer who has bought an entitlement or a renewal does not wait for the next lease.
+  const isSame = JSON.stringify(leasedTerms(answer.lease.license)) === JSON.stringify(leasedTerms(license));
+  return isSame && answer.lease.refreshAt > now ? answer.lease.refreshAt : null;
 }
 
 /*

@@ -96,6 +96,8 @@ export type Notice = {
   issuedAt: number;
   /** The thumbprint (RFC 7638) of the key of the device. */
   device: string;
+  /** With `disabled`: the license ended then, and would be valid otherwise. */
+  expiredAt?: number;
 };
 
 /**
@@ -153,7 +155,7 @@ export type Activation = {
  */
 export type HeldDocument = { text: string; issuedAt: number } & (
   | { kind: 'lease'; license: License; refreshAt: number; expiresAt: number }
-  | { kind: 'notice'; license: License | null; state: NoticeState }
+  | { kind: 'notice'; license: License | null; state: NoticeState; expiredAt?: number }
   /** The stored text proves nothing, because of the fault (one sentence). The issuer is asked again. */
   | { kind: 'unproven'; license: null; fault: string }
 );

@@ -113,9 +113,12 @@ export async function readDocument(
   if ('notice' in signed) {
     const read = await readNotice(signed.notice, statement);
     if (!read.ok) return read;
-    const { activationId, licenseKey, state, rev, issuedAt, request } = read.value;
+    const { activationId, licenseKey, state, rev, issuedAt, expiredAt, request } = read.value;
     if (read.value.device !== device) return invalid('The notice is for another device.');
-    const document = { kind: 'notice', text: signed.notice, state, issuedAt, license: null } as const;
+    const document = {
+      ...({ kind: 'notice', text: signed.notice, state, issuedAt, license: null } as const),
+      ...(expiredAt !== undefined && { expiredAt }),
+    };
     return done({ received: { document, activationId, rev }, productKey: null, licenseKey, request });
   }
   const read = await readLease(signed.lease, statement);

@@ -180,12 +180,14 @@ export class Holder implements LeaseHolder, HeldLicenses {
       asked = await this.#ask(licenseKey, (held) => this.#wantLease(held), signal);
     if (!asked.ok) {
       const held = this.#parts.reader.heldLeases.get(licenseKey);
-      const isExpired = held !== null && heldVerdict(held, this.#parts.clock.now()).verdict === 'expired';
+      const found = held === null ? null : heldVerdict(held, this.#parts.clock.now());
+      if (found?.verdict !== 'expired' || asked.problem.code !== 'upstream_unreachable') return asked;
+      const { detail } = asked.problem;
+      if (found.ended !== null)
+        return failWith('license_expired', `The license has ended, as far as is known here. ${detail}`);
       const isUnproven = held?.document?.kind === 'unproven';
       const what = isUnproven ? 'The stored lease is not proven' : 'The lease has expired';
-      return isExpired && asked.problem.code === 'upstream_unreachable'
-        ? failWith('verdict_expired', `${what}, and it cannot be renewed now. ${asked.problem.detail}`)
-        : asked;
+      return failWith('verdict_expired', `${what}, and it cannot be renewed now. ${detail}`);
     }
     return this.#overProblem(asked.value) ?? asked;
   }

@@ -36,7 +36,7 @@ const show = route({
   path: '/agent/v1/lease',
   operationId: 'getLease',
   summary: 'The lease of a license key on this device; with a nonce also a proof, or a newer lease',
-  refusals: [...noSeat, 'lease_not_found', 'verdict_expired'],
+  refusals: [...noSeat, 'lease_not_found', 'license_expired', 'verdict_expired'],
   access: verifies,
   prefersNewLease: true,
   query: leaseQuery,

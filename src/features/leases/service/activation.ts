@@ -77,7 +77,14 @@ export async function recordExpiringLeases(
   // The next call also finds the leases that end in the same second as the last one.
   const isCut = found.length === maxReported && found[0]?.expiresAt !== last;
   const expiring = isCut ? found.filter(({ expiresAt }) => expiresAt < last) : found;
-  for (const { activationId } of expiring) events.add({ type: 'lease.expiring', subject: activationId });
+  let reportedNow = 0;
+  for (const { activationId } of expiring) {
+    const answer = (await activations.get(activationId))?.answer;
+    // A device that renews in time has a lease that ends with its license.
+    if (answer?.kind === 'lease' && answer.lease.refreshAt > now) continue;
+    events.add({ type: 'lease.expiring', subject: activationId });
+    reportedNow += 1;
+  }
   await settings.set(leasesReported, String(isCut ? last - 1 : until));
-  return done({ events: expiring.length });
+  return done({ events: reportedNow });
 }

@@ -1,4 +1,6 @@
 import {
+  answeredLicense,
+  validWithoutUpstreamUntil,
   verdict,
   localLicense,
   type FreshnessPolicy,
@@ -6,6 +8,7 @@ import {
   addLocalChange,
 } from '../../../domain/agent/license-snapshot.ts';
 import type { UseTotals } from '../domain/lease.ts';
+import { endOf, leaseTermsFor } from '../domain/lease-rules.ts';
 import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import { licenseKeysIn } from '../../../domain/license.ts';
 import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
@@ -112,15 +115,25 @@ export async function answerAgentLeaseRequest(
   const isConfirmedNow = command.until !== null && context.now - snapshot.confirmedAt <= justNowMs;
   const issued = {
     license,
-    terms,
+    terms: leaseTermsFor(license, terms),
     stored: transaction.activations.ofDevice(license.licenseKey, device),
     knownUntil: isConfirmedNow ? Infinity : snapshot.confirmedAt + freshness.graceMs,
+    endsAt: endAtAgent(snapshot, freshness, context.now),
     countUses: (growth: UseTotals, from: ReportingDevice) => {
       const queued = queueUses(transaction, { snapshot, growth, from, maxPending }, context);
       return queued.ok ? done(localLicense(queued.value)) : queued;
     },
   };
   return await answerRequest(transaction, issued, command, context);
+}
+
+/**
+ * When the leases of an agent end with their license (epoch ms). While the upstream cannot say whether the license was
+ * renewed, devices are let in for as long as the agent lets callers in.
+ */
+export function endAtAgent(snapshot: LicenseSnapshot, freshness: FreshnessPolicy, now: number): number {
+  const isInGrace = answeredLicense(snapshot, freshness, now).status === 'grace';
+  return isInGrace ? validWithoutUpstreamUntil(snapshot, freshness) : endOf(snapshot.license);
 }
 
 /** The snapshot of a license key as typed in: exactly, or without special characters. Aliases find it, too. */

@@ -12,6 +12,8 @@ import type { LeaseTerms } from '../../../domain/catalogue.ts';
 import {
   growthOf,
   leaseDates,
+  hasEnded,
+  leasedTerms,
   nextRev,
   wholeSecond,
   type LeaseLimits,
@@ -65,6 +67,8 @@ export type IssuedLicense = {
   stored: Activation | null;
   /** Leases end at this instant (epoch ms) or earlier, because the license is not known for longer. */
   knownUntil: number;
+  /** When the license ends, with the grace that applies (epoch ms); Infinity: never. */
+  endsAt: number;
   /** Counts uses, and returns the license with the new count. */
   countUses(growth: UseTotals, from: ReportingDevice): Awaitable<Result<License>>;
 };
@@ -223,7 +227,8 @@ async function carryOut(carrying: Carrying, reportedGrowth: UseTotals): Promise<
   const { request } = command.signedRequest;
   const { terms, license } = issued;
   const { now } = context;
-  const asked = { activations, request, before, isLicenseEnabled: license.enabled, terms, now };
+  const isLicenseEnabled = license.enabled && !hasEnded(issued.endsAt, now);
+  const asked = { activations, request, before, isLicenseEnabled, terms, now };
   const decision = await decide(asked);
   // A device without a lease may be a stranger. The totals of its next request have what is not counted now.
   const isCounting = before.state !== 'blocked' && (decision.kind === 'lease' || hadLease);
@@ -240,7 +245,10 @@ async function carryOut(carrying: Carrying, reportedGrowth: UseTotals): Promise<
   const common = { ...reported, rev };
   if (decision.kind === 'notice') {
     const { activationId, licenseKey, device } = before;
-    const notice = { activationId, licenseKey, device, state: decision.state, rev, issuedAt: now };
+    const { state } = decision;
+    const expiredAt = state === 'disabled' && license.enabled ? (license.expiresAt ?? null) : null;
+    const known = { activationId, licenseKey, device, state, rev, issuedAt: now };
+    const notice = { ...known, ...(expiredAt !== null && { expiredAt }) };
     const after = { ...decision.after, ...common };
     return done(await record(carrying, after, { answer: { kind: 'notice', notice }, uses: growth }));
   }
@@ -276,13 +284,20 @@ async function record(
 }
 
 /** Refuses a lease that would be shorter than a person wants it, or that could not be valid at all. */
-function refuseDates({ until, keyNotAfter, knownUntil }: LeaseLimits, now: number): Result<never> | null {
+function refuseDates(
+  { until, keyNotAfter, knownUntil, endsAt }: LeaseLimits,
+  now: number,
+): Result<never> | null {
   if (keyNotAfter <= now) return failWith('leases_not_set_up', 'The signing key has ended.');
   if (until !== null && until <= now) {
     return failWithFaults([{ parameter: 'until', code: 'past', detail: 'until is in the past.' }]);
   }
   if (until !== null && until > keyNotAfter) {
     const detail = `The signing key ends at ${formatDatetime(keyNotAfter)}, and no lease is longer than its key.`;
+    return failWithFaults([{ parameter: 'until', code: 'out_of_range', detail }]);
+  }
+  if (until !== null && until > endsAt) {
+    const detail = `The license ends at ${formatDatetime(endsAt)}, and no lease is longer than its license.`;
     return failWithFaults([{ parameter: 'until', code: 'out_of_range', detail }]);
   }
   if (knownUntil <= now || (until !== null && until > knownUntil)) {
@@ -296,18 +311,20 @@ function leaseOf(
   { issued, command, context: { now }, before }: Carrying,
   { license, seats, rev }: Pick<Lease, 'license' | 'seats' | 'rev'>,
 ): Result<Lease> {
-  const { terms, knownUntil } = issued;
-  const dates = leaseDates(terms, { ...command, knownUntil }, now);
-  const refusal = refuseDates({ ...command, knownUntil }, now);
+  const { terms, knownUntil, endsAt } = issued;
+  const limits = { ...command, knownUntil, endsAt };
+  const dates = leaseDates(terms, limits, now);
+  const refusal = refuseDates(limits, now);
   if (refusal !== null) return refusal;
   if (dates === null) return failWith('verdict_expired', 'A lease would expire within this second.');
-  const { extra: _, revision: __, ...members } = license;
+  const { licenseKey, productKey, uses, enabled, createdAt } = license;
+  const members = { licenseKey, productKey, uses, enabled, createdAt };
   return done({
     ...dates,
     activationId: before.activationId,
     productKey: before.productKey,
     // A license key that is found in a forum must not reveal its buyer.
-    license: { ...members, buyerEmail: terms.showsEmail ? license.buyerEmail : '' },
+    license: { ...members, buyerEmail: terms.showsEmail ? license.buyerEmail : '', ...leasedTerms(license) },
     issuedAt: now,
     rev,
     seats,

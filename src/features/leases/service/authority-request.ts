@@ -1,5 +1,6 @@
 import { usesAfter, type UseTotals } from '../domain/lease.ts';
 import { isSameState, parseLicenseKey, type HistoryEntry, type License } from '../../../domain/license.ts';
+import { endOf, leaseTermsFor } from '../domain/lease-rules.ts';
 import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
 import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
@@ -32,7 +33,8 @@ export async function answerLeaseRequest(
   }
   const countUses = async (growth: UseTotals): Promise<Result<License>> =>
     done(await storeUses(transaction, license, growth, context));
-  const issued = { license, terms: product.leaseTerms, stored, knownUntil: Infinity, countUses };
+  const terms = leaseTermsFor(license, product.leaseTerms);
+  const issued = { license, terms, stored, knownUntil: Infinity, endsAt: endOf(license), countUses };
   return await answerRequest(transaction, issued, command, context);
 }
 

@@ -10,7 +10,8 @@ import {
 } from '../domain/held-lease.ts';
 import { noUses, type HeldDocument, type HeldLease, type KnownSequence } from '../domain/lease.ts';
 import { countAfter } from '../../../domain/license.ts';
-import { done, failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
+import { isAboveLimit } from '../../../domain/terms.ts';
+import { done, failWith, limitReached, notFound, type Result } from '../../../domain/problem/problem.ts';
 import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { Reader, Transaction } from '../../../service/tables.ts';
@@ -162,6 +163,7 @@ export function countHeldUse(
   }
   const before = licenseOf(held);
   const counted = countAfter(before.uses, trigger);
+  if (trigger === 'usage' && isAboveLimit(counted, before)) return limitReached();
   if (counted === before.uses) return { ...done(held), unchanged: true };
   const { recorded, returned } = held.uses;
   const uses =

@@ -47,7 +47,7 @@ export function heldLicenseService(parts: HeldLicenseParts): LicenseService {
     verify: async ({ productKey }, licenseKey, signal) => {
       const isHeld = parts.leases.find({ licenseKey, productKey }) !== null;
       const obtained = await parts.leases.obtain({ licenseKey, productKey }, signal);
-      if (!obtained.ok) return obtained;
+      if (!obtained.ok) return endedResponse(parts, obtained, { licenseKey, productKey });
       const response = responseOf(parts, obtained.value, isHeld ? 'hit' : 'miss');
       response?.cacheable.onServed();
       return response === null ? expired() : done(response);
@@ -87,6 +87,27 @@ function responseOf(
     },
     cacheable: { since: now, until: Math.min(until, now + maxCachedMs), onServed },
   };
+}
+
+/** A license that has ended is answered although the issuer is away: it is not enabled. */
+function endedResponse(
+  { leases, clock }: HeldLicenseParts,
+  refused: Result<never>,
+  named: Named,
+): Result<LicenseResponse> {
+  const held = refused.ok || refused.problem.code !== 'license_expired' ? null : leases.find(named);
+  const now = clock.now();
+  const found = held === null ? null : heldVerdict(held, now);
+  if (held?.document?.kind !== 'lease' || found?.verdict !== 'expired' || found.ended === null)
+    return refused;
+  const { issuedAt: confirmedAt, expiresAt: graceUntil } = held.document;
+  const ageMs = Math.max(0, now - confirmedAt);
+  const pending = pendingUses(held);
+  return done({
+    license: found.ended,
+    productKey: held.productKey,
+    provenance: { freshness: 'expired', confirmedAt, graceUntil, pending, cache: 'hit', ageMs },
+  });
 }
 
 /** In ms. A clock that jumps must not keep a response for ever. */

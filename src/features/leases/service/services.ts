@@ -10,9 +10,9 @@ import { storedLicenseKey } from '../../../service/pasted-keys.ts';
 import type { LicenseService } from '../../../service/services.ts';
 import type { AuthorityReader, Awaitable, Reader } from '../../../service/tables.ts';
 import type { Writer } from '../../../service/writer.ts';
-import { snapshotOf } from './agent-request.ts';
+import { endAtAgent, snapshotOf } from './agent-request.ts';
 import type { AnsweredRequest, LeaseCommand } from './answer.ts';
-import { waitsUntil } from '../domain/lease-rules.ts';
+import { endOf, waitsUntil } from '../domain/lease-rules.ts';
 
 /** The request may wait for a change of this license key, as stored, until an instant (epoch ms). */
 export type LeaseWait = { licenseKey: string; until: number };
@@ -31,8 +31,8 @@ export async function mayWait(
   const license = await reader.licenses.get(licenseKey);
   if (license?.productKey !== request.productKey) return null;
   const activation = await reader.activations.ofDevice(licenseKey, device);
-  const { enabled: isEnabled } = license;
-  const until = activation === null ? null : waitsUntil(activation, signedRequest, { isEnabled, now });
+  const endsAt = endOf(license);
+  const until = activation === null ? null : waitsUntil(activation, signedRequest, { license, endsAt, now });
   return until === null ? null : { licenseKey, until };
 }
 
@@ -53,11 +53,12 @@ export function mayWaitAtAgent(
   const { request, device } = signedRequest;
   const snapshot = snapshotOf(reader, request.licenseKey);
   if (snapshot === null || snapshot.productId !== productId) return null;
-  const { licenseKey, enabled } = localLicense(snapshot);
+  const license = localLicense(snapshot);
+  const { licenseKey } = license;
   if (verdict(snapshot, freshness, now).verdict !== 'answer') return null;
   const activation = reader.activations.ofDevice(licenseKey, device);
-  const until =
-    activation === null ? null : waitsUntil(activation, signedRequest, { isEnabled: enabled, now });
+  const endsAt = endAtAgent(snapshot, freshness, now);
+  const until = activation === null ? null : waitsUntil(activation, signedRequest, { license, endsAt, now });
   return until === null ? null : { licenseKey, until };
 }
 

@@ -93,6 +93,9 @@ const leasedLicense = z.strictObject({
   buyer_email: z.string(),
   uses: z.int(),
   date: instant,
+  expires_at: instant.optional(),
+  uses_limit: z.int().optional(),
+  entitlements: z.array(z.string()).optional(),
 });
 
 export const leaseClaims = z.strictObject({
@@ -119,6 +122,7 @@ export const noticeClaims = z.strictObject({
   state: z.enum(['disabled', 'ended', 'blocked', 'replaced']),
   rev: z.int().min(1),
   issued_at: seconds,
+  expired_at: seconds.optional(),
   cnf: device,
   request: answeredRequest,
 });
@@ -215,6 +219,19 @@ function serializeLeasedLicense(license: License): LeaseClaims['license'] {
     buyer_email: license.buyerEmail,
     uses: license.uses,
     date: formatDatetime(license.createdAt),
+    ...serializeTerms(license),
+  };
+}
+
+function serializeTerms({
+  expiresAt,
+  usesLimit,
+  terms,
+}: License): Pick<LeaseClaims['license'], 'expires_at' | 'uses_limit' | 'entitlements'> {
+  return {
+    ...(typeof expiresAt === 'number' && { expires_at: formatDatetime(expiresAt) }),
+    ...(typeof usesLimit === 'number' && { uses_limit: usesLimit }),
+    ...(terms?.entitlements !== undefined && { entitlements: [...terms.entitlements] }),
   };
 }
 
@@ -226,6 +243,7 @@ export function serializeNotice(notice: Notice, iss: string, digest: string): No
     state: notice.state,
     rev: notice.rev,
     issued_at: secondsOf(notice.issuedAt),
+    ...(notice.expiredAt !== undefined && { expired_at: secondsOf(notice.expiredAt) }),
     cnf: { jkt: notice.device },
     request: base64urlOf(digest),
   };
@@ -264,6 +282,7 @@ export function parseLeaseClaims(claims: LeaseClaims): Lease {
       buyerEmail: license.buyer_email,
       uses: license.uses,
       createdAt: Date.parse(license.date),
+      ...parseTerms(license),
     },
     expiresAt: claims.exp * 1000,
     issuedAt: claims.issued_at * 1000,
@@ -275,6 +294,18 @@ export function parseLeaseClaims(claims: LeaseClaims): Lease {
   };
 }
 
+function parseTerms({
+  expires_at: end,
+  uses_limit: usesLimit,
+  entitlements,
+}: LeaseClaims['license']): Pick<License, 'expiresAt' | 'usesLimit' | 'terms'> {
+  return {
+    ...(end !== undefined && { expiresAt: Date.parse(end) }),
+    ...(usesLimit !== undefined && { usesLimit }),
+    ...(entitlements !== undefined && { terms: { entitlements } }),
+  };
+}
+
 export function parseNoticeClaims(claims: NoticeClaims): Notice {
   return {
     activationId: claims.sub,
@@ -283,6 +314,7 @@ export function parseNoticeClaims(claims: NoticeClaims): Notice {
     rev: claims.rev,
     issuedAt: claims.issued_at * 1000,
     device: claims.cnf.jkt,
+    ...(claims.expired_at !== undefined && { expiredAt: claims.expired_at * 1000 }),
   };
 }
 

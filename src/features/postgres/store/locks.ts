@@ -32,6 +32,9 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   refundPurchase: ({ purchaseId }) => ({ licenseOfPurchase: [purchaseId] }),
   // Its only statement locks the license.
   changeLicense: noLocks,
+  updateLicense: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
+  renewLicense: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
+  recordLicenseEnds: noLocks,
   createCoupon: noLocks,
   updateCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
   endCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
@@ -65,6 +68,7 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneOldCredentials: done(null),
   pruneIdempotency: done({ removed: 0 }),
   pruneHistory: done({ removed: 0 }),
+  recordLicenseEnds: done({ events: 0 }),
   ...(Object.assign({}, ...features.map(({ useCases }) => useCases?.byOneNode)) as object),
 };
 

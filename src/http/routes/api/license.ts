@@ -150,7 +150,8 @@ function verifyNow(app: App, tenant: Tenant, target: string, form: LicenseForm):
 
 const refusalsOf: Partial<Record<LicenseTrigger, readonly ProblemCode[]>> = {
   enable: ['license_revoked'],
-  usage: ['uses_limit_reached'],
+  usage: ['uses_limit_reached', 'license_expired'],
+  decrease: ['license_expired'],
 };
 
 /** Licenses in the form of a dialect: specification 4.4. */

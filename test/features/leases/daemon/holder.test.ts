@@ -50,6 +50,39 @@ test('a holder answers from its lease while the issuer is away: fresh, then grac
   await expect.poll(() => shop.uses()).toBe(1);
 });
 
+test.each(['an authority', 'an agent'])(
+  'a device answers as its issuer, %s, for a license with an end and entitlements, and goes on after a renewal',
+  async (issuer) => {
+    await using shop = await VendorAndDevice.start();
+    const headers = { 'content-type': 'application/json' };
+    const send = async (method: string, path: string, body: object): Promise<unknown> =>
+      (await shop.admin({ method, headers, body: JSON.stringify(body) }, `licenses/${licenseKey}${path}`))
+        .data;
+    const end = Math.ceil(shop.time.read().wall / 1000) * 1000 + 3_600_000;
+    const terms = { expires_at: new Date(end).toISOString(), entitlements: ['pro'], seats: 1 };
+    const changed = await send('PUT', '', { ...terms, metadata: { note: 'late payer' } });
+    const leases = issuer === 'an agent' ? await shop.issuingAgent() : {};
+    const [device, other] = [await shop.device('first', leases), await shop.device('second', leases)];
+    const answered = async (): Promise<unknown> =>
+      (await device.call(`/api/v2/license/verify?license_key=${licenseKey}`)).data;
+    const { metadata: _, seats: __, ...shown } = changed as Record<string, unknown>;
+    expect(await answered()).toEqual({ ...shown, buyer_email: '' });
+    expect(await other.verify()).toEqual([409, 'no_seat_left']);
+    shop.time.advance(end + 1 - shop.time.read().wall);
+    const ended = {
+      enabled: false,
+      status: 'expired',
+      expires_at: shown['expires_at'],
+      entitlements: ['pro'],
+    };
+    await expect.poll(answered, { timeout: 10_000 }).toMatchObject(ended);
+    await send('POST', '/renew', { for: '1y' });
+    shop.time.advance(61_000);
+    await expect.poll(answered, { timeout: 10_000 }).toMatchObject({ enabled: true, status: 'active' });
+    expect(await other.verify()).toEqual([409, 'no_seat_left']);
+  },
+);
+
 test('a second device gets no seat until the first one gives its seat back', async () => {
   await using shop = await VendorAndDevice.start({ seats: 1 });
   const [first, second] = [await shop.device('first'), await shop.device('second')];

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import {
   type LeaseLimits,
+  endOf,
   growthOf,
   leaseDates,
   nextRev,
   waitsUntil,
 } from '../../../../src/features/leases/domain/lease-rules.ts';
 import { usesAfter } from '../../../../src/features/leases/domain/lease.ts';
-import { buildActivation, buildRequest, thumbprint } from '../support/activation-builders.ts';
-import { at } from '../../../support/builders/store-builders.ts';
+import type { License } from '../../../../src/domain/license.ts';
+import { buildActivation, buildLease, buildRequest, thumbprint } from '../support/activation-builders.ts';
+import { at, buildLicense } from '../../../support/builders/store-builders.ts';
 
 const day = 86_400_000;
 const minute = 60_000;
@@ -42,7 +44,7 @@ describe('totals of uses', () => {
 
 describe('the dates of a lease', () => {
   const terms = { termMs: 30 * day, refreshMs: day };
-  const limits: LeaseLimits = { keyNotAfter: Infinity, knownUntil: Infinity, until: null };
+  const limits: LeaseLimits = { keyNotAfter: Infinity, knownUntil: Infinity, endsAt: Infinity, until: null };
   const dates = (changes: Partial<LeaseLimits>, of = terms, now = at) =>
     leaseDates(of, { ...limits, ...changes }, now);
 
@@ -56,6 +58,11 @@ describe('the dates of a lease', () => {
 
   it('a lease is not longer than the license is known', () => {
     expect(dates({ knownUntil: at + 3 * day })?.expiresAt).toBe(at + 3 * day);
+  });
+
+  it('a lease is not longer than its license', () => {
+    expect(dates({ endsAt: at + 3 * day })).toEqual({ expiresAt: at + 3 * day, refreshAt: at + day });
+    expect(dates({ endsAt: at + day })).toEqual({ expiresAt: at + day, refreshAt: at + day / 2 });
   });
 
   it('a lease ends when a person wants it, also after the term', () => {
@@ -98,9 +105,13 @@ describe('a request that may wait', () => {
     device: thumbprint('device-1'),
     digest: 'digest of 2',
   });
+  const of = (changes: Partial<License>, now = at + 1) => {
+    const license = buildLicense(changes);
+    return { license, endsAt: endOf(license), now };
+  };
 
   it('a renewal before one is due waits until one is due', () => {
-    expect(waitsUntil(activation, signed(), { isEnabled: true, now: at + 1 })).toBe(at + day);
+    expect(waitsUntil(activation, signed(), of({}))).toBe(at + day);
   });
 
   const answer = {
@@ -122,23 +133,48 @@ describe('a request that may wait', () => {
     ['the seat has lapsed', buildActivation({ seatUntil: at }), signed()],
     ['the last answer was a notice', buildActivation({ answer }), signed()],
   ] as const;
-  for (const [name, of, request] of cases) {
+  for (const [name, which, request] of cases) {
     it(`a request is answered at once if ${name}`, () => {
-      expect(waitsUntil(of, request, { isEnabled: true, now: at + 1 })).toBeNull();
+      expect(waitsUntil(which, request, of({}))).toBeNull();
     });
   }
 
   it('a renewal that is due is answered at once', () => {
-    expect(waitsUntil(activation, signed(), { isEnabled: true, now: at + day })).toBeNull();
+    expect(waitsUntil(activation, signed(), of({}, at + day))).toBeNull();
   });
 
   it('a device that knows that its license is disabled waits until the license is enabled', () => {
     const disabled = buildActivation({ answer });
-    expect(waitsUntil(disabled, signed(), { isEnabled: false, now: at + 1 })).toBe(Infinity);
-    expect(waitsUntil(disabled, signed(), { isEnabled: true, now: at + 1 })).toBeNull();
+    expect(waitsUntil(disabled, signed(), of({ enabled: false }))).toBe(Infinity);
+    expect(waitsUntil(disabled, signed(), of({}))).toBeNull();
   });
 
   it('a device that does not know yet that its license is disabled is answered at once', () => {
-    expect(waitsUntil(activation, signed(), { isEnabled: false, now: at + 1 })).toBeNull();
+    expect(waitsUntil(activation, signed(), of({ enabled: false }))).toBeNull();
+  });
+
+  it('a device of a license that has ended waits like one of a disabled license, and is told first', () => {
+    const ended = of({ expiresAt: at });
+    expect(waitsUntil(activation, signed(), ended)).toBeNull();
+    expect(waitsUntil(buildActivation({ answer }), signed(), ended)).toBe(Infinity);
+    const inGrace = of({ expiresAt: at, graceUntil: at + day });
+    expect(waitsUntil(buildActivation({ answer }), signed(), inGrace)).toBeNull();
+  });
+
+  it.each<[string, Partial<License>]>([
+    ['its end has moved', { expiresAt: at + 400 * day }],
+    ['it has another entitlement', { terms: { entitlements: ['pro'] } }],
+    ['it has another limit of uses', { usesLimit: 9 }],
+  ])('a renewal of a license is answered at once if %s', (_, changes) => {
+    expect(waitsUntil(activation, signed(), of(changes))).toBeNull();
+    const lease = buildLease({ license: buildLicense(changes) });
+    const renewed = buildActivation({ answer: { kind: 'lease', lease } });
+    expect(waitsUntil(renewed, signed(), of(changes))).toBe(at + day);
+    expect(waitsUntil(renewed, signed(), of({}))).toBeNull();
+  });
+
+  it('what the seller notes about a license changes no lease', () => {
+    const terms = { metadata: { tier: 3 }, seats: 9 };
+    expect(waitsUntil(activation, signed(), of({ terms }))).toBe(at + day);
   });
 });

@@ -1,4 +1,4 @@
-import type { Activation, LeaseRequest } from '../../../../src/features/leases/domain/lease.ts';
+import type { Activation, Lease, LeaseRequest } from '../../../../src/features/leases/domain/lease.ts';
 import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import { at, buildLicense } from '../../../support/builders/store-builders.ts';
 
@@ -29,23 +29,29 @@ export function buildRequest(changes: Partial<LeaseRequest> = {}): LeaseRequest 
 
 const dayMs = 86_400_000;
 
-/** An activation with a seat and a lease, from the device's first request. */
-export function buildActivation(changes: Partial<Activation> = {}): Activation {
-  const activationId = changes.activationId ?? 'activation-1';
-  const device = changes.device ?? thumbprint('device-1');
-  const expiresAt = at + 30 * dayMs;
-  const lease = {
-    activationId,
+/** The first lease of a device. */
+export function buildLease(changes: Partial<Lease> = {}): Lease {
+  return {
+    activationId: 'activation-1',
     productKey: 'press',
     license: buildLicense({ buyerEmail: '' }),
-    expiresAt,
+    expiresAt: at + 30 * dayMs,
     issuedAt: at,
     refreshAt: at + dayMs,
     rev: at,
     seats: null,
-    device,
+    device: thumbprint('device-1'),
     nonce: null,
+    ...changes,
   };
+}
+
+/** An activation with a seat and a lease, from the device's first request. */
+export function buildActivation(changes: Partial<Activation> = {}): Activation {
+  const activationId = changes.activationId ?? 'activation-1';
+  const device = changes.device ?? thumbprint('device-1');
+  const lease = buildLease({ activationId, device });
+  const { expiresAt } = lease;
   return {
     activationId,
     licenseKey: 'KEY-1',

@@ -14,8 +14,11 @@ export interface LeaseAnswer {
   readonly proof?: string;
 }
 
-/** What a program must conclude: valid, refused, or why the answer is not to be believed. */
-export type Expected = 'valid' | State | LeaseErrorCode;
+/**
+ * What a program must conclude: valid, refused, or why the answer is not to be believed. `license_expired`: refused, because
+ * the license has ended.
+ */
+export type Expected = 'valid' | State | 'license_expired' | LeaseErrorCode;
 
 export const issuer = 'https://licenses.example.com';
 export const product = 'RGsF';
@@ -116,6 +119,7 @@ export interface Case {
   readonly expected: Expected;
   readonly isForStrictParsers?: true;
   readonly isTampered?: true;
+  readonly entitlements?: readonly string[];
   readonly typed?: (licenseKey: string) => string;
   readonly answer: (parts: Parts) => LeaseAnswer;
 }

@@ -35,6 +35,8 @@ export interface LeaseVector {
   readonly isForStrictParsers?: true;
   /** Whether a signed document was changed: examples/leases/vectors.json leaves these out, as there are many. */
   readonly isTampered?: true;
+  /** What a valid lease unlocks; absent: nothing. */
+  readonly entitlements?: readonly string[];
   readonly answer: (nonce: string) => LeaseAnswer;
 }
 
@@ -63,6 +65,8 @@ export function makeLeaseVectors(vendor = 'latchkey'): LeaseVectors {
     ...wrongNotices(keys),
     ...wrongCases(keys),
     ...tamperedCases(keys),
+    // Last: the license key of a case, and with it each signature, is made from its place.
+    ...termsCases(),
   ];
   return {
     issuer,
@@ -170,6 +174,41 @@ function noticeCases({ stranger, device }: Keys): Case[] {
     expected,
     answer: (parts) => noticeWith(parts, { notice: change(parts.notice) }),
   }));
+}
+
+/** Licenses with an end and entitlements. */
+function termsCases(): Case[] {
+  const entitlements = ['export', 'pro'];
+  const lease = (terms: Members, claims: Members) => (parts: Parts) => {
+    const license = { ...(parts.lease.claims['license'] as Members), ...terms };
+    return answerWith(parts, { lease: withClaims(parts.lease, { ...claims, license }) });
+  };
+  const ended = '2026-02-28T23:59:59+00:00';
+  return [
+    {
+      name: 'a lease with entitlements, an end and a limit of uses',
+      expected: 'valid',
+      entitlements,
+      answer: lease({ expires_at: '2099-12-31T23:59:59+00:00', uses_limit: 500, entitlements }, {}),
+    },
+    {
+      name: 'a lease in the grace after the end of its license',
+      expected: 'valid',
+      entitlements,
+      answer: lease({ expires_at: ended, entitlements }, {}),
+    },
+    {
+      name: 'a lease that has expired with its license',
+      expected: 'expired',
+      answer: lease({ expires_at: ended, entitlements }, { exp: Date.parse(ended) / 1000 }),
+    },
+    {
+      name: 'a notice of a license that has ended',
+      expected: 'license_expired',
+      answer: (parts) =>
+        noticeWith(parts, { notice: withClaims(parts.notice, { expired_at: Date.parse(ended) / 1000 }) }),
+    },
+  ];
 }
 
 /** Each member of each document changed after it was signed, and single bytes of it. */

@@ -41,6 +41,7 @@ struct LeaseClaims: Decodable {
     struct License: Decodable {
         let license_key: String
         let enabled: Bool
+        let entitlements: [String]?
     }
     struct Device: Decodable { let jkt: String }
     let iss: String
@@ -57,6 +58,7 @@ struct NoticeClaims: Decodable {
     let license_key: String
     let state: State
     let issued_at: Int
+    let expired_at: Int?
     let cnf: LeaseClaims.Device
 }
 
@@ -69,8 +71,8 @@ struct ProofClaims: Decodable {
 /// The answer proves nothing: this is not a "no".
 struct NotProven: Error { let reason: String }
 
-/// Gives the verdict of an answer, and the version of its keys.
-func check(_ answer: Documents, _ typed: String, nonce: String, seenVersion: Int) throws -> (String, Int) {
+/// Gives the verdict of an answer, the version of its keys, and what the license unlocks.
+func check(_ answer: Documents, _ typed: String, nonce: String, seenVersion: Int) throws -> (String, Int, [String]) {
     try ensure(!nonce.isEmpty, "this program must pass a nonce")
     let signers = roots.map { SignedKey(jwk: $0, not_after: .max) }
     let (statement, _): (Statement, SignedKey) = try opened(answer.keys, "latchkey-keys+jwt", named(signers))
@@ -84,7 +86,9 @@ func check(_ answer: Documents, _ typed: String, nonce: String, seenVersion: Int
         try ensure(notice.iss == issuer && notice.license_key == key, "the notice is for another license key")
         try ensure(notice.issued_at <= by.not_after, "its key had ended")
         try checkProof(answer.proof ?? "", of: answer.notice ?? "", device: notice.cnf.jkt, nonce: nonce)
-        return ("refused: \(notice.state.rawValue)", statement.version)
+        // A license that has ended is disabled, and says when it ended.
+        let reason = notice.expired_at == nil ? notice.state.rawValue : "expired"
+        return ("refused: \(reason)", statement.version, [])
     }
     let (lease, by): (LeaseClaims, SignedKey) = try opened(signed, "latchkey-lease+jwt", named(statement.keys))
     try ensure(lease.iss == issuer && lease.aud == product, "the lease is for another product")
@@ -95,7 +99,7 @@ func check(_ answer: Documents, _ typed: String, nonce: String, seenVersion: Int
     if lease.nonce != nonce || answer.proof != nil {
         try checkProof(answer.proof ?? "", of: signed, device: lease.cnf.jkt, nonce: nonce)
     }
-    return ("valid", statement.version)
+    return ("valid", statement.version, lease.license.entitlements ?? [])
 }
 
 /// The device that the document names has signed the nonce: this is no recorded answer, and none for another device.

@@ -65,8 +65,8 @@ struct LeaseAnswer: Decodable {
     let code: String?
 }
 
-/// What the vendor has signed for this device: another program on the port cannot say it.
-func leased(_ key: String) async -> String {
+/// What the vendor has signed for this device: another program on the port cannot say it. And what that unlocks.
+func leased(_ key: String) async -> (String, [String]) {
     let nonce = UUID().uuidString
     // The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
     let seen = (try? String(contentsOf: file, encoding: .utf8)).flatMap { Int($0) } ?? 0
@@ -76,15 +76,16 @@ func leased(_ key: String) async -> String {
         let (body, response) = try await session.data(for: get)
         let answer = try JSONDecoder().decode(LeaseAnswer.self, from: body)
         let status = (response as! HTTPURLResponse).statusCode
-        if status == 404 && answer.code == "license_not_found" { return "refused: not found" }
-        if status == 409 && answer.code == "no_seat_left" { return "refused: no seat left" }
+        if status == 404 && answer.code == "license_not_found" { return ("refused: not found", []) }
+        if status == 409 && answer.code == "no_seat_left" { return ("refused: no seat left", []) }
+        if status == 409 && answer.code == "license_expired" { return ("refused: expired", []) }
         guard let documents = answer.data else { throw NotProven(reason: "there is no answer of a holder") }
-        let (verdict, version) = try check(documents, key, nonce: nonce, seenVersion: seen)
+        let (verdict, version, entitlements) = try check(documents, key, nonce: nonce, seenVersion: seen)
         try? "\(version)".write(to: file, atomically: true, encoding: .utf8)
-        return verdict
+        return (verdict, entitlements)
     } catch {
         FileHandle.standardError.write(Data("not proven: \(error)\n".utf8))
-        return "undetermined"
+        return ("undetermined", [])
     }
 }
 
@@ -128,7 +129,8 @@ guard CommandLine.arguments.count == 2 else {
     exit(2)
 }
 let key = CommandLine.arguments[1]
-let verdict = roots.isEmpty ? remembered(await verify(key)) : await leased(key)
+let (verdict, entitlements): (String, [String]) = roots.isEmpty ? (remembered(await verify(key)), []) : await leased(key)
 print(verdict)
+if !entitlements.isEmpty { print("entitlements: \(entitlements.joined(separator: " "))") }
 if verdict == "valid" { print("uses: \(try await countUse(key))") }
 exit(verdict.hasPrefix("valid") ? 0 : verdict.hasPrefix("refused") ? 1 : 2)

@@ -29,8 +29,8 @@ final class Lease {
   private static final Set<String> STATES = Set.of("disabled", "ended", "blocked", "replaced");
   private static final String GENERATED = "(?i)[A-HJ-NP-Z2-9]{5}(-[A-HJ-NP-Z2-9]{5}){3}";
 
-  /** The verdict of an answer, and the version of its keys. */
-  record Checked(String verdict, long keysVersion) {}
+  /** The verdict of an answer, the version of its keys, and what the license unlocks. */
+  record Checked(String verdict, long keysVersion, List<String> entitlements) {}
 
   /** The answer proves nothing: this is not a "no". */
   static final class NotProven extends Exception {
@@ -88,7 +88,9 @@ final class Lease {
       ensure(notice.claims().getLongClaim("issued_at") <= ends.get(notice.keyId()), "its key had ended");
       ensure(STATES.contains(state), "the notice has another state");
       checkProof(answer, notice, nonce);
-      return new Checked("refused: " + state, version);
+      // A license that has ended is disabled, and says when it ended.
+      boolean isExpired = notice.claims().getClaim("expired_at") != null;
+      return new Checked("refused: " + (isExpired ? "expired" : state), version, List.of());
     }
     Opened opened = open(signed, "latchkey-lease+jwt", signing);
     JWTClaimsSet lease = opened.claims();
@@ -102,7 +104,8 @@ final class Lease {
     if (answer.get("proof") != null || !nonce.equals(lease.getClaim("nonce"))) {
       checkProof(answer, opened, nonce);
     }
-    return new Checked("valid", version);
+    List<String> entitlements = JSONObjectUtils.getStringList(license, "entitlements");
+    return new Checked("valid", version, entitlements == null ? List.of() : entitlements);
   }
 
   /** The device that the document names has signed the nonce: this is no recorded answer, and none for another device. */

@@ -14,6 +14,7 @@ import java.time.Instant;
 import java.time.format.DateTimeParseException;
 import java.util.ArrayDeque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.UUID;
@@ -40,6 +41,8 @@ public final class LicenseCheck {
       .build();
   private final String base = getenv("LATCHKEY_URL", "http://127.0.0.1:8787");
   private final String secret = getenv("LATCHKEY_SECRET", "");
+  /** What the lease unlocks. */
+  private List<String> entitlements = List.of();
   private final Path lastKnown = Path.of(getenv("LATCHKEY_LAST_KNOWN", "last-known"));
 
   public static void main(String[] args) throws InterruptedException {
@@ -51,6 +54,9 @@ public final class LicenseCheck {
     boolean hasRoots = Lease.ROOTS.length > 0;
     String verdict = hasRoots ? check.leased(args[0]) : check.remembered(check.verify(args[0]));
     System.out.println(verdict);
+    if (!check.entitlements.isEmpty()) {
+      System.out.println("entitlements: " + String.join(" ", check.entitlements));
+    }
     if (verdict.equals("valid")) {
       System.out.println("uses: " + check.countUse(args[0]));
     }
@@ -90,8 +96,12 @@ public final class LicenseCheck {
       if (answer.statusCode() == 409 && "\"no_seat_left\"".equals(code)) {
         return "refused: no seat left";
       }
+      if (answer.statusCode() == 409 && "\"license_expired\"".equals(code)) {
+        return "refused: expired";
+      }
       Lease.Checked checked = Lease.check(answer.body(), key, nonce, seenVersion());
       seen(checked.keysVersion());
+      entitlements = checked.entitlements();
       return checked.verdict();
     } catch (IOException | IllegalArgumentException | Lease.NotProven reason) {
       System.err.println("not proven: " + reason.getMessage());
