@@ -1,4 +1,4 @@
-import { type License, licenseKeysIn, maxLicenseKeyBytes } from '../../../domain/license.ts';
+import type { License } from '../../../domain/license.ts';
 import type { App } from '../../../http/app.ts';
 import { leaseTermsOf } from '../domain/seat-end.ts';
 import { maxMoves, movesWithinMs, type Activation } from '../../leases/domain/lease.ts';
@@ -25,14 +25,14 @@ export const maxDevices = 100;
 type Reading = Pick<App, 'reader' | 'lists' | 'digest' | 'now'>;
 
 /**
- * Opens a license with what its buyer has typed; null: it does not fit. `email`: null if none is asked for. The same is read
+ * Opens a license with what its buyer has typed; null: it does not fit. `spellings`: the license keys that the text may
+ * stand for. `email`: null if none is asked for. The same is read
  * whether the license key or the address is unknown, so that the response time tells nothing.
  */
 export async function openLicense(
   app: Reading,
-  { typed, email }: { typed: string; email: string | null },
+  { spellings, email }: { spellings: readonly string[]; email: string | null },
 ): Promise<LicenseView | null> {
-  const spellings = Buffer.byteLength(typed) > maxLicenseKeyBytes ? [] : licenseKeysIn(typed);
   const found: (License | null)[] = [];
   for (const spelling of spellings) found.push(await app.reader.licenses.get(spelling));
   const license = found.find((each) => each !== null) ?? null;

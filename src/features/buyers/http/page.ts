@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { parseLicenseKey, parsePlainLicenseKey } from '../../../domain/license.ts';
+import { licenseKeysIn, maxLicenseKeyBytes } from '../../../domain/license.ts';
 import { problems, type ProblemCode } from '../../../domain/problem/problem-table.ts';
 import { failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
 import type { App, ServerSettings } from '../../../http/app.ts';
@@ -45,7 +45,7 @@ export function buyersPage(settings: PageSettings, monotonic: () => number): Web
 function isOwnForm({ origin, host }: Head, { method, routeOptions: { url = '' } }: FastifyRequest): boolean {
   if (url !== paths.license && !url.startsWith(`${paths.license}/`)) return false;
   if (method === 'GET' || method === 'HEAD') return true;
-  const [from, to] = [origin[0], `http://${host[0]}`].map((url) => URL.parse(url ?? '')?.hostname);
+  const [from, to] = [origin[0], `http://${host[0]}`].map((each) => URL.parse(each ?? '')?.hostname);
   // Without the scheme and the port: this listener does not know those of the proxy in front of it.
   return origin.length === 1 && from !== undefined && from === to;
 }
@@ -107,10 +107,11 @@ class BuyersPage {
     const { app, limits, settings } = this.#parts;
     const fields = await fieldsOf(request);
     if (fields.has('token')) return await this.#showLicense(reply, await this.#openForm(request));
-    const typed = fields.get('license_key') ?? '';
-    limit(limits.keys.take(app.digest(parsePlainLicenseKey(typed) ?? '')));
+    const spellings = spellingsOf(fields.get('license_key') ?? '');
+    // The last one is without what surrounds it, so all spellings of a license key have one limit.
+    limit(limits.keys.take(app.digest(spellings.at(-1) ?? '')));
     const email = settings.askEmail ? (fields.get('email') ?? '') : null;
-    const view = await openLicense(app, { typed, email });
+    const view = await openLicense(app, { spellings, email });
     const texts = textsFor(request, fields.get('lang'));
     if (view === null) {
       const options = { ...(await this.#startOptions()), note: alert(texts.notFound) };
@@ -198,15 +199,16 @@ class BuyersPage {
     const named = claimsIn(document)?.['license_key'];
     if (leaseIssuer === null || typeof named !== 'string')
       return failWith('lease_request_invalid', 'This is no request for a lease.');
-    const stored = await storedLicenseKey(reader, parseLicenseKey(named) ?? '');
-    if (stored !== licenseKey) return notFound('license');
+    const [spelling = ''] = spellingsOf(named);
+    if ((await storedLicenseKey(reader, spelling)) !== licenseKey) return notFound('license');
     return await leaseIssuer.sign(document, { until: null, accountId: null }, options);
   }
 
   async #recover(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { app, limits } = this.#parts;
+    const { app, listener, limits } = this.#parts;
     const fields = await fieldsOf(request);
-    limit(limits.recoveries.take(''));
+    const network = networkOf(addressOf(request, listener));
+    limit(limits.recoveries.take(network) || limits.allRecoveries.take(''));
     const buyerEmail = (fields.get('email') ?? '').trim().toLowerCase();
     // No answer waits for the write: its time would tell whether the address is known.
     if (buyerEmail !== '' && limits.mails.take(app.digest(buyerEmail)) === 0)
@@ -248,6 +250,11 @@ function problemText(
   if (code === 'origin_forbidden') return texts.expired;
   if (code === 'body_too_large') return texts.tooLarge;
   return status >= 500 ? texts.unavailable : texts.unreadable;
+}
+
+/** The license keys that a text may stand for. */
+function spellingsOf(text: string): readonly string[] {
+  return Buffer.byteLength(text) > maxLicenseKeyBytes ? [] : licenseKeysIn(text);
 }
 
 /** Also of a form that is too old: nothing is said about which it is. */
