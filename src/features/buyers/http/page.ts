@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { licenseKeysIn, maxLicenseKeyBytes } from '../../../domain/license.ts';
 import { problems, type ProblemCode } from '../../../domain/problem/problem-table.ts';
 import { failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
+import { parseJson } from '../../../domain/text.ts';
 import type { App, ServerSettings } from '../../../http/app.ts';
 import { receiveAnyBody } from '../../../http/entry/any-body.ts';
 import { networkOf } from '../../../http/entry/client-address.ts';
@@ -95,18 +96,18 @@ class BuyersPage {
 
   async #start(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const texts = textsFor(request, stateOf(request).query.get('lang'));
-    return this.#send(reply, { texts, view: views.startView(texts, await this.#startOptions()) });
+    return this.#send(reply, { texts, view: await this.#startView(texts, null) });
   }
 
-  async #startOptions(): Promise<{ asksEmail: boolean; sendsMails: boolean }> {
+  async #startView(texts: Texts, note: views.Note | null): Promise<View> {
     const { app, settings } = this.#parts;
-    return { asksEmail: settings.askEmail, sendsMails: await sendsMails(app) };
+    return views.startView(texts, { asksEmail: settings.askEmail, sendsMails: await sendsMails(app), note });
   }
 
   async #open(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app, limits, settings } = this.#parts;
     const fields = await fieldsOf(request);
-    if (fields.has('token')) return await this.#showLicense(reply, await this.#openForm(request));
+    if (fields.has('token')) return this.#showLicense(reply, await this.#openForm(request));
     const spellings = spellingsOf(fields.get('license_key') ?? '');
     // The last one is without what surrounds it, so all spellings of a license key have one limit.
     limit(limits.keys.take(app.digest(spellings.at(-1) ?? '')));
@@ -114,12 +115,12 @@ class BuyersPage {
     const view = await openLicense(app, { spellings, email });
     const texts = textsFor(request, fields.get('lang'));
     if (view === null) {
-      const options = { ...(await this.#startOptions()), note: alert(texts.notFound) };
-      return this.#send(reply, { texts, view: views.startView(texts, options), code: 'license_not_found' });
+      const start = await this.#startView(texts, alert(texts.notFound));
+      return this.#send(reply, { texts, view: start, code: 'license_not_found' });
     }
     const { licenseKey } = view.license;
     const token = formToken(await logKey(app.reader), licenseKey, app.now());
-    return await this.#showLicense(reply, { fields, texts, view, session: { licenseKey, token } });
+    return this.#showLicense(reply, { fields, texts, view, session: { licenseKey, token } });
   }
 
   /** Reads a form that an opened page has sent. */
@@ -133,42 +134,34 @@ class BuyersPage {
     return { fields, texts: textsFor(request, fields.get('lang')), view, session: { licenseKey, token } };
   }
 
-  async #showLicense(
+  #showLicense(
     reply: FastifyReply,
     { texts, view, session }: OpenForm,
-    { note = null, code = null }: { note?: views.Note | null; code?: ProblemCode | null } = {},
-  ): Promise<FastifyReply> {
+    note: views.Note | null = null,
+    code: ProblemCode | null = null,
+  ): FastifyReply {
     const isIssuer = (this.#parts.app.leaseIssuer?.host() ?? null) !== null;
-    return this.#send(reply, {
-      texts,
-      view: views.licenseView(texts, view, { session, isIssuer, note }),
-      code,
-    });
+    const shown = views.licenseView(texts, view, { session, isIssuer, note });
+    return this.#send(reply, { texts, view: shown, code });
   }
 
   async #free(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app } = this.#parts;
     const form = await this.#openForm(request);
     const { fields, texts, view, session } = form;
-    const { licenseKey } = session;
     const device = view.devices.find(({ activationId }) => activationId === fields.get('device'));
-    if (device === undefined)
-      return await this.#showLicense(reply, form, { note: { role: 'status', text: texts.seatWasFree } });
+    if (device === undefined) return this.#showLicense(reply, form, status(texts.seatWasFree));
     if (fields.get('confirmed') !== 'yes')
       return this.#send(reply, { texts, view: views.seatView(texts, view, device, session) });
-    const { activationId } = device;
-    const freed = await app.writer.write(
-      'freeBuyersSeat',
-      { licenseKey, activationId },
-      writeOptions(request),
-    );
-    const after = (await readLicense(app, licenseKey)) ?? view;
+    const command = { licenseKey: session.licenseKey, activationId: device.activationId };
+    const freed = await app.writer.write('freeBuyersSeat', command, writeOptions(request));
+    const after = (await readLicense(app, session.licenseKey)) ?? view;
     if (!freed.ok) {
       const { code } = freed.problem;
       return this.#send(reply, { texts, view: views.seatView(texts, after, device, session), code });
     }
-    const text = texts.seatFreed(views.nameOf(texts, device));
-    return await this.#showLicense(reply, { ...form, view: after }, { note: { role: 'status', text } });
+    const note = status(texts.seatFreed(views.nameOf(texts, device)));
+    return this.#showLicense(reply, { ...form, view: after }, note);
   }
 
   async #answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -180,7 +173,7 @@ class BuyersPage {
       const { code, detail } = signed.problem;
       const text = views.refusalText(texts, code);
       if (text === null) throw new ProblemError(code, detail);
-      return await this.#showLicense(reply, form, { note: alert(text), code });
+      return this.#showLicense(reply, form, alert(text), code);
     }
     const answer = JSON.stringify(signed.value);
     if (fields.get('as') === 'file')
@@ -270,9 +263,8 @@ function limit(waitMs: number): void {
   });
 }
 
-function alert(text: string): views.Note {
-  return { role: 'alert', text };
-}
+const alert = (text: string): views.Note => ({ role: 'alert', text });
+const status = (text: string): views.Note => ({ role: 'status', text });
 
 function textsFor({ headers }: FastifyRequest, named: unknown): Texts {
   return textsIn(named, headers['accept-language']);
@@ -309,14 +301,8 @@ async function sendsMails({ reader }: Pick<App, 'reader'>): Promise<boolean> {
 
 /** The claims of a signed document, without a look at its signature; null: it is no document. */
 function claimsIn(document: string): Readonly<Record<string, unknown>> | null {
-  try {
-    return JSON.parse(Buffer.from(document.split('.')[1] ?? '', 'base64url').toString()) as Record<
-      string,
-      unknown
-    >;
-  } catch {
-    return null;
-  }
+  const claims = parseJson(Buffer.from(document.split('.')[1] ?? '', 'base64url').toString());
+  return typeof claims === 'object' ? (claims as Record<string, unknown> | null) : null;
 }
 
 function noteOf(texts: Texts, answer: FileAnswer): string {

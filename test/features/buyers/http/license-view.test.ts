@@ -74,7 +74,9 @@ async function shown(terms: object, language = 'en'): Promise<string> {
   const view = await readLicense(app, licenseKey);
   if (view === null) throw new Error('the license is not read');
   const session = { licenseKey, token: '' };
-  return textOf({ body: licenseView(textsIn(language), view, { session, isIssuer: false }).body.markup });
+  return textOf({
+    body: licenseView(textsIn(language), view, { session, isIssuer: false, note: null }).body.markup,
+  });
 }
 
 test('a license without terms has no end', async () => {
