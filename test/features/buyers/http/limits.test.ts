@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HttpResponse } from '../../../support/network/raw-http.ts';
+import { buyersPage } from '../../../../src/features/buyers/http/page.ts';
+import { Proxies } from '../../../../src/http/entry/client-address.ts';
+import { openApp, serverOf } from '../../../support/app/http-app.ts';
 import { issuedKey } from '../../leases/support/issuer-harness.ts';
 import { buyerEmail, BuyersShop, textOf } from '../support/shop.ts';
 
@@ -57,4 +60,24 @@ test('addresses cannot be guessed for a known license key, from however many pla
   expect(await guess(20, buyerEmail)).toBe(429);
   shop.time.advance(60_000);
   expect(await guess(21, buyerEmail)).toBe(200);
+});
+
+test('a guess over a limit reads nothing from the store, so 10,000 of them do not slow a verify', async () => {
+  const calls: string[] = [];
+  await using app = await openApp({}, (name) => calls.push(name));
+  const settings = { title: null, supportUrl: null, accent: '#1d4ed8', askEmail: true };
+  // The clock stands still, so that no limit refills.
+  const page = buyersPage(settings, () => 0);
+  const listener = { public: { proxies: new Proxies([]), issuerHost: () => null } };
+  const server = opened.adopt(serverOf(app.app, listener, [page]), (each) => each.close());
+  const guess = async (number: number): Promise<number> => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const payload = `license_key=GUESS-${number}&email=eve@example.com`;
+    return (await server.inject({ method: 'POST', url: '/license', headers, payload })).statusCode;
+  };
+  for (let number = 0; number < 40; number += 1) expect(await guess(number)).toBe(404);
+  expect(calls).toContain('reader.licenses.get');
+  calls.length = 0;
+  for (let number = 40; number < 10_000; number += 1) expect(await guess(number)).toBe(429);
+  expect(calls).toEqual([]);
 });
