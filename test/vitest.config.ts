@@ -70,6 +70,7 @@ const onBothEngines = [
   'test/http/routes/admin/{audit,catalogue,coupon-change,history}.test.ts',
   'test/http/routes/admin/{purchase,rotate,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
+  'test/features/buyers/http/{license-view,recovery}.test.ts',
   'test/features/leases/contract.test.ts',
   'test/features/leases/store/activation.test.ts',
   'test/features/console/store/series.test.ts',

@@ -1,4 +1,4 @@
-import { type License, licenseKeysIn, maxLicenseKeyBytes } from '../../../domain/license.ts';
+import type { License } from '../../../domain/license.ts';
 import type { App } from '../../../http/app.ts';
 import { leaseTermsOf } from '../domain/seat-end.ts';
 import { maxMoves, movesWithinMs, type Activation } from '../../leases/domain/lease.ts';
@@ -25,18 +25,19 @@ export const maxDevices = 100;
 type Reading = Pick<App, 'reader' | 'lists' | 'digest' | 'now'>;
 
 /**
- * Opens a license with what its buyer has typed; null: it does not fit. `email`: null if none is asked for. The same is read
- * whether the license key or the address is unknown, so that the response time tells nothing.
+ * Opens a license with what its buyer has typed; null: it does not fit. `spellings`: the license keys that the text may
+ * stand for. `email`: null if none is asked for. The same is done whether the license key or the address is unknown, so
+ * that the response time tells nothing.
  */
 export async function openLicense(
   app: Reading,
-  { typed, email }: { typed: string; email: string | null },
+  { spellings, email }: { spellings: readonly string[]; email: string | null },
 ): Promise<LicenseView | null> {
-  const spellings = Buffer.byteLength(typed) > maxLicenseKeyBytes ? [] : licenseKeysIn(typed);
   const found: (License | null)[] = [];
   for (const spelling of spellings) found.push(await app.reader.licenses.get(spelling));
   const license = found.find((each) => each !== null) ?? null;
-  return await viewOf(app, license !== null && isBuyer(app, license, email) ? license : null);
+  const isBuyer = email === null || isSameAddress(app, license?.buyerEmail ?? '', email);
+  return await viewOf(app, isBuyer ? license : null);
 }
 
 /** Reads a license that its buyer has opened; null: there is no such license any more. */
@@ -45,10 +46,9 @@ export async function readLicense(app: Reading, licenseKey: string): Promise<Lic
 }
 
 /** Hashes are compared, so that the time of the comparison does not tell how much of an address is right. */
-function isBuyer({ digest }: Reading, { buyerEmail }: License, email: string | null): boolean {
-  if (email === null) return true;
-  const [theirs, sent] = [buyerEmail, email].map((each) => each.trim().toLowerCase());
-  return theirs !== '' && digest(theirs ?? '') === digest(sent ?? '');
+function isSameAddress({ digest }: Reading, ...addresses: readonly [string, string]): boolean {
+  const [theirs, sent] = addresses.map((each) => digest(each.trim().toLowerCase()));
+  return theirs === sent && addresses[0].trim() !== '';
 }
 
 async function viewOf(

@@ -12,8 +12,9 @@ export type PageLimits = {
   readonly keys: RateLimiter;
   /** Mails with lost license keys to one e-mail address: two at first, then one in 12 hours. */
   readonly mails: RateLimiter;
-  /** Requests for such mails, from all networks together. */
+  /** Requests for such mails, of one network and of all together. */
   readonly recoveries: RateLimiter;
+  readonly allRecoveries: RateLimiter;
 };
 
 export function pageLimits(monotonic: () => number): PageLimits {
@@ -23,6 +24,7 @@ export function pageLimits(monotonic: () => number): PageLimits {
     networks: limit(0.5, 40),
     keys: limit(1 / 60, 20),
     mails: limit(1 / 43_200, 2),
-    recoveries: limit(0.5, 60),
+    recoveries: limit(1 / 300, 5),
+    allRecoveries: limit(0.5, 60),
   };
 }

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { parseLicenseKey, parsePlainLicenseKey } from '../../../domain/license.ts';
+import { licenseKeysIn, maxLicenseKeyBytes } from '../../../domain/license.ts';
 import { problems, type ProblemCode } from '../../../domain/problem/problem-table.ts';
 import { failWith, notFound, type Result } from '../../../domain/problem/problem.ts';
+import { parseJson } from '../../../domain/text.ts';
 import type { App, ServerSettings } from '../../../http/app.ts';
 import { receiveAnyBody } from '../../../http/entry/any-body.ts';
 import { networkOf } from '../../../http/entry/client-address.ts';
@@ -45,7 +46,7 @@ export function buyersPage(settings: PageSettings, monotonic: () => number): Web
 function isOwnForm({ origin, host }: Head, { method, routeOptions: { url = '' } }: FastifyRequest): boolean {
   if (url !== paths.license && !url.startsWith(`${paths.license}/`)) return false;
   if (method === 'GET' || method === 'HEAD') return true;
-  const [from, to] = [origin[0], `http://${host[0]}`].map((url) => URL.parse(url ?? '')?.hostname);
+  const [from, to] = [origin[0], `http://${host[0]}`].map((each) => URL.parse(each ?? '')?.hostname);
   // Without the scheme and the port: this listener does not know those of the proxy in front of it.
   return origin.length === 1 && from !== undefined && from === to;
 }
@@ -95,30 +96,31 @@ class BuyersPage {
 
   async #start(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const texts = textsFor(request, stateOf(request).query.get('lang'));
-    return this.#send(reply, { texts, view: views.startView(texts, await this.#startOptions()) });
+    return this.#send(reply, { texts, view: await this.#startView(texts, null) });
   }
 
-  async #startOptions(): Promise<{ asksEmail: boolean; sendsMails: boolean }> {
+  async #startView(texts: Texts, note: views.Note | null): Promise<View> {
     const { app, settings } = this.#parts;
-    return { asksEmail: settings.askEmail, sendsMails: await sendsMails(app) };
+    return views.startView(texts, { asksEmail: settings.askEmail, sendsMails: await sendsMails(app), note });
   }
 
   async #open(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app, limits, settings } = this.#parts;
     const fields = await fieldsOf(request);
-    if (fields.has('token')) return await this.#showLicense(reply, await this.#openForm(request));
-    const typed = fields.get('license_key') ?? '';
-    limit(limits.keys.take(app.digest(parsePlainLicenseKey(typed) ?? '')));
+    if (fields.has('token')) return this.#showLicense(reply, await this.#openForm(request));
+    const spellings = spellingsOf(fields.get('license_key') ?? '');
+    // The last one is without what surrounds it, so all spellings of a license key have one limit.
+    limit(limits.keys.take(app.digest(spellings.at(-1) ?? '')));
     const email = settings.askEmail ? (fields.get('email') ?? '') : null;
-    const view = await openLicense(app, { typed, email });
+    const view = await openLicense(app, { spellings, email });
     const texts = textsFor(request, fields.get('lang'));
     if (view === null) {
-      const options = { ...(await this.#startOptions()), note: alert(texts.notFound) };
-      return this.#send(reply, { texts, view: views.startView(texts, options), code: 'license_not_found' });
+      const start = await this.#startView(texts, alert(texts.notFound));
+      return this.#send(reply, { texts, view: start, code: 'license_not_found' });
     }
     const { licenseKey } = view.license;
     const token = formToken(await logKey(app.reader), licenseKey, app.now());
-    return await this.#showLicense(reply, { fields, texts, view, session: { licenseKey, token } });
+    return this.#showLicense(reply, { fields, texts, view, session: { licenseKey, token } });
   }
 
   /** Reads a form that an opened page has sent. */
@@ -132,42 +134,34 @@ class BuyersPage {
     return { fields, texts: textsFor(request, fields.get('lang')), view, session: { licenseKey, token } };
   }
 
-  async #showLicense(
+  #showLicense(
     reply: FastifyReply,
     { texts, view, session }: OpenForm,
-    { note = null, code = null }: { note?: views.Note | null; code?: ProblemCode | null } = {},
-  ): Promise<FastifyReply> {
+    note: views.Note | null = null,
+    code: ProblemCode | null = null,
+  ): FastifyReply {
     const isIssuer = (this.#parts.app.leaseIssuer?.host() ?? null) !== null;
-    return this.#send(reply, {
-      texts,
-      view: views.licenseView(texts, view, { session, isIssuer, note }),
-      code,
-    });
+    const shown = views.licenseView(texts, view, { session, isIssuer, note });
+    return this.#send(reply, { texts, view: shown, code });
   }
 
   async #free(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app } = this.#parts;
     const form = await this.#openForm(request);
     const { fields, texts, view, session } = form;
-    const { licenseKey } = session;
     const device = view.devices.find(({ activationId }) => activationId === fields.get('device'));
-    if (device === undefined)
-      return await this.#showLicense(reply, form, { note: { role: 'status', text: texts.seatWasFree } });
+    if (device === undefined) return this.#showLicense(reply, form, status(texts.seatWasFree));
     if (fields.get('confirmed') !== 'yes')
       return this.#send(reply, { texts, view: views.seatView(texts, view, device, session) });
-    const { activationId } = device;
-    const freed = await app.writer.write(
-      'freeBuyersSeat',
-      { licenseKey, activationId },
-      writeOptions(request),
-    );
-    const after = (await readLicense(app, licenseKey)) ?? view;
+    const command = { licenseKey: session.licenseKey, activationId: device.activationId };
+    const freed = await app.writer.write('freeBuyersSeat', command, writeOptions(request));
+    const after = (await readLicense(app, session.licenseKey)) ?? view;
     if (!freed.ok) {
       const { code } = freed.problem;
       return this.#send(reply, { texts, view: views.seatView(texts, after, device, session), code });
     }
-    const text = texts.seatFreed(views.nameOf(texts, device));
-    return await this.#showLicense(reply, { ...form, view: after }, { note: { role: 'status', text } });
+    const note = status(texts.seatFreed(views.nameOf(texts, device)));
+    return this.#showLicense(reply, { ...form, view: after }, note);
   }
 
   async #answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -179,7 +173,7 @@ class BuyersPage {
       const { code, detail } = signed.problem;
       const text = views.refusalText(texts, code);
       if (text === null) throw new ProblemError(code, detail);
-      return await this.#showLicense(reply, form, { note: alert(text), code });
+      return this.#showLicense(reply, form, alert(text), code);
     }
     const answer = JSON.stringify(signed.value);
     if (fields.get('as') === 'file')
@@ -198,15 +192,16 @@ class BuyersPage {
     const named = claimsIn(document)?.['license_key'];
     if (leaseIssuer === null || typeof named !== 'string')
       return failWith('lease_request_invalid', 'This is no request for a lease.');
-    const stored = await storedLicenseKey(reader, parseLicenseKey(named) ?? '');
-    if (stored !== licenseKey) return notFound('license');
+    const [spelling = ''] = spellingsOf(named);
+    if ((await storedLicenseKey(reader, spelling)) !== licenseKey) return notFound('license');
     return await leaseIssuer.sign(document, { until: null, accountId: null }, options);
   }
 
   async #recover(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { app, limits } = this.#parts;
+    const { app, listener, limits } = this.#parts;
     const fields = await fieldsOf(request);
-    limit(limits.recoveries.take(''));
+    const network = networkOf(addressOf(request, listener));
+    limit(limits.recoveries.take(network) || limits.allRecoveries.take(''));
     const buyerEmail = (fields.get('email') ?? '').trim().toLowerCase();
     // No answer waits for the write: its time would tell whether the address is known.
     if (buyerEmail !== '' && limits.mails.take(app.digest(buyerEmail)) === 0)
@@ -250,6 +245,11 @@ function problemText(
   return status >= 500 ? texts.unavailable : texts.unreadable;
 }
 
+/** The license keys that a text may stand for. */
+function spellingsOf(text: string): readonly string[] {
+  return Buffer.byteLength(text) > maxLicenseKeyBytes ? [] : licenseKeysIn(text);
+}
+
 /** Also of a form that is too old: nothing is said about which it is. */
 function foreignForm(): ProblemError {
   return new ProblemError('origin_forbidden', 'The form is not of an open page.');
@@ -263,9 +263,8 @@ function limit(waitMs: number): void {
   });
 }
 
-function alert(text: string): views.Note {
-  return { role: 'alert', text };
-}
+const alert = (text: string): views.Note => ({ role: 'alert', text });
+const status = (text: string): views.Note => ({ role: 'status', text });
 
 function textsFor({ headers }: FastifyRequest, named: unknown): Texts {
   return textsIn(named, headers['accept-language']);
@@ -302,14 +301,8 @@ async function sendsMails({ reader }: Pick<App, 'reader'>): Promise<boolean> {
 
 /** The claims of a signed document, without a look at its signature; null: it is no document. */
 function claimsIn(document: string): Readonly<Record<string, unknown>> | null {
-  try {
-    return JSON.parse(Buffer.from(document.split('.')[1] ?? '', 'base64url').toString()) as Record<
-      string,
-      unknown
-    >;
-  } catch {
-    return null;
-  }
+  const claims = parseJson(Buffer.from(document.split('.')[1] ?? '', 'base64url').toString());
+  return typeof claims === 'object' ? (claims as Record<string, unknown> | null) : null;
 }
 
 function noteOf(texts: Texts, answer: FileAnswer): string {

@@ -15,10 +15,10 @@ function noteOf(note: Note | null): Html | null {
   return note === null ? null : html`<p role="${note.role}">${note.text}</p>`;
 }
 
-type StartOptions = { asksEmail: boolean; sendsMails: boolean; note?: Note | null };
+type StartOptions = { asksEmail: boolean; sendsMails: boolean; note: Note | null };
 
 /** Where a buyer types the license key. `sendsMails`: a system of the seller gets the events about lost license keys. */
-export function startView(texts: Texts, { asksEmail, sendsMails, note = null }: StartOptions): View {
+export function startView(texts: Texts, { asksEmail, sendsMails, note }: StartOptions): View {
   const emailField = (id: string): Html =>
     html`<label for="${id}">${texts.email}</label>
       <input id="${id}" name="email" type="email" autocomplete="email" maxlength="254" required />`;
@@ -62,13 +62,13 @@ function toStart(texts: Texts): Html {
   return html`<p><a href="${paths.license}?lang=${texts.language}">${texts.toStart}</a></p>`;
 }
 
-type LicenseOptions = { session: FormSession; isIssuer: boolean; note?: Note | null };
+type LicenseOptions = { session: FormSession; isIssuer: boolean; note: Note | null };
 
 /** `isIssuer`: leases are set up, so machines without a network can get one. */
 export function licenseView(
   texts: Texts,
   view: LicenseView,
-  { session, isIssuer, note = null }: LicenseOptions,
+  { session, isIssuer, note }: LicenseOptions,
 ): View {
   const { license, productName, seats, seatsTaken, movesLeft, devices, now } = view;
   const { licenseKey, expiresAt = null, graceUntil = null, terms } = license;

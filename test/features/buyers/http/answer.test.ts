@@ -3,8 +3,8 @@ import jsqr from 'jsqr';
 import { dayMs } from '../../../../src/domain/time.ts';
 import { qrCode } from '../../../../src/features/buyers/http/qr-code.ts';
 import type { HttpResponse } from '../../../support/network/raw-http.ts';
-import { claimsIn, issuedKey, otherKey, type TestDevice } from '../../leases/support/issuer-harness.ts';
-import { BuyersShop, fieldsOf, textOf, type Customer } from '../support/shop.ts';
+import { claimsIn, issuedKey, issuedProduct, type TestDevice } from '../../leases/support/issuer-harness.ts';
+import { buyerEmail, BuyersShop, fieldsOf, textOf, type Customer } from '../support/shop.ts';
 
 // Its types say that the function is a member.
 const scanPixels = jsqr as unknown as typeof jsqr.default;
@@ -100,8 +100,12 @@ describe('the request of a machine without a network', () => {
       'This is not a request of a machine',
     ],
     [
-      'is for another license',
-      async () => await machine.sign('take', { license_key: otherKey }),
+      'is for another license of the product',
+      async () => {
+        const sold = { product_key: issuedProduct, license_key: 'OTHER', buyer_email: buyerEmail };
+        await shop.admin('POST', '/purchases', sold);
+        return await machine.sign('take', { license_key: 'OTHER' });
+      },
       404,
       'The request is for another license.',
     ],

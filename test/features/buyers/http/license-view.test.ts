@@ -52,7 +52,7 @@ test('the same is read whatever does not fit, and as much as for a license that 
     ['ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ', 'eve@example.com'],
   ] as const) {
     calls.length = 0;
-    const view = await openLicense(app, { typed, email });
+    const view = await openLicense(app, { spellings: [typed], email });
     expect(view !== null).toBe(email === buyerEmail && typed === licenseKey);
     reads.push([...calls]);
   }
@@ -74,7 +74,9 @@ async function shown(terms: object, language = 'en'): Promise<string> {
   const view = await readLicense(app, licenseKey);
   if (view === null) throw new Error('the license is not read');
   const session = { licenseKey, token: '' };
-  return textOf({ body: licenseView(textsIn(language), view, { session, isIssuer: false }).body.markup });
+  return textOf({
+    body: licenseView(textsIn(language), view, { session, isIssuer: false, note: null }).body.markup,
+  });
 }
 
 test('a license without terms has no end', async () => {

