@@ -341,6 +341,11 @@ const table = {
     title: 'The license was disabled since',
     remedy: 'Look at the license, and enable it again if it must be enabled.',
   },
+  license_replaced: {
+    status: 409,
+    title: 'The license has another key',
+    remedy: 'Use the key that latchkey license show names.',
+  },
   uses_limit_reached: {
     status: 409,
     title: 'The license has no use left',
