@@ -22,7 +22,9 @@ export const customers: Feature = {
   },
   tables,
   commands: [
-    commandGroup('customer', 'Forget a person', () => import('./cli/commands.ts').then(({ customer }) => customer)),
+    commandGroup('customer', 'Forget a person', () =>
+      import('./cli/commands.ts').then(({ customer }) => customer),
+    ),
   ],
   subcommands: { license: async () => (await import('./cli/commands.ts')).license },
   help: { Sell: [helpLine('customer', 'Forget a person')] },

@@ -49,7 +49,11 @@ export const customerRoutes: readonly Route[] = [
     answers,
     handle: ({ app: { reader, writer }, principal, path: { key }, body, writeOptions }) =>
       changeLicense(reader, key, (licenseKey) => {
-        const command = { licenseKey, newKey: body.licenseKey ?? null, accountId: accessibleAccount(principal) };
+        const command = {
+          licenseKey,
+          newKey: body.licenseKey ?? null,
+          accountId: accessibleAccount(principal),
+        };
         return writer.write('rekeyLicense', command, writeOptions);
       }),
   }),
@@ -80,7 +84,11 @@ export const customerRoutes: readonly Route[] = [
     answers,
     handle: ({ app: { reader, writer }, principal, path: { key }, body: { uses }, writeOptions }) =>
       changeLicense(reader, key, (licenseKey) =>
-        writer.write('setLicenseUses', { licenseKey, uses, accountId: accessibleAccount(principal) }, writeOptions),
+        writer.write(
+          'setLicenseUses',
+          { licenseKey, uses, accountId: accessibleAccount(principal) },
+          writeOptions,
+        ),
       ),
   }),
   route({

@@ -24,7 +24,11 @@ export async function rekeyLicense(
   const fault = newKey === null ? null : issuedKeyFault(newKey);
   if (fault !== null) return failWithFaults([fault]);
   const old = found.value;
-  const license = { ...old, licenseKey: newKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes)), revision: 0 };
+  const license = {
+    ...old,
+    licenseKey: newKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes)),
+    revision: 0,
+  };
   if (!(await transaction.licenses.add(license)))
     return failWith('license_key_taken', 'There already is a license with this key.');
   await transaction.customers.replaceKey(old.licenseKey, license.licenseKey);
@@ -88,8 +92,12 @@ async function licenseToChange(
 ): Promise<Result<License>> {
   const license = await licenses.get(licenseKey);
   const product = await products.get(license?.productKey ?? '');
-  if (license === null || (accountId !== null && product?.accountId !== accountId)) return notFound('license');
+  if (license === null || (accountId !== null && product?.accountId !== accountId))
+    return notFound('license');
   if (license.replacedBy !== undefined)
-    return failWith('license_replaced', 'The license has another key since, which the page of this key names.');
+    return failWith(
+      'license_replaced',
+      'The license has another key since, which the page of this key names.',
+    );
   return done(license);
 }

@@ -217,7 +217,8 @@ test('a count that is set is the base of the next use', async () => {
 
 test('uses at the same time as a count that is set are all counted before or after it', async () => {
   await sell('BUSY');
-  const use = async (): Promise<Answer> => await call('PUT', '/api/v2/license/usage', { license_key: 'BUSY' });
+  const use = async (): Promise<Answer> =>
+    await call('PUT', '/api/v2/license/usage', { license_key: 'BUSY' });
   const uses = Array.from({ length: 20 }, use);
   const set = call('PUT', 'licenses/BUSY/uses', { uses: 1_000 });
   const counts = (await Promise.all(uses)).map(({ data }) => Number(data['uses']));
@@ -236,7 +237,13 @@ test('nothing of a person who is forgotten is left, and every count is', async (
   await sell('P-3', { buyer_email: 'other.paul.o@example.com' });
   await opened.write(({ activations }) =>
     activations.put(
-      buildActivation({ activationId: 'p-1', licenseKey: 'P-1', deviceName: 'paul-o', expiresAt: far, seatUntil: far }),
+      buildActivation({
+        activationId: 'p-1',
+        licenseKey: 'P-1',
+        deviceName: 'paul-o',
+        expiresAt: far,
+        seatUntil: far,
+      }),
     ),
   );
   const stored = { license_key: 'P-1' };
