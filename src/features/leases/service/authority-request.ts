@@ -32,7 +32,14 @@ export async function answerLeaseRequest(
   }
   const countUses = async (growth: UseTotals): Promise<Result<License>> =>
     done(await storeUses(transaction, license, growth, context));
-  const issued = { license, terms: product.leaseTerms, stored, knownUntil: Infinity, isBuyerForgotten: license.buyerEmail === '', countUses };
+  const issued = {
+    license,
+    terms: product.leaseTerms,
+    stored,
+    knownUntil: Infinity,
+    isBuyerForgotten: license.buyerEmail === '',
+    countUses,
+  };
   return await answerRequest(transaction, issued, command, context);
 }
 

@@ -90,13 +90,15 @@ export function activationTable<E extends Engine>(sql: WritingSql<E>): On<E, Act
   const removeSame = sql.run(`DELETE FROM latchkey.activation AS same WHERE license_key = $2 AND EXISTS (
        SELECT 1 FROM latchkey.activation AS other WHERE other.license_key = $1 AND other.device = same.device)`);
   const changeKey = sql.run('UPDATE latchkey.activation SET license_key = $2 WHERE license_key = $1');
-  const copy = sql.run(`INSERT INTO latchkey.activation (activation_id, license_key, product_key, device, device_name,
+  const copy =
+    sql.run(`INSERT INTO latchkey.activation (activation_id, license_key, product_key, device, device_name,
       state, seq, digest, answer, rev, expires_at, seat_until, uses_recorded, uses_returned, created_at, renewed_at,
       moved_at, challenged_at, copied_at)
     SELECT $3::text || '-' || row_number() OVER (ORDER BY activation_id), $2, product_key, device, device_name,
       state, 0, '', answer, rev, expires_at, seat_until, 0, 0, created_at, renewed_at, moved_at, '[]', copied_at
     FROM latchkey.activation WHERE license_key = $1`);
-  const endAll = sql.run(`UPDATE latchkey.activation SET state = CASE state WHEN 'active' THEN 'ended' ELSE state END,
+  const endAll =
+    sql.run(`UPDATE latchkey.activation SET state = CASE state WHEN 'active' THEN 'ended' ELSE state END,
       seat_until = CASE WHEN seat_until > $2 THEN $2 ELSE seat_until END WHERE license_key = $1`);
   const withoutEmail = sql.run(`UPDATE latchkey.activation SET answer = replace(answer, $2, '""')
     WHERE ${sql.dialect.isIn('license_key', '$1')}`);
