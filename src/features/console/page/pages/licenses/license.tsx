@@ -60,7 +60,8 @@ function Details({
   onDone: () => void;
 }) {
   // What has changed since the page was opened shows in these parts, too.
-  const version = `${detail.license.uses} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
+  const { uses, buyer_email: customer } = detail.license;
+  const version = `${uses} ${customer} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
   return (
     <>
       <div class="license-cards">
