@@ -27,5 +27,6 @@ export const customers: Feature = {
     ),
   ],
   subcommands: { license: async () => (await import('./cli/commands.ts')).license },
+  licensePart: async () => (await import('./cli/commands.ts')).licensePart,
   help: { Sell: [helpLine('customer', 'Forget a person')] },
 };

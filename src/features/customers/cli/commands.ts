@@ -1,16 +1,18 @@
-import { requestAndShow, defineRequest, pathOf, type View } from '../../../cli/client/request.ts';
+import { dataOrNull, requestAndShow, defineRequest, pathOf, type View } from '../../../cli/client/request.ts';
 import {
   CommandError,
   defineCommand,
   type GlobalOptions,
   type Group,
   positional,
+  type ReadLicensePart,
   textOption,
 } from '../../../cli/command.ts';
 import { licensesPath, licenseView } from '../../../cli/commands/license-view.ts';
-import { formatFields } from '../../../cli/format.ts';
+import { formatFields, whole } from '../../../cli/format.ts';
 import { hintFor } from '../../../cli/hint.ts';
 import { licenseKeyPositional, readLicenseKey } from '../../../cli/values.ts';
+import { licenseDetail } from '../../../wire/license.ts';
 import { forgottenObject, type ForgottenObject } from '../wire/customer.ts';
 
 const exampleKey = 'ABCDE-FGHJK-LMNPQ-RSTUV';
@@ -63,6 +65,14 @@ export const license: Pick<Group, 'commands'> = {
       view: licenseView,
     }),
   ],
+};
+
+/** The license key that took the place of a key. */
+export const licensePart: ReadLicensePart = async (options, licenseKey) => {
+  const path = pathOf(licensesPath, licenseKey);
+  const replaced = await dataOrNull(options, { path }, licenseDetail.pick({ replaced_by: true }));
+  const key = replaced?.replaced_by ?? null;
+  return { json: { replaced_by: key }, fields: { 'replaced by': key && whole(key) }, blocks: [] };
 };
 
 const forgottenView: View<ForgottenObject> = {
