@@ -66,6 +66,7 @@ export type ProblemCode =
   | 'order_reused'
   | 'idempotency_key_reused'
   | 'license_revoked'
+  | 'license_replaced'
   | 'uses_limit_reached'
   | 'other_store'
   | 'too_old_to_know'
