@@ -61,6 +61,18 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
     at: ({ purchase_id: id }) => id ?? '',
     record: `purchase.refund | ${uuid} | product P`,
   },
+  'PUT /admin/v1/licenses/:key': {
+    at: () => licenseKey,
+    body: { expires_at: '2030-01-31', entitlements: ['pro'], uses_limit: 9, seats: 2 },
+    record:
+      'license.update | …DDDD | product P, until 2030-01-31T23:59:59\\+00:00, at most 9 uses, pro, 2 seats',
+  },
+  'POST /admin/v1/licenses/:key/renew': {
+    at: () => licenseKey,
+    body: { for: '1y' },
+    record:
+      'license.renew | …DDDD | product P, until 2031-01-31T23:59:59\\+00:00, at most 9 uses, pro, 2 seats',
+  },
   'POST /admin/v1/licenses/import': {
     body: { product_key: 'P', licenses: [{ license_key: 'TAKEN-OVER', buyer_email: 'buyer@example.com' }] },
     record: 'license.import | catalogue | 1 imported, 0 unchanged, 0 rejected',

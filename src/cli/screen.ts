@@ -200,14 +200,13 @@ function readPart(part: string | Block, { columns, now }: Layout, texts: string[
     note(fields.map(([, value]) => value));
     return (page) => layFields(fields, page);
   }
-  const [first] = part.rows;
-  if (first === undefined) return () => [[{ text: 'none' }]];
+  if (part.rows.length === 0) return () => [[{ text: 'none' }]];
+  // Some rows may have more columns than others.
+  const names = [...new Set(part.rows.flatMap((row) => Object.keys(row)))];
   const writeInstant = columns === null ? asWritten : inShort(now);
-  const rows = part.rows.map((row) =>
-    note(Object.values(row).map((cell: Cell) => readCell(cell, writeInstant))),
-  );
+  const rows = part.rows.map((row) => note(names.map((name) => readCell(row[name], writeInstant))));
   return (page) =>
-    layTable(Object.keys(first), rows, page) ??
+    layTable(names, rows, page) ??
     layRecords(
       part.rows.map((row) => readFields(Object.entries(row), now)),
       page,

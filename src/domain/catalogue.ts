@@ -15,7 +15,26 @@ export type Product = {
   /** Epoch ms. The product is no longer sold from then on, but its keys stay valid. Null: it is on sale. */
   archivedAt: number | null;
   leaseTerms: LeaseTerms;
+  licenseTerms: ProductTerms;
 };
+
+/** What a product says about its licenses. */
+export type ProductTerms = {
+  /** How long a new license is valid, such as `1y`; null: for ever. */
+  licenseFor: string | null;
+  /** What a new license unlocks. */
+  entitlements: readonly string[];
+  /** How long each license is answered as valid after its end. */
+  expiryGraceMs: number;
+};
+
+export const defaultProductTerms: Readonly<ProductTerms> = {
+  licenseFor: null,
+  entitlements: [],
+  expiryGraceMs: 0,
+};
+
+export const maxExpiryGraceMs: number = 400 * dayMs;
 
 /** The lease settings of a product. */
 export type LeaseTerms = {

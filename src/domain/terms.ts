@@ -31,6 +31,19 @@ export const maxEntitlements = 50;
 export const maxEntitlementLength = 40;
 export const maxMetadataBytes: number = 4 * 1024;
 
+/** Whether an object can be stored as `metadata`. */
+export function isMetadata(value: object): boolean {
+  try {
+    const json = JSON.stringify(value);
+    return (
+      Buffer.byteLength(json) <= maxMetadataBytes && json.isWellFormed() && !json.includes(String.raw`\u0000`)
+    );
+  } catch {
+    // It is nested too deeply.
+    return false;
+  }
+}
+
 /** How a license with terms stands: `grace`: it has ended, and is still answered as valid. */
 export const licenseStatuses = ['active', 'grace', 'expired', 'disabled'] as const;
 
@@ -82,4 +95,30 @@ export function statusEndsAt({ status, expiresAt, graceUntil }: WithTerms): numb
 /** Whether a license may not be used so often. */
 export function isAboveLimit(uses: number, { usesLimit }: LicenseEnd): boolean {
   return uses > (usesLimit ?? Infinity);
+}
+
+/** New values of terms; undefined: as before; null: none. */
+export type TermsChange = {
+  expiresAt?: number | null | undefined;
+  usesLimit?: number | null | undefined;
+} & { [Name in keyof LicenseTerms]?: LicenseTerms[Name] | null | undefined };
+
+/** All terms after a change. `graceMs`: the `expiry_grace` of the product. */
+export function changedTerms(
+  before: Pick<WithTerms, 'expiresAt' | 'usesLimit' | 'terms'>,
+  { expiresAt = before.expiresAt ?? null, usesLimit = before.usesLimit ?? null, ...others }: TermsChange,
+  graceMs: number,
+): Required<LicenseEnd> & { terms: LicenseTerms | null } {
+  const sent = Object.entries(others).filter(([, value]) => value !== undefined);
+  const all = Object.entries<unknown>({ ...before.terms, ...Object.fromEntries(sent) });
+  // An empty list or object is none, too.
+  const isEmpty = (value: unknown): boolean =>
+    typeof value !== 'number' && Object.keys(value ?? {}).length === 0;
+  const terms: LicenseTerms = Object.fromEntries(all.filter(([, value]) => !isEmpty(value)));
+  return {
+    expiresAt,
+    graceUntil: expiresAt !== null && graceMs > 0 ? expiresAt + graceMs : null,
+    usesLimit,
+    terms: Object.keys(terms).length === 0 ? null : terms,
+  };
 }

@@ -34,3 +34,22 @@ export function parseDatetime(text: string): number | null {
 function isInMonth(asUtc: number, dayOfMonth: number): boolean {
   return dayOfMonth <= 28 || new Date(asUtc).getUTCDate() === dayOfMonth;
 }
+
+/** A span of the calendar, such as `1y`. */
+export type Span = { count: number; unit: 'd' | 'w' | 'mo' | 'y' };
+
+/** Reads `30d`, `2w`, `6mo` or `1y`, up to 9999; null: it is none of them. */
+export function parseSpan(text: string): Span | null {
+  const [, count, unit] = /^([1-9]\d{0,3})(d|w|mo|y)$/.exec(text) ?? [];
+  return unit === undefined ? null : { count: Number(count), unit: unit as Span['unit'] };
+}
+
+/** The same time of the day after a span, in UTC; in a shorter month its last day. */
+export function addSpan(epochMs: number, { count, unit }: Span): number {
+  if (unit === 'd' || unit === 'w') return epochMs + count * (unit === 'd' ? 1 : 7) * dayMs;
+  const date = new Date(epochMs);
+  const day = date.getUTCDate();
+  date.setUTCMonth(date.getUTCMonth() + count * (unit === 'y' ? 12 : 1));
+  if (date.getUTCDate() !== day) date.setUTCDate(0);
+  return date.getTime();
+}

@@ -4,6 +4,7 @@ import type { CommandOf, CommandResult, UseCaseName, UseCases, WriteRequest } fr
 import type { Context } from './ports.ts';
 import type { AuditEntry } from './tables.ts';
 import type { Product } from '../domain/catalogue.ts';
+import { maskedKey, type License } from '../domain/license.ts';
 import type { Token } from '../domain/access/principal.ts';
 import { counted } from '../domain/text.ts';
 
@@ -63,6 +64,8 @@ export const audited: AuditEntries = {
     subject: purchase.purchaseId,
     detail: `product ${license.productKey}`,
   }),
+  updateLicense: (license) => ({ act: 'license.update', ...termsOf(license) }),
+  renewLicense: (license) => ({ act: 'license.renew', ...termsOf(license) }),
   refundPurchase: ({ purchase, license }) => ({
     act: 'purchase.refund',
     subject: purchase.purchaseId,
@@ -122,6 +125,23 @@ function productDetail({ name, recurring, archivedAt, leaseTerms }: Product, sho
   const seatText = seats === null ? 'any number of seats' : counted(seats, 'seat');
   const email = showsEmail ? ['with the e-mail address'] : [];
   return [...facts, seatText, `hold ${hold}, term ${term}, refresh ${refresh}`, ...email].join(', ');
+}
+
+function termsOf({
+  licenseKey,
+  productKey,
+  expiresAt = null,
+  usesLimit = null,
+  terms,
+}: License): Omit<Audited, 'act'> {
+  const facts = [
+    `product ${productKey}`,
+    expiresAt === null ? 'without an end' : `until ${formatDatetime(expiresAt)}`,
+    ...(usesLimit === null ? [] : [`at most ${counted(usesLimit, 'use')}`]),
+    ...(terms?.entitlements ?? []),
+    ...(terms?.seats === undefined ? [] : [counted(terms.seats, 'seat')]),
+  ];
+  return { subject: maskedKey(licenseKey), detail: facts.join(', ') };
 }
 
 function rightsOf({ scopes, productKey, expiresAt }: Token): string {

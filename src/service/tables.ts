@@ -289,7 +289,10 @@ export interface LicenseReads {
   after(filter: ExportFilter, licenseKey: string, limit: number): License[];
   list(filter: LicenseFilter, page: Page): SoldLicense[];
   count(filter: LicenseFilter): number;
+  /** Enabled licenses that end after an instant and until another: by their date, or also after their grace. */
+  ending(which: 'date' | 'grace', since: number, until: number, limit: number): EndingLicense[];
 }
+export type EndingLicense = { licenseKey: string; at: number };
 /** `historyEntry`: the time and the credential of the entry, with epoch ms; null: no history. */
 export type LicenseChange = {
   tenant: Tenant;

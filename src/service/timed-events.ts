@@ -8,7 +8,11 @@ declare module '../feature.ts' {
   }
 }
 
-/** Records the events that only the time causes. */
-export async function recordTimedEvents(writer: Writer): Promise<void> {
+/** Records the events that only the time causes. `expiringMs`: how long before its end a license is reported. */
+export async function recordTimedEvents(
+  writer: Writer,
+  { expiringMs }: { expiringMs: number },
+): Promise<void> {
+  await writer.write('recordLicenseEnds', { expiringMs });
   for (const { timedEvents } of features) await timedEvents?.(writer);
 }

@@ -24,6 +24,7 @@ export {
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
 export { indexLicenses } from './authority/search.ts';
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
+export { recordLicenseEnds, renewLicense, updateLicense } from './authority/terms.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
 export { recordUpstreamState } from './events.ts';
 export { markTime } from './lifecycle/time-mark.ts';

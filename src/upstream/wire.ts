@@ -7,6 +7,7 @@ import type { CouponPage, UnreadableCoupon, StoredRedemption, UpstreamRedemption
 import type { Applied } from '../domain/outbox/outcome.ts';
 import { quoteReasons, type Cart, type Quote } from '../domain/checkout/quote.ts';
 import { packLine } from '../domain/outbox/coupon-payload.ts';
+import { readTerms } from './terms-wire.ts';
 
 /** The limit for members of a license that the specification does not have, as JSON. */
 const maxExtraBytes = 1_024;
@@ -121,7 +122,8 @@ export function readBareLicense(body: unknown): Parsed<License> {
 }
 
 function licenseFrom(wire: z.infer<typeof license>): License {
-  const { license_key, product_link, buyer_email, uses, enabled, date, ...others } = wire;
+  const { license_key, product_link, buyer_email, uses, enabled, date, ...sent } = wire;
+  const { terms = {}, others = sent } = readTerms(enabled, sent) ?? {};
   const extra = limitExtra(others);
   return {
     licenseKey: license_key.trim(),
@@ -130,6 +132,7 @@ function licenseFrom(wire: z.infer<typeof license>): License {
     uses,
     enabled,
     createdAt: date,
+    ...terms,
     ...(extra !== null && { extra }),
   };
 }

@@ -28,6 +28,7 @@ import {
 } from './parameters.ts';
 import { pageShape } from './page.ts';
 import { serializerOf } from './shape.ts';
+import { productTermMembers, productTermParameters, termParameters } from './terms.ts';
 
 export const productObject = z
   .object({
@@ -41,6 +42,7 @@ export const productObject = z
     lease_term_s: z.int(),
     lease_refresh_s: z.int(),
     lease_email: z.boolean(),
+    ...productTermMembers,
     secret: z.string().optional(),
     old_secret_until: instant.optional(),
   })
@@ -105,19 +107,20 @@ export const productParameters = parameters(
     product_key: newIdentifier.optional(),
     secret: secret.optional(),
     ...leaseTermsShape,
+    ...productTermParameters,
   },
   { id: 'NewProduct' },
 );
 
-/** `PUT /admin/v1/products/{product_key}`: only lease terms may be missing, and then stay as they are. */
+/** `PUT /admin/v1/products/{product_key}`: only terms may be missing, and then stay as they are. */
 export const productChange = parameters(
-  { name, recurring: boolean, archived: boolean, ...leaseTermsShape },
+  { name, recurring: boolean, archived: boolean, ...leaseTermsShape, ...productTermParameters },
   { unknown: 'refused', id: 'ProductChange' },
 );
 
 const writeProduct = serializerOf(productObject.omit({ secret: true, old_secret_until: true }));
 
-export function serializeProduct({ leaseTerms, ...product }: Product): ProductObject {
+export function serializeProduct({ leaseTerms, licenseTerms, ...product }: Product): ProductObject {
   return writeProduct({
     ...product,
     archived: product.archivedAt !== null,
@@ -126,6 +129,8 @@ export function serializeProduct({ leaseTerms, ...product }: Product): ProductOb
     leaseTermS: leaseTerms.termMs / 1000,
     leaseRefreshS: leaseTerms.refreshMs / 1000,
     leaseEmail: leaseTerms.showsEmail,
+    ...licenseTerms,
+    expiryGraceS: licenseTerms.expiryGraceMs / 1000,
   });
 }
 
@@ -216,6 +221,7 @@ export const purchaseParameters = parameters(
     date: datetime.optional(),
     uses: integer(0, maxInitialUses).optional(),
     enabled: boolean.optional(),
+    ...termParameters,
   },
   { unknown: 'refused', id: 'NewPurchase' },
 );

@@ -57,6 +57,9 @@ const product = {
   lease_term_s: 2_592_000,
   lease_refresh_s: 86_400,
   lease_email: false,
+  license_for: null,
+  entitlements: [],
+  expiry_grace_s: 0,
 };
 const collection = {
   collection_id: 'tools',

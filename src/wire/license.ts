@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Purchase } from '../domain/catalogue.ts';
 import { type SoldLicense, parseLicenseKey, type License } from '../domain/license.ts';
+import type { LicenseStatus } from '../domain/terms.ts';
 import { formatDatetime } from '../domain/time.ts';
 import { localLicense, type LicenseSnapshot } from '../domain/agent/license-snapshot.ts';
 import { explainedOperation, type ExplainedOperation } from './operation.ts';
@@ -17,6 +18,7 @@ import {
 } from './parameters.ts';
 import { pageShape } from './page.ts';
 import { serializerOf, type ProgramValue } from './shape.ts';
+import { serializeTerms, span, termMembers, termParameters } from './terms.ts';
 
 const licenseMembers = {
   license_key: z.string(),
@@ -25,6 +27,7 @@ const licenseMembers = {
   buyer_email: z.string(),
   uses: z.int(),
   date: instant,
+  ...termMembers,
 };
 
 /** The license key object of specification 2.2. */
@@ -40,6 +43,7 @@ export function serializeLicense(license: License): LicenseObject {
     buyer_email: license.buyerEmail,
     uses: license.uses,
     date: formatDatetime(license.createdAt),
+    ...serializeTerms(license),
   };
 }
 
@@ -56,9 +60,9 @@ export type SoldLicenseObject = z.infer<typeof soldLicenseObject>;
 
 /** How a license stands for a person. */
 export const licenseState = z
-  .enum(['enabled', 'disabled', 'refunded', 'expired', 'gone'])
+  .enum(['enabled', 'disabled', 'refunded', 'ended', 'expired', 'gone'])
   .describe(
-    'What a verify answers now. `expired`: the upstream confirmed it too long ago. `gone`: the upstream no longer knows it.',
+    'What a verify answers now. `ended`: its end and its grace are over. `expired`: the upstream confirmed it too long ago. `gone`: the upstream no longer knows it.',
   );
 
 export type LicenseStateName = z.infer<typeof licenseState>;
@@ -84,21 +88,24 @@ export const listedLicenseObject = soldLicenseObject
 
 export type ListedLicenseObject = z.infer<typeof listedLicenseObject>;
 
-export function stateOfSold({ enabled, refundedAt }: SoldLicense): LicenseStateName {
-  if (enabled) return 'enabled';
+export function stateOfSold({ enabled, refundedAt, status }: SoldLicense): LicenseStateName {
+  if (enabled) return status === 'expired' ? 'ended' : 'enabled';
   return refundedAt === null ? 'disabled' : 'refunded';
 }
 
 /** What a person sees of a license of an agent. Times are epoch ms. */
 export type KnownSnapshot = Pick<LicenseSnapshot, 'license' | 'local' | 'confirmedAt' | 'gone'> & {
+  /** How a license with terms stands. */
+  status?: LicenseStatus | undefined;
   freshness: 'fresh' | 'stale' | 'grace' | 'expired';
   /** When the upstream began to answer 404 (epoch ms); null: the last read found the key. */
   missingSince: number | null;
 };
 
-export function stateOfSnapshot({ local, gone, freshness }: KnownSnapshot): LicenseStateName {
+export function stateOfSnapshot({ local, gone, freshness, status }: KnownSnapshot): LicenseStateName {
   if (gone) return 'gone';
   if (!local.enabled) return 'disabled';
+  if (status === 'expired') return 'ended';
   return freshness === 'expired' ? 'expired' : 'enabled';
 }
 
@@ -116,10 +123,15 @@ export function serializeListed(license: SoldLicense): ListedLicenseObject {
   };
 }
 
+/** A license of an agent, with `enabled` as its seller has set it. */
+function serializeKnown({ status, ...known }: KnownSnapshot): LicenseObject {
+  return serializeLicense({ ...localLicense(known), ...(status !== undefined && { status }) });
+}
+
 /** A license in the list of an agent. */
 export function serializeSnapshot(known: KnownSnapshot): ListedLicenseObject {
   return {
-    ...serializeLicense(localLicense(known)),
+    ...serializeKnown(known),
     purchase_id: null,
     refunded_at: null,
     state: stateOfSnapshot(known),
@@ -181,9 +193,21 @@ export const licenseQuery = parameters({
   ...pageShape('licenses'),
 });
 
+/** `PUT /admin/v1/licenses/:key`: terms that are missing stay as they are. */
+export const licenseChange = parameters(termParameters, { unknown: 'refused', id: 'LicenseChange' });
+
+/** `POST /admin/v1/licenses/:key/renew`. */
+export const renewal = parameters({ for: span }, { unknown: 'refused', id: 'Renewal' });
+
 export const licenseList = z.object({ licenses: z.array(listedLicenseObject) }).meta({ id: 'LicenseList' });
 
-const state = z.object({ uses: z.int(), enabled: z.boolean() }).meta({ id: 'LicenseState' });
+const state = z
+  .object({
+    uses: z.int(),
+    enabled: z.boolean(),
+    expires_at: instant.nullable().optional().describe('Of a change of the terms.'),
+  })
+  .meta({ id: 'LicenseState' });
 
 export const changeObject = z
   .object({ at: instant, change: z.string(), credential: z.string(), before: state, after: state })
@@ -312,7 +336,7 @@ export function serializeSnapshotDetail(
 ): LicenseDetail {
   const { license, freshness, confirmedAt } = known;
   return {
-    license: serializeLicense(localLicense(known)),
+    license: serializeKnown(known),
     ...writeDetail({
       ...facts,
       state: stateOfSnapshot(known),

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../src/domain/catalogue.ts';
+import { defaultLeaseTerms, defaultProductTerms } from '../../src/domain/catalogue.ts';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { spawnSync } from 'node:child_process';
@@ -37,6 +37,7 @@ function leave(directory: string, role: 'agent' | 'authority', isUsed: boolean):
     recurring: false,
     archivedAt: null,
     leaseTerms: defaultLeaseTerms,
+    licenseTerms: defaultProductTerms,
     createdAt: 1,
   };
   products.add(product, 'digest');

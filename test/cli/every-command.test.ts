@@ -95,6 +95,8 @@ const successes: readonly string[] = [
   'enable $license_key',
   'license show $license_key',
   'license history $license_key',
+  'license update $license_key --expires 2998-12-31',
+  'license renew $license_key --for 1y',
   'license set-uses $license_key 3',
   'license transfer $license_key --email new@example.com --free-seats',
   'license rekey $license_key',

@@ -38,6 +38,9 @@ test('product rotate prints when the old secret ends only with --keep-old', asyn
     lease_term_s: 600,
     lease_refresh_s: 60,
     lease_email: false,
+    license_for: null,
+    entitlements: [],
+    expiry_grace_s: 0,
   };
   daemon.answer({ body: { data: { ...product, secret: 'new' } } });
   expect(await rotate()).toMatch(/^secret +new\n\n/m);

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../src/domain/catalogue.ts';
+import { defaultLeaseTerms, defaultProductTerms } from '../../src/domain/catalogue.ts';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -101,6 +101,9 @@ test('product commands rename, archive and unarchive a product one at a time', a
     lease_term_s: 2_592_000,
     lease_refresh_s: 86_400,
     lease_email: false,
+    license_for: null,
+    entitlements: [],
+    expiry_grace_s: 0,
   };
   expect(await shop.read('product', 'show', 'ED')).toEqual({ ...product, archived: true });
   const issue = ['license', 'issue', '--product', 'ED', '--email', 'b@example.com'];
@@ -152,6 +155,7 @@ test('a list says how to continue, and --all shows all of it', async () => {
       createdAt: 0,
       archivedAt: null,
       leaseTerms: defaultLeaseTerms,
+      licenseTerms: defaultProductTerms,
     };
     const productKey = `P${number}`;
     await shop.write(({ products }) => products.add({ ...product, productKey }, `digest-${number}`));
@@ -177,6 +181,7 @@ test('a list continues beyond the largest offset of the daemon', async () => {
     createdAt: 0,
     archivedAt: null,
     leaseTerms: defaultLeaseTerms,
+    licenseTerms: defaultProductTerms,
   };
   await shop.write(async ({ products }) => {
     for (let number = 0; number < 10_150; number += 1) {

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../src/domain/catalogue.ts';
+import { defaultLeaseTerms, defaultProductTerms } from '../../src/domain/catalogue.ts';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiKeyScopes, type Principal, scopes, type Scope } from '../../src/domain/access/principal.ts';
@@ -119,6 +119,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
       createdAt: 0,
       archivedAt: null,
       leaseTerms: defaultLeaseTerms,
+      licenseTerms: defaultProductTerms,
     };
     await opened.write(async ({ tokens, products }) => {
       await tokens.add(expired, digest(expiredToken));

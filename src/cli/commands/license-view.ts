@@ -9,6 +9,7 @@ import type { Hint } from '../../domain/finding.ts';
 import type { Output } from '../output.ts';
 import { type LicenseObject, licenseObject } from '../../wire/license.ts';
 import { counted } from '../../domain/text.ts';
+import { stateWord, termFields } from './license-terms.ts';
 import { needsDecision, outboxPath } from './outbox.ts';
 import { type OperationObject, operationList } from '../../wire/operation.ts';
 
@@ -32,8 +33,9 @@ export const licenseView: View<LicenseObject> = {
 /** The fields of a license. The first one says whether the key is valid. */
 export function licenseFields(license: LicenseObject): Readonly<Record<string, Cell>> {
   return {
-    [license.enabled ? 'valid' : 'disabled']: whole(license.license_key),
-    uses: license.uses,
+    [stateWord(license)]: whole(license.license_key),
+    ...termFields(license),
+    uses: license.uses_limit === undefined ? license.uses : `${license.uses} of ${license.uses_limit}`,
     product: license.product_link,
     buyer: license.buyer_email,
     created: instant(license.date),

@@ -29,10 +29,12 @@ import {
   type LicensePart,
   type ReadLicensePart,
   textOption,
+  UsageError,
 } from '../command.ts';
 import { type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 import { licenseKeyPositional, readInstant, readLicenseKey } from '../values.ts';
+import { readTerms, termsOptions } from './license-terms.ts';
 import { licenseFields, licensesPath, licenseView } from './license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 
@@ -55,9 +57,16 @@ export const commands = [
       ),
       uses: { type: 'number', describe: 'Uses so far' },
       enabled: { choices: ['true', 'false'], describe: 'Whether the key is valid' },
+      ...termsOptions,
     },
-    examples: [['latchkey license issue --product RGsF --email buyer@example.com', 'records a purchase']],
-    request: ({ product, email, key, date, uses, enabled }) => ({
+    examples: [
+      ['latchkey license issue --product RGsF --email buyer@example.com', 'records a purchase'],
+      [
+        'latchkey license issue --product RGsF --email buyer@example.com --expires 1y --entitlement pro',
+        'valid for a year, with what your software calls pro',
+      ],
+    ],
+    request: ({ product, email, key, date, uses, enabled, ...terms }) => ({
       method: 'POST',
       path: purchasesPath,
       json: {
@@ -67,9 +76,45 @@ export const commands = [
         date: readInstant('date', date, 'before'),
         uses,
         enabled,
+        ...readTerms(terms),
       },
     }),
     view: purchaseView,
+  }),
+  defineCommand({
+    command: 'update <key..>',
+    describe: 'Change the end of a license, what it unlocks, and its other terms',
+    builder: { key: licenseKeyPositional, ...termsOptions },
+    examples: [
+      [
+        'latchkey license update ABCDE-FGHJK-LMNPQ-RSTUV --expires 2030-12-31',
+        'valid until the end of that day',
+      ],
+    ],
+    handler: async (args, output) => {
+      const json = readTerms(args);
+      if (Object.keys(json).length === 0) {
+        const options = Object.keys(termsOptions).map((option) => `--${option}`);
+        throw new UsageError(`Give something to change: ${options.join(', ')}`);
+      }
+      const path = pathOf(licensesPath, readLicenseKey(args.key));
+      return await requestAndShow(args, output, { method: 'PUT', path, json }, licenseView);
+    },
+  }),
+  defineRequest({
+    command: 'renew <key..>',
+    describe: 'Move the end of a license: from its end if that is in the future, else from now',
+    builder: {
+      key: licenseKeyPositional,
+      for: { ...textOption('How long: 30d, 2w, 6mo or 1y'), demandOption: true },
+    },
+    examples: [['latchkey license renew ABCDE-FGHJK-LMNPQ-RSTUV --for 1y', 'one more year']],
+    request: ({ key, for: span }) => ({
+      method: 'POST',
+      path: `${pathOf(licensesPath, readLicenseKey(key))}/renew`,
+      json: { for: span },
+    }),
+    view: licenseView,
   }),
   defineList({
     command: 'list',
@@ -99,6 +144,8 @@ export const commands = [
         product: listed.product_link,
         buyer: listed.buyer_email,
         created: instant(listed.date),
+        ...(listed.expires_at !== undefined && { 'valid until': instant(listed.expires_at) }),
+        ...(listed.entitlements !== undefined && { entitlements: listed.entitlements.join(', ') }),
         ...(listed.freshness !== null && { freshness: listed.freshness }),
       }),
     },
@@ -131,7 +178,7 @@ export const commands = [
       }
       const sold = await productOf(args, license.product_link);
       const history = await lastChanges(args, license.license_key);
-      const seats = sold?.seats ?? null;
+      const seats = license.seats ?? sold?.seats ?? null;
       const parts = await partsOfFeatures(args, license.license_key, seats);
       const ofFeatures = Object.assign({}, ...parts.map(({ json }) => json)) as object;
       return await output.result(
@@ -233,7 +280,12 @@ function changeRow({ at, change: what, credential, before, after }: ChangeObject
     'by credential': credential,
     uses: formatStep(before.uses, after.uses),
     state: formatStep(formatEnabled(before.enabled), formatEnabled(after.enabled)),
+    ...(after.expires_at !== undefined && { 'valid until': formatStep(endOf(before), endOf(after)) }),
   };
+}
+
+function endOf({ expires_at: end }: ChangeObject['before']): string {
+  return end ?? 'for ever';
 }
 
 function formatEnabled(enabled: boolean): string {

@@ -12,6 +12,7 @@ import {
 import { type Cell, formatFields, instant, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 import { keepOldOption, readKeepOld, readSecret } from '../values.ts';
+import { readWords } from './license-terms.ts';
 
 const productsPath = '/admin/v1/products';
 
@@ -29,9 +30,17 @@ const leaseTermsOptions = {
   },
 } as const;
 
+/** The options for what a product says about its licenses. */
+const licenseTermsOptions = {
+  'license-for': textOption('How long a new license is valid: 30d, 6mo, 1y …; none: for ever'),
+  entitlement: { ...textOption('What a new license unlocks; may be repeated; none: nothing'), array: true },
+  'expiry-grace': textOption('How long licenses are answered as valid after their end, such as 7d'),
+} as const;
+
 const productView: View<ProductObject> = {
   schema: productObject,
-  show: (product) => formatFields({ ...productFields(product), ...leaseFields(product) }),
+  show: (product) =>
+    formatFields({ ...productFields(product), ...licenseTermFields(product), ...leaseFields(product) }),
 };
 
 const newSecretView: View<ProductObject> = {
@@ -57,6 +66,7 @@ export const commands = [
       key: textOption('Product key of an existing store'),
       'secret-file': textOption('File with its secret from an existing store', 'file'),
       ...leaseTermsOptions,
+      ...licenseTermsOptions,
     },
     examples: [
       ['latchkey product add "My editor"', 'creates a key and a secret'],
@@ -72,6 +82,7 @@ export const commands = [
         product_key: key,
         secret: readSecret(secretFile),
         ...readLeaseTerms(terms),
+        ...readLicenseTerms(terms),
       },
     }),
     view: newSecretView,
@@ -97,12 +108,13 @@ export const commands = [
   }),
   defineCommand({
     command: 'update <product>',
-    describe: 'Rename a product, or change its price or the terms of its leases',
+    describe: 'Rename a product, or change its price or the terms of its licenses and leases',
     builder: {
       product: productPositional,
       name: textOption('New name'),
       recurring: { choices: ['true', 'false'], describe: 'Whether it has a recurring price' },
       ...leaseTermsOptions,
+      ...licenseTermsOptions,
     },
     examples: [
       ['latchkey product update RGsF --name "My editor 2"', 'renames it; its keys stay valid'],
@@ -110,18 +122,20 @@ export const commands = [
     ],
     handler: async (args, output) => {
       const { name, recurring } = args;
-      const leaseTerms = readLeaseTerms(args);
+      const terms = { ...readLeaseTerms(args), ...readLicenseTerms(args) };
       const changes = {
         ...(name !== undefined && { name }),
         ...(recurring !== undefined && { recurring: recurring === 'true' }),
       };
-      if (Object.keys({ ...changes, ...leaseTerms }).length === 0) {
-        const options = ['name', 'recurring', ...Object.keys(leaseTermsOptions)].map(
-          (option) => `--${option}`,
-        );
+      if (Object.keys({ ...changes, ...terms }).length === 0) {
+        const options = [
+          'name',
+          'recurring',
+          ...Object.keys({ ...leaseTermsOptions, ...licenseTermsOptions }),
+        ].map((option) => `--${option}`);
         throw new UsageError(`Give something to change: ${options.join(', ')}`);
       }
-      return await changeProduct(args, output, changes, leaseTerms);
+      return await changeProduct(args, output, changes, terms);
     },
   }),
   defineCommand({
@@ -165,6 +179,18 @@ function readLeaseTerms({ seats, hold, term, refresh, leaseEmail }: Args<typeof 
   };
 }
 
+function readLicenseTerms({
+  licenseFor,
+  entitlement,
+  expiryGrace,
+}: Args<typeof licenseTermsOptions>): object {
+  return {
+    ...(licenseFor !== undefined && { license_for: licenseFor }),
+    ...(entitlement !== undefined && { entitlements: readWords(entitlement) }),
+    ...(expiryGrace !== undefined && { expiry_grace_s: readSeconds('expiry-grace', expiryGrace) }),
+  };
+}
+
 function readSeconds(option: string, text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs !== undefined) return Math.round(durationMs / 1000);
@@ -176,11 +202,11 @@ async function changeProduct(
   options: GlobalOptions & { readonly product: string },
   output: Output,
   changes: Partial<Pick<ProductObject, 'name' | 'recurring' | 'archived'>>,
-  leaseTerms: object = {},
+  terms: object = {},
 ): Promise<number> {
   const path = pathOf(productsPath, options.product);
   const { name, recurring, archived } = (await request(options, { path }, productObject)).data;
-  const json = { name, recurring, archived, ...changes, ...leaseTerms };
+  const json = { name, recurring, archived, ...changes, ...terms };
   return await requestAndShow(options, output, { method: 'PUT', path, json }, productView);
 }
 
@@ -192,6 +218,18 @@ function leaseFields(product: ProductObject): Record<string, Cell> {
     'leases last': durationOf(product.lease_term_s),
     'leases are renewed after': durationOf(product.lease_refresh_s),
     'leases show e-mail': product.lease_email ? 'yes' : 'no',
+  };
+}
+
+function licenseTermFields({
+  license_for: time,
+  entitlements,
+  expiry_grace_s: grace,
+}: ProductObject): Record<string, Cell> {
+  return {
+    'licenses are valid for': time ?? 'ever',
+    'licenses unlock': entitlements.length === 0 ? null : entitlements.join(', '),
+    'grace after their end': grace === 0 ? null : formatDuration(grace * 1000),
   };
 }
 

@@ -44,6 +44,8 @@ export type SenderParts = {
   /** The trusted authorities; called for the first request over TLS. */
   trust: () => SecureContext;
   version: string;
+  /** How long before its end a license is reported, in ms. */
+  expiringMs: () => number;
   /** Whether no other process uses the store. */
   isAlone: boolean;
   /** Counts an attempt. */
@@ -102,10 +104,10 @@ export class EventSender implements WebhookSender {
   }
 
   async #recordTimed(): Promise<void> {
-    const { writer, clock } = this.#parts;
+    const { writer, clock, expiringMs } = this.#parts;
     if (clock.monotonic() < this.#timedAt + timedEveryMs) return;
     this.#timedAt = clock.monotonic();
-    await recordTimedEvents(writer);
+    await recordTimedEvents(writer, { expiringMs: expiringMs() });
   }
 
   /** Delivers the events of an endpoint until there is none, or an attempt fails. */

@@ -3,7 +3,9 @@ import {
   type Product,
   type Collection,
   defaultLeaseTerms,
+  defaultProductTerms,
   type LeaseTerms,
+  type ProductTerms,
 } from '../../domain/catalogue.ts';
 import {
   notFound,
@@ -74,6 +76,7 @@ type NewProduct = {
   secret: string | null;
   /** Terms that are missing are the default. */
   leaseTerms?: Partial<LeaseTerms>;
+  licenseTerms?: Partial<ProductTerms>;
 };
 
 export async function addProduct(
@@ -83,7 +86,7 @@ export async function addProduct(
 ): Promise<Result<ProductWithSecret>> {
   const { accountId, name, recurring } = command;
   if ((await transaction.accounts.get(accountId)) === null) return failWithFaults([unknownAccount]);
-  const terms = changedTerms(defaultLeaseTerms, command.leaseTerms);
+  const terms = changedLeaseTerms(defaultLeaseTerms, command.leaseTerms);
   if (!terms.ok) return terms;
   const productKey = command.productKey ?? newIdentifier(context.random);
   if ((await transaction.products.get(productKey)) !== null) {
@@ -106,6 +109,7 @@ export async function addProduct(
     createdAt: context.now,
     archivedAt: null,
     leaseTerms: terms.value,
+    licenseTerms: { ...defaultProductTerms, ...command.licenseTerms },
   };
   await transaction.products.add(product, digest);
   return done({ product, secret, oldUntil: null });
@@ -127,7 +131,7 @@ export async function rotateProductSecret(
 }
 
 /** The terms with the changes; a fault if the result refreshes a lease only after it has expired. */
-function changedTerms(terms: LeaseTerms, changes: Partial<LeaseTerms> = {}): Result<LeaseTerms> {
+export function changedLeaseTerms(terms: LeaseTerms, changes: Partial<LeaseTerms> = {}): Result<LeaseTerms> {
   const changed = { ...terms, ...changes };
   if (changed.refreshMs < changed.termMs) return done(changed);
   const parameter = changes.refreshMs === undefined ? 'lease_term_s' : 'lease_refresh_s';
@@ -142,21 +146,36 @@ type ProductChange = {
   archived: boolean;
   /** Terms that are missing stay as they are. */
   leaseTerms?: Partial<LeaseTerms>;
+  licenseTerms?: Partial<ProductTerms>;
 };
 
-/** Updates a product. An archived product is no longer sold; its keys keep working. */
+/**
+ * Updates a product. An archived product is no longer sold; its keys keep working. Another grace counts for all its licenses,
+ * the other terms for new ones.
+ */
 export async function updateProduct(
-  { products }: AuthorityTransaction,
-  { productKey, name, recurring, archived, leaseTerms }: ProductChange,
+  { products, licenses }: AuthorityTransaction,
+  { productKey, name, recurring, archived, leaseTerms, licenseTerms }: ProductChange,
   { now }: Context,
 ): Promise<Result<Product>> {
   const product = await products.get(productKey);
   if (product === null) return notFound('product');
-  const terms = changedTerms(product.leaseTerms, leaseTerms);
+  const terms = changedLeaseTerms(product.leaseTerms, leaseTerms);
   if (!terms.ok) return terms;
   const archivedAt = archived ? (product.archivedAt ?? now) : null;
-  const changed = { ...product, name, recurring, archivedAt, leaseTerms: terms.value };
+  const ofLicenses = { ...product.licenseTerms, ...licenseTerms };
+  const changed = {
+    ...product,
+    name,
+    recurring,
+    archivedAt,
+    leaseTerms: terms.value,
+    licenseTerms: ofLicenses,
+  };
   await products.put(changed);
+  const { expiryGraceMs } = ofLicenses;
+  if (expiryGraceMs !== product.licenseTerms.expiryGraceMs)
+    await licenses.setGrace(productKey, expiryGraceMs);
   return done(changed);
 }
 

@@ -16,7 +16,8 @@ import {
   limitReached,
 } from '../../domain/problem/problem.ts';
 import { enabledEvent } from '../../domain/event.ts';
-import { asAnswered } from '../../domain/terms.ts';
+import { asAnswered, changedTerms, hasTerms, type TermsChange } from '../../domain/terms.ts';
+import { endAfter, ownLeaseTermsFault } from './terms.ts';
 import { note } from '../events.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, LicenseChange } from '../tables.ts';
@@ -69,6 +70,8 @@ type NewPurchase = {
   soldAt: number | null;
   uses: number;
   enabled: boolean;
+  /** Terms that are missing are those of the product. */
+  terms?: TermsChange;
 };
 
 export async function addPurchase(
@@ -76,7 +79,7 @@ export async function addPurchase(
   command: NewPurchase,
   { now, random }: Context,
 ): Promise<Result<PurchaseWithLicense>> {
-  const { productKey, buyerEmail, uses, enabled } = command;
+  const { productKey, buyerEmail, uses, enabled, terms: sent = {} } = command;
   const product = await transaction.products.get(productKey);
   if (product === null) return failWithFaults([unknownProduct]);
   // A purchase from an existing store is accepted for an archived product, too.
@@ -87,7 +90,23 @@ export async function addPurchase(
   if (fault !== null) return failWithFaults([fault]);
   const licenseKey = command.licenseKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes));
   const createdAt = command.soldAt ?? now;
-  const license = { licenseKey, productKey, buyerEmail, uses, enabled, createdAt };
+  const leaseFault = ownLeaseTermsFault(product, sent);
+  if (leaseFault !== null) return leaseFault;
+  const { licenseFor, entitlements, expiryGraceMs } = product.licenseTerms;
+  const end = licenseFor === null || sent.expiresAt !== undefined ? null : endAfter(licenseFor, createdAt);
+  if (end?.ok === false) return end;
+  const expiresAt = end === null ? sent.expiresAt : end.value;
+  const given = { ...sent, expiresAt, entitlements: sent.entitlements ?? entitlements };
+  const terms = changedTerms({}, given, expiryGraceMs);
+  const license = {
+    licenseKey,
+    productKey,
+    buyerEmail,
+    uses,
+    enabled,
+    createdAt,
+    ...(hasTerms(terms) && terms),
+  };
   const purchase = { purchaseId: random.uuid(now), licenseKey, createdAt, refundedAt: null };
   if (!(await transaction.licenses.add(license))) {
     return failWith('license_key_taken', 'There already is a license with this key.');

@@ -18,9 +18,9 @@ import { acceptPastedKeys, withStoredCouponCode, storedCouponCode } from '../pas
 import type { Lists, AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
 import { quoteCoupon } from '../checkout.ts';
+import { licenseOfTenant } from './license-of-tenant.ts';
 import type { Cart } from '../../domain/checkout/quote.ts';
 import type { Clock } from '../ports.ts';
-import type { Tenant } from '../../domain/access/principal.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
 
@@ -136,19 +136,4 @@ export function authorityCheckoutService(
       return await writer.write('voidRedemption', { ...command, isFromAgent }, writeOptions);
     },
   };
-}
-
-/**
- * Null if the key is unknown or belongs to another tenant. Both cases cost the same reads, so that the response time
- * does not reveal which keys exist.
- */
-async function licenseOfTenant(
-  reader: AuthorityReader,
-  tenant: Tenant,
-  licenseKey: string,
-): Promise<License | null> {
-  const license = await reader.licenses.get(licenseKey);
-  if (tenant.productKey !== null) return license?.productKey === tenant.productKey ? license : null;
-  const product = await reader.products.get(license?.productKey ?? '');
-  return product?.accountId === tenant.accountId ? license : null;
 }

@@ -76,6 +76,7 @@ CREATE INDEX license_buyer ON license (lower(buyer_email));
 -- Few licenses are disabled: a list of them does not read the others.
 CREATE INDEX license_disabled ON license (license_key) WHERE enabled = 0;
 CREATE INDEX license_end ON license (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX license_grace_end ON license (coalesce(grace_until, expires_at)) WHERE expires_at IS NOT NULL;
 
 -- The licenses in the order in which they were added, which a search looks for by three characters at a time.
 -- `license_search_end`: the last one that it finds by them. The writer adds the next ones while it has nothing else to do.

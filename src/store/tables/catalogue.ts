@@ -3,6 +3,7 @@ import type {
   Collection,
   Product,
   LeaseTerms,
+  ProductTerms,
   Purchase,
   PurchaseWithLicense,
 } from '../../domain/catalogue.ts';
@@ -51,18 +52,23 @@ export function accountTable<E extends Engine>(sql: WritingSql<E>): On<E, Accoun
   };
 }
 
-type ProductRow = Omit<Product, 'leaseTerms'> & LeaseTerms;
+type ProductRow = Omit<Product, 'leaseTerms' | 'licenseTerms'> &
+  LeaseTerms &
+  Omit<ProductTerms, 'entitlements'> & { entitlements: ProductTerms['entitlements'] | null };
 
 const product =
   columns<ProductRow>(`product_key, account_id, name, recurring BOOL, created_at, archived_at, seats,
-  lease_hold_ms AS holdMs, lease_term_ms AS termMs, lease_refresh_ms AS refreshMs, lease_email AS showsEmail BOOL`);
+  lease_hold_ms AS holdMs, lease_term_ms AS termMs, lease_refresh_ms AS refreshMs, lease_email AS showsEmail BOOL,
+  license_for, entitlements JSON, expiry_grace_ms`);
 
 function productFrom(row: never): Product {
   const all = product.from(row);
   const { productKey, accountId, name, recurring, createdAt, archivedAt } = all;
   const { seats, holdMs, termMs, refreshMs, showsEmail } = all;
   const leaseTerms = { seats, holdMs, termMs, refreshMs, showsEmail };
-  return { productKey, accountId, name, recurring, createdAt, archivedAt, leaseTerms };
+  const { licenseFor, entitlements, expiryGraceMs } = all;
+  const licenseTerms = { licenseFor, entitlements: entitlements ?? [], expiryGraceMs };
+  return { productKey, accountId, name, recurring, createdAt, archivedAt, leaseTerms, licenseTerms };
 }
 
 function productConditions({ tenant, archived }: ProductFilter): Condition[] {
@@ -86,7 +92,10 @@ export function productReads<E extends Engine>(sql: Sql<E>): On<E, ProductReads>
 export function productTable<E extends Engine>(sql: WritingSql<E>): On<E, ProductTable> {
   const add = sql.run(product.insert('product', 'secret_digest'));
   const put = sql.run(`UPDATE latchkey.product SET ${product.set(['product_key'])} WHERE product_key = $1`);
-  const valuesOf = ({ leaseTerms, ...same }: Product) => product.values({ ...same, ...leaseTerms });
+  const valuesOf = ({ leaseTerms, licenseTerms, ...same }: Product) => {
+    const entitlements = licenseTerms.entitlements.length === 0 ? null : licenseTerms.entitlements;
+    return product.values({ ...same, ...leaseTerms, ...licenseTerms, entitlements });
+  };
   return {
     ...productReads(sql),
     add: (added, secretDigest) => add(...valuesOf(added), secretDigest),

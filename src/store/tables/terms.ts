@@ -1,6 +1,6 @@
 import { hasTerms, type LicenseTerms } from '../../domain/terms.ts';
-import type { LicenseTable } from '../../service/tables.ts';
-import type { Engine, On, SqlValue, WritingSql } from '../sql.ts';
+import type { EndingLicense, LicenseReads, LicenseTable } from '../../service/tables.ts';
+import type { Engine, On, Sql, SqlValue, WritingSql } from '../sql.ts';
 
 /* The columns of the terms of a license, in tables of both engines. */
 
@@ -38,6 +38,18 @@ export function termsOf({
 export function termValues(given: Partial<StoredTerms>): SqlValue[] {
   const { expiresAt, graceUntil, usesLimit, terms } = termsOf(given);
   return [expiresAt, graceUntil, usesLimit, terms === null ? null : JSON.stringify(terms)];
+}
+
+/** What both engines read alike. */
+export function termReads<E extends Engine>(sql: Sql<E>): On<E, Pick<LicenseReads, 'ending'>> {
+  const read = (end: string) =>
+    sql.all<EndingLicense>(`SELECT license_key AS "licenseKey", ${end} AS at FROM latchkey.license
+      WHERE expires_at IS NOT NULL AND ${end} > $1 AND ${end} <= $2 AND enabled ORDER BY ${end} LIMIT $3`);
+  const byDate = read('expires_at');
+  const byGrace = read('coalesce(grace_until, expires_at)');
+  return {
+    ending: (which, since, until, limit) => (which === 'date' ? byDate : byGrace)(since, until, limit),
+  };
 }
 
 /** What both engines do alike. The revision grows, so that agents get to know the terms. */

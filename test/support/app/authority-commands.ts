@@ -40,6 +40,9 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
     enabled: true,
   },
   changeLicense: { tenant, licenseKey: 'KEY', trigger: 'usage' },
+  updateLicense: { tenant, licenseKey: 'KEY', change: { expiresAt: 2_000_000_000_000 } },
+  renewLicense: { tenant, licenseKey: 'KEY', span: '1y' },
+  recordLicenseEnds: { expiringMs: 1_000 },
   createCoupon: {
     accountId: 'default',
     terms: {

@@ -1,5 +1,10 @@
 import { join } from 'node:path';
-import { type Account, type Product, defaultLeaseTerms } from '../../../src/domain/catalogue.ts';
+import {
+  type Account,
+  type Product,
+  defaultLeaseTerms,
+  defaultProductTerms,
+} from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
 import type { LicenseSnapshot } from '../../../src/domain/agent/license-snapshot.ts';
 import {
@@ -22,6 +27,7 @@ export const product: Product = {
   createdAt: at,
   archivedAt: null,
   leaseTerms: defaultLeaseTerms,
+  licenseTerms: defaultProductTerms,
 };
 
 export function buildLicense(with_: Partial<License> = {}): License {

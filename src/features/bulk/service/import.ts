@@ -1,5 +1,6 @@
 import { done, failWith, type Result, unknownProduct, notFound } from '../../../domain/problem/problem.ts';
 import { type License, issuedKeyFault } from '../../../domain/license.ts';
+import { changedTerms, hasTerms, type TermsChange } from '../../../domain/terms.ts';
 import type { Product, Purchase } from '../../../domain/catalogue.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../../../service/tables.ts';
@@ -12,6 +13,7 @@ import {
   codeTaken,
 } from '../../../domain/checkout/coupon.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
+import { ownLeaseTermsFault } from '../../../service/authority/terms.ts';
 
 /** The caller numbers the rows. `value`: the beginning of the wrong cell, if it is known and no license key. */
 export type RejectedRow = { row: number; code: string; detail: string; value?: string };
@@ -109,6 +111,8 @@ export type LicenseRow = {
   uses: number | null;
   enabled: boolean | null;
   createdAt: number | null;
+  /** Undefined: the file has no value. */
+  terms: TermsChange;
 };
 
 type LicenseImport = ImportRows<LicenseRow> & {
@@ -181,9 +185,13 @@ async function importLicense(
   // An earlier version may have stored a license with an unusual key.
   if (fault !== null && (await licenses.get(row.licenseKey)) === null)
     return { code: fault.code, detail: fault.detail };
-  if (await licenses.add(licenseOf(row, now))) return 'imported';
+  const leaseFault = ownLeaseTermsFault(product, row.terms)?.problem.errors?.[0];
+  if (leaseFault !== undefined) return { code: leaseFault.code, detail: leaseFault.detail };
+  const { expiryGraceMs } = product.licenseTerms;
+  const terms = changedTerms({}, row.terms, expiryGraceMs);
+  if (await licenses.add({ ...licenseOf(row, now), ...(hasTerms(terms) && terms) })) return 'imported';
   const stored = await licenses.get(row.licenseKey);
-  if (stored !== null && isSameLicense(row, stored)) return 'unchanged';
+  if (stored !== null && isSameLicense(row, stored) && hasSameTerms(row.terms, stored)) return 'unchanged';
   return { code: 'license_key_taken', detail: 'There already is another license with this key.' };
 }
 
@@ -208,6 +216,11 @@ function isSameLicense(row: LicenseRow, license: License): boolean {
     (row.enabled ?? license.enabled) === license.enabled &&
     secondOf(row.createdAt ?? license.createdAt) === secondOf(license.createdAt)
   );
+}
+
+/** Whether the terms that a row has are those of a license. */
+function hasSameTerms(sent: TermsChange, license: License): boolean {
+  return JSON.stringify(changedTerms(license, sent, 0)) === JSON.stringify(changedTerms(license, {}, 0));
 }
 
 /**

@@ -77,11 +77,38 @@ function pageOf<Item>(
 }
 
 const licenseExport: ExportShape<License> = {
-  columns: ['license_key', 'product_key', 'buyer_email', 'uses', 'enabled', 'date'],
+  columns: [
+    'license_key',
+    'product_key',
+    'buyer_email',
+    'uses',
+    'enabled',
+    'date',
+    ...Object.keys(termCells({})),
+  ],
   row: licenseRow,
 };
 
-function licenseRow({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }: License) {
+function termCells({
+  expiresAt = null,
+  usesLimit = null,
+  terms,
+}: Pick<License, 'expiresAt' | 'usesLimit' | 'terms'>) {
+  const { entitlements, metadata, seats, leaseHoldMs, leaseTermMs, leaseRefreshMs } = terms ?? {};
+  const inSeconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1000);
+  return {
+    expires_at: expiresAt === null ? null : formatDatetime(expiresAt),
+    uses_limit: usesLimit,
+    entitlements: entitlements?.join(' ') ?? null,
+    metadata: metadata === undefined ? null : JSON.stringify(metadata),
+    seats: seats ?? null,
+    lease_hold_s: inSeconds(leaseHoldMs),
+    lease_term_s: inSeconds(leaseTermMs),
+    lease_refresh_s: inSeconds(leaseRefreshMs),
+  };
+}
+
+function licenseRow({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...license }: License) {
   return {
     license_key: licenseKey,
     product_key: productKey,
@@ -89,6 +116,7 @@ function licenseRow({ licenseKey, productKey, buyerEmail, uses, enabled, created
     uses,
     enabled,
     date: formatDatetime(createdAt),
+    ...termCells(license),
   };
 }
 

@@ -4,6 +4,7 @@ import { maxInitialUses } from '../../../domain/license.ts';
 import type { RejectedRow, CouponRow, LicenseRow, PurchaseRow } from '../service/import.ts';
 import { couponCode, couponCreationWith, describeConditions } from '../../../wire/coupon.ts';
 import { mappingShape, profileShape } from './mapping-shape.ts';
+import { termParameters, withTerms } from '../../../wire/terms.ts';
 import { importShape, describedRows, rowsOf, endCell, instantCell, stateCell, undamaged } from './import.ts';
 import {
   email,
@@ -36,6 +37,11 @@ export const productImportQuery = parameters({
   account_id: identifier.optional(),
 });
 
+/** The end of a license is in whole seconds. */
+function toSecond(epochMs: number): number {
+  return Math.floor(epochMs / 1000) * 1000;
+}
+
 const licenseShape = {
   license_key: undamaged(newLicenseKey),
   product_key: undamaged(identifier).optional(),
@@ -45,6 +51,8 @@ const licenseShape = {
   date: instantCell.optional(),
   refunded: stateCell.optional(),
   refunded_at: instantCell.optional(),
+  ...termParameters,
+  expires_at: endCell.transform(toSecond).optional(),
 };
 const licenseCells = parameters(licenseShape, { unknown: 'refused', id: 'LicenseRow' });
 
@@ -60,9 +68,10 @@ export const licenseImport = {
 
 /** `defaultProduct`: the product of rows that name none. */
 export function licenseRow(
-  { row, licenseKey, productKey, buyerEmail, uses, date, ...cells }: LicenseCells & { row: number },
+  sent: LicenseCells & { row: number },
   defaultProduct: string | undefined,
 ): LicenseRow | RejectedRow {
+  const { row, licenseKey, productKey, buyerEmail, uses, date, terms, ...cells } = withTerms(sent);
   const product = productKey ?? defaultProduct;
   if (licenseKey === null || product === undefined) {
     return { row, code: 'required', detail: 'product_key is required.' };
@@ -73,7 +82,7 @@ export function licenseRow(
   }
   // A refunded key may have been enabled again later, but only an export of this program says so, without `refunded`.
   const enabled = refunded === true ? false : (cells.enabled ?? (refundedAt === undefined ? null : false));
-  const input = { uses: uses ?? null, enabled, createdAt: date ?? null };
+  const input = { uses: uses ?? null, enabled, createdAt: date ?? null, terms };
   return { row, licenseKey, productKey: product, buyerEmail, ...input };
 }
 

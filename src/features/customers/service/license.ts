@@ -1,6 +1,14 @@
 import { enabledEvent } from '../../../domain/event.ts';
 import { issuedKeyFault, licenseKeyBytes, licenseKeyFrom, type License } from '../../../domain/license.ts';
-import { done, failWith, failWithFaults, notFound, type Result } from '../../../domain/problem/problem.ts';
+import {
+  done,
+  failWith,
+  failWithFaults,
+  keyReplaced,
+  notFound,
+  type Result,
+} from '../../../domain/problem/problem.ts';
+import { withStatus } from '../../../domain/terms.ts';
 import { note } from '../../../service/events.ts';
 import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
@@ -38,7 +46,7 @@ export async function rekeyLicense(
   await recordChange(transaction.history, { change: 'rekey', before: license, after: license }, context);
   note(transaction, enabledEvent(old.licenseKey, old.enabled, false));
   transaction.events.add({ type: 'license.rekeyed', subject: old.licenseKey });
-  return done(license);
+  return done(withStatus(license, now));
 }
 
 /**
@@ -56,7 +64,8 @@ export async function transferLicense(
   const before = found.value;
   const { licenseKey } = before;
   const ended = freesSeats ? await activations.activeOf(licenseKey) : [];
-  if (before.buyerEmail === buyerEmail && ended.length === 0) return { ...done(before), unchanged: true };
+  if (before.buyerEmail === buyerEmail && ended.length === 0)
+    return { ...done(withStatus(before, context.now)), unchanged: true };
   for (const activationId of ended) events.add({ type: 'seat.ended', subject: activationId });
   if (freesSeats) {
     await activations.endAll(licenseKey, context.now);
@@ -66,7 +75,7 @@ export async function transferLicense(
   await customers.setBuyer([licenseKey], buyerEmail);
   await recordChange(history, { change: 'transfer', before, after: before }, context);
   events.add({ type: 'license.transferred', subject: licenseKey });
-  return done({ ...before, buyerEmail });
+  return done(withStatus({ ...before, buyerEmail }, context.now));
 }
 
 /** Sets the count of a license. A use that was counted before is in the count that is replaced. */
@@ -78,11 +87,11 @@ export async function setLicenseUses(
   const found = await licenseToChange(transaction, which);
   if (!found.ok) return found;
   const before = found.value;
-  if (before.uses === uses) return { ...done(before), unchanged: true };
+  if (before.uses === uses) return { ...done(withStatus(before, context.now)), unchanged: true };
   const after = { ...before, uses };
   await transaction.licenses.setState(after, false);
   await recordChange(transaction.history, { change: 'set_uses', before, after }, context);
-  return done(after);
+  return done(withStatus(after, context.now));
 }
 
 /** The reads are the same for an unknown license and for another account's. */
@@ -94,10 +103,5 @@ async function licenseToChange(
   const product = await products.get(license?.productKey ?? '');
   if (license === null || (accountId !== null && product?.accountId !== accountId))
     return notFound('license');
-  if (license.replacedBy !== undefined)
-    return failWith(
-      'license_replaced',
-      'The license has another key since, which the page of this key names.',
-    );
-  return done(license);
+  return license.replacedBy === undefined ? done(license) : keyReplaced();
 }

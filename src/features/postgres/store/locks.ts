@@ -33,6 +33,9 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   refundPurchase: ({ purchaseId }) => ({ purchase: [purchaseId, null], licenseOfPurchase: [purchaseId] }),
   // Its only statement locks the license.
   changeLicense: noLocks,
+  updateLicense: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
+  renewLicense: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
+  recordLicenseEnds: noLocks,
   createCoupon: noLocks,
   updateCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
   endCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
@@ -66,6 +69,7 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneOldCredentials: done(null),
   pruneIdempotency: done({ removed: 0 }),
   pruneHistory: done({ removed: 0 }),
+  recordLicenseEnds: done({ events: 0 }),
   ...(Object.assign({}, ...features.map(({ useCases }) => useCases?.byOneNode)) as object),
 };
 

@@ -74,6 +74,7 @@ CREATE TABLE latchkey.license (
 CREATE INDEX license_product ON latchkey.license (product_key);
 CREATE INDEX license_buyer ON latchkey.license (lower(buyer_email));
 CREATE INDEX license_end ON latchkey.license (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX license_grace_end ON latchkey.license (coalesce(grace_until, expires_at)) WHERE expires_at IS NOT NULL;
 
 CREATE TABLE latchkey.purchase (
   purchase_id text COLLATE "C" PRIMARY KEY,

@@ -2,7 +2,14 @@ import { z } from 'zod';
 import type { FeatureSection } from '../../../config/core-sections.ts';
 import { signingKeysOf } from '../domain/webhook.ts';
 import { rule, section } from '../../../config/section.ts';
-import { addressRange, secret, secretFile, mask, type Secret } from '../../../config/setting-types.ts';
+import {
+  addressRange,
+  duration,
+  secret,
+  secretFile,
+  mask,
+  type Secret,
+} from '../../../config/setting-types.ts';
 
 /** The senders of events. Each has its own form and its own proof (features/webhooks/domain/store-event.ts). */
 export const senders = ['payhip', 'gumroad', 'lemonsqueezy', 'standard'] as const;
@@ -55,6 +62,9 @@ const out = section(
     allow: z.array(addressRange).prefault([]).meta({
       description:
         'Addresses that events may be sent to although they are not on the internet, such as `10.1.2.3` or `10.0.0.0/8`. Plain HTTP is only sent to these addresses.',
+    }),
+    license_expiring: duration.prefault('7d').meta({
+      description: 'How long before the end of a license `license.expiring` is sent.',
     }),
   }),
 ).meta({ description: 'The events that this process sends (`latchkey webhook add`).' });

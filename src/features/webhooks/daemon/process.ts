@@ -118,6 +118,7 @@ async function loadSender(store: OpenedStore, metrics: WebhookMetrics): Promise<
   const { current, log, local } = store;
   const parts: SenderParts = {
     ...store,
+    expiringMs: () => current.configuration.webhooks.out.licenseExpiringMs,
     random: systemRandom,
     log: logOf(log, 'webhook'),
     address: {

@@ -27,6 +27,7 @@ import {
   purchaseParameters,
   purchaseQuery,
 } from '../../../wire/catalogue.ts';
+import { withProductTerms, withTerms } from '../../../wire/terms.ts';
 import { foreignAccountFaults, tenantFilter, isUnknownProduct, productFaults } from '../../tenant.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -56,8 +57,9 @@ export const productRoutes: readonly Route[] = [
         productKey = null,
         secret = null,
         leaseTerms,
-      } = withLeaseTerms(body);
-      const command = { name, recurring, accountId, productKey, secret, leaseTerms };
+        licenseTerms,
+      } = withProductTerms(withLeaseTerms(body));
+      const command = { name, recurring, accountId, productKey, secret, leaseTerms, licenseTerms };
       const added = await app.writer.write('addProduct', command, writeOptions);
       return added.ok ? created(serializeProductSecret(added.value)) : added;
     },
@@ -106,7 +108,8 @@ export const productRoutes: readonly Route[] = [
     path: '/admin/v1/products/:id',
     operationId: 'updateProduct',
     tag: 'Products',
-    summary: 'Rename a product, archive it or put it on sale again, change the terms of its leases',
+    summary:
+      'Rename a product, archive it or put it on sale again, change the terms of its licenses and leases',
     access,
     roles,
     owned: 'product',
@@ -115,7 +118,7 @@ export const productRoutes: readonly Route[] = [
     async handle({ app, path: { id }, body, writeOptions }) {
       const changed = await app.writer.write(
         'updateProduct',
-        { productKey: id, ...withLeaseTerms(body) },
+        { productKey: id, ...withProductTerms(withLeaseTerms(body)) },
         writeOptions,
       );
       return changed.ok ? ok(serializeProduct(changed.value)) : changed;
@@ -246,8 +249,9 @@ export const purchaseRoutes: readonly Route[] = [
         date: soldAt = null,
         uses = 0,
         enabled = true,
-      } = body;
-      const command = { productKey, buyerEmail, licenseKey, soldAt, uses, enabled };
+        terms,
+      } = withTerms(body);
+      const command = { productKey, buyerEmail, licenseKey, soldAt, uses, enabled, terms };
       const added = await app.writer.write('addPurchase', command, writeOptions);
       return added.ok ? created(serializePurchase(added.value)) : added;
     },

@@ -1,14 +1,23 @@
-import type { Principal } from '../../../domain/access/principal.ts';
-import { freshnessAt, type LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
+import type { Principal, Tenant } from '../../../domain/access/principal.ts';
+import {
+  answeredLicense,
+  freshnessAt,
+  type LicenseSnapshot,
+} from '../../../domain/agent/license-snapshot.ts';
 import { licenseKeysIn, parseLicenseKey } from '../../../domain/license.ts';
 import { withNext, type Page } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
+import { withStatus } from '../../../domain/terms.ts';
 import type { SnapshotFilter } from '../../../service/agent/tables.ts';
 import { storedLicenseKey, withStoredLicenseKey } from '../../../service/pasted-keys.ts';
 import type { LicenseFilter } from '../../../service/tables.ts';
 import {
   changeList,
+  licenseChange,
   licenseDetail,
+  licenseObject,
+  renewal,
+  serializeLicense,
   serializeChange,
   serializeSnapshotDetail,
   serializeSoldDetail,
@@ -22,10 +31,11 @@ import {
 } from '../../../wire/license.ts';
 import { pageQuery } from '../../../wire/page.ts';
 import { enveloped } from '../../../wire/response.ts';
+import { withTerms } from '../../../wire/terms.ts';
 import type { App, StoredLicenses } from '../../app.ts';
 import { emptyList, ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
-import { foreignAccountFaults, isUnknownProduct, tenantFilter } from '../../tenant.ts';
+import { foreignAccountFaults, isUnknownProduct, tenantFilter, tenantForLicense } from '../../tenant.ts';
 import { inStoredSpelling, lengthOf, searchFor } from '../../search.ts';
 import { serializeExplained } from './outbox.ts';
 
@@ -70,7 +80,9 @@ async function soldLicenses(app: App, sent: LicenseFilter, page: Page): Promise<
   const { filter, total } = await inStoredSpelling(await withStoredLicenseKey(app, sent), (each) =>
     licenses.count(each),
   );
-  return { licenses: (await licenses.list(filter, page)).map(serializeListed), total };
+  const now = app.now();
+  const listed = await licenses.list(filter, page);
+  return { licenses: listed.map((each) => serializeListed(withStatus(each, now))), total };
 }
 
 type AgentQuery = { principal: Principal; filter: Filter; accountId: string | undefined };
@@ -104,8 +116,10 @@ async function storedLicenses(
 
 function knownAt(snapshot: LicenseSnapshot, stored: StoredLicenses, now: number): KnownSnapshot {
   const { confirmedAt, missingSince } = snapshot;
+  const { status } = answeredLicense(snapshot, stored.freshness(), now);
   return {
     ...snapshot,
+    status,
     freshness: freshnessAt(confirmedAt, stored.freshness(), now),
     missingSince: missingSince === null ? null : stored.dateOf(missingSince),
   };
@@ -152,11 +166,11 @@ async function soldDetail(app: App, principal: Principal, licenseKey: string): P
   if (license === undefined) return null;
   const product = await reader.products.get(license.productKey);
   const { purchaseId } = license;
-  return serializeSoldDetail(license, {
+  return serializeSoldDetail(withStatus(license, app.now()), {
     product: {
       productKey: license.productKey,
       name: product?.name ?? null,
-      seats: product?.leaseTerms.seats ?? null,
+      seats: license.terms?.seats ?? product?.leaseTerms.seats ?? null,
     },
     purchase: purchaseId === null ? null : await reader.purchases.get(purchaseId),
     ...(await seatsOf(app, license.licenseKey)),
@@ -185,7 +199,7 @@ async function storedDetail(
     product: {
       productKey: app.products?.keyOf(productId) ?? productId,
       name: await app.productName(productId),
-      seats: stored.seatsOf(productId),
+      seats: snapshot.license.terms?.seats ?? stored.seatsOf(productId),
     },
     graceUntil: snapshot.confirmedAt + stored.freshness().graceMs,
     operations: operations.map((each) => serializeExplained(app, each)),
@@ -220,5 +234,58 @@ const listHistory = route({
   },
 });
 
+const sellerAccess = { credential: 'any', scope: 'sell' } as const;
+
+/** The license that a seller changes. */
+async function soldAs(
+  app: App,
+  principal: Principal,
+  key: string,
+): Promise<{ tenant: Tenant; licenseKey: string } | null> {
+  const sent = parseLicenseKey(key);
+  if (sent === null) return null;
+  const licenseKey = await storedLicenseKey(app.reader, sent);
+  return { licenseKey, tenant: await tenantForLicense(app, principal, licenseKey) };
+}
+
+const update = route({
+  method: 'PUT',
+  path: `${path}/:key`,
+  operationId: 'updateLicense',
+  tag: 'Licenses',
+  summary: 'Change the terms of a license; those that are missing stay as they are',
+  refusals: ['license_not_found', 'license_replaced'],
+  access: sellerAccess,
+  roles: ['authority'],
+  body: licenseChange,
+  answers: { 200: enveloped(licenseObject) },
+  async handle({ app, principal, path: { key }, body, writeOptions }) {
+    const which = await soldAs(app, principal, key);
+    if (which === null) return notFound('license');
+    const { terms: change } = withTerms(body);
+    const updated = await app.writer.write('updateLicense', { ...which, change }, writeOptions);
+    return updated.ok ? ok(serializeLicense(updated.value)) : updated;
+  },
+});
+
+const renew = route({
+  method: 'POST',
+  path: `${path}/:key/renew`,
+  operationId: 'renewLicense',
+  tag: 'Licenses',
+  summary: 'Renew a license: from its end if that is in the future, else from now',
+  refusals: ['license_not_found', 'license_replaced'],
+  access: sellerAccess,
+  roles: ['authority'],
+  body: renewal,
+  answers: { 200: enveloped(licenseObject) },
+  async handle({ app, principal, path: { key }, body, writeOptions }) {
+    const which = await soldAs(app, principal, key);
+    if (which === null) return notFound('license');
+    const renewed = await app.writer.write('renewLicense', { ...which, span: body.for }, writeOptions);
+    return renewed.ok ? ok(serializeLicense(renewed.value)) : renewed;
+  },
+});
+
 /** Licenses for people (src/http/README.md, Admin routes). */
-export const licenseAdminRoutes: readonly Route[] = [list, show, listHistory];
+export const licenseAdminRoutes: readonly Route[] = [list, show, listHistory, update, renew];

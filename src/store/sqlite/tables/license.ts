@@ -12,7 +12,7 @@ import type { Page } from '../../../domain/page.ts';
 import { maxFound, type Search } from '../../../domain/search.ts';
 import type { SqlValue } from '../../sql.ts';
 import { changeFrom, history, license, soldColumns, stateValues } from '../../tables/license.ts';
-import { termValues, termWrites } from '../../tables/terms.ts';
+import { termReads, termValues, termWrites } from '../../tables/terms.ts';
 import { afterText, soldBy, tenantIs, type SqliteSql } from '../statements.ts';
 
 const selectLicense = `SELECT ${license.list} FROM license`;
@@ -98,6 +98,7 @@ export function licenseReads(sql: SqliteSql): LicenseReads {
     return hasFew(tenant) ? exportFew : exportAll;
   };
   return {
+    ...termReads(sql),
     get: sql.get(`${selectLicense} WHERE license_key = $1`, license.from),
     after: (filter, licenseKey, limit) => exportFor(filter)(...exportParameters(filter), licenseKey, limit),
     list: (filter, page) =>

@@ -23,7 +23,6 @@ const states = [
   'status',
   'disabled',
   'Refunded?',
-  'expires_at',
   'isActive',
   'Valid until',
   'revoked_on',

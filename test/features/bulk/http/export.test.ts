@@ -129,10 +129,50 @@ test('states and dates are read as stores write them', async () => {
     ],
   });
   expect((await exported(server, 'licenses')).split('\r\n').slice(1, 4)).toEqual([
-    'A,press,a@example.com,0,true,2024-02-22T00:00:00+00:00',
-    'B,press,a@example.com,0,false,2024-02-22T11:23:05+00:00',
-    'C,press,a@example.com,0,true,2024-02-22T09:23:05+00:00',
+    'A,press,a@example.com,0,true,2024-02-22T00:00:00+00:00,,,,,,,,',
+    'B,press,a@example.com,0,false,2024-02-22T11:23:05+00:00,,,,,,,,',
+    'C,press,a@example.com,0,true,2024-02-22T09:23:05+00:00,,,,,,,,',
   ]);
+});
+
+test('the terms of licenses are exported, and imported again as they were', async () => {
+  await using opened = await openApp();
+  await using elsewhere = await openApp();
+  const [server, other] = [serverOf(opened.app), serverOf(elsewhere.app)];
+  for (const each of [server, other]) await addProduct(each);
+  const csv = [
+    'license_key,buyer_email,product_key,expires_at,entitlements,uses_limit,metadata,seats,lease_term_s',
+    `A,a@example.com,press,2030-02-28,"pro, export",9,"{""note"": ""1,2""}",3,604800`,
+    'B,a@example.com,press,,,,,,',
+    'C,a@example.com,press,2030-02-30,,,,,',
+    'D,a@example.com,press,,,,,,60',
+  ].join('\n');
+  const report = await imported(server, 'licenses', csv);
+  expect(report).toMatchObject({
+    imported: 2,
+    rejected: [
+      { row: 4, code: 'not_a_datetime' },
+      { row: 5, code: 'out_of_range' },
+    ],
+  });
+  const terms = {
+    entitlements: ['export', 'pro'],
+    metadata: { note: '1,2' },
+    seats: 3,
+    leaseTermMs: 604_800_000,
+  };
+  const stored = { expiresAt: Date.UTC(2030, 1, 28, 23, 59, 59), usesLimit: 9, terms };
+  expect(await opened.app.reader.licenses.get('A')).toMatchObject(stored);
+  expect(await opened.app.reader.licenses.get('B')).not.toHaveProperty('expiresAt');
+  const all = await exported(server, 'licenses');
+  expect(await imported(other, 'licenses', all)).toMatchObject({ imported: 2, rejected: [] });
+  expect(await exported(other, 'licenses')).toBe(all);
+  expect(await imported(other, 'licenses', all)).toMatchObject({ unchanged: 2 });
+  const changed = all.replace('2030-02-28', '2031-02-28');
+  expect(await imported(other, 'licenses', changed)).toMatchObject({
+    unchanged: 1,
+    rejected: [{ code: 'license_key_taken' }],
+  });
 });
 
 test('an imported coupon id leaves room for the ids of all later coupons', async () => {

@@ -151,12 +151,16 @@ test.each([
   },
 );
 
-test('an end date is read as future, past and none', async () => {
+test('a column with an end date is read as the end of a license', async () => {
   const file =
-    'key,email,expires_at\nA,a@example.com,2020-01-01\nB,b@example.com,2998-01-01\nC,c@example.com,\n';
+    'key,email,Expiry date\nA,a@example.com,2020-01-01\nB,b@example.com,2998-01-01\nC,c@example.com,\n';
   const { data } = await preview('license', {}, file);
-  expect(data.columns[2]).toMatchObject({ read_as: 'enabled', how: 'future,-|past' });
-  expect(data.rows.map(({ cells }) => cells?.['enabled'])).toEqual(['false', 'true', 'true']);
+  expect(data.columns[2]).toMatchObject({ read_as: 'expires_at', how: null });
+  expect(data.rows.map(({ cells }) => cells?.['expires_at'])).toEqual([
+    '2020-01-01',
+    '2998-01-01',
+    undefined,
+  ]);
 });
 
 test('a date with slashes that could be a day or a month first is left to a person', async () => {

@@ -91,14 +91,23 @@ beforeAll(async () => {
 afterAll(() => opened[Symbol.asyncDispose]());
 
 test('a license with another key has its count, purchase, history and seats, and the old key stays disabled', async () => {
-  const purchaseId = await sell('OLD-1', { uses: 6 });
+  const terms = { expires_at: '2998-12-31', entitlements: ['pro'] };
+  const purchaseId = await sell('OLD-1', { uses: 6, ...terms });
   await call('PUT', '/api/v2/license/usage', { license_key: 'OLD-1' });
   await addDevices('OLD-1', 2);
   const position = await lastEvent();
   const rekeyed = await call('POST', 'licenses/OLD-1/rekey', { license_key: 'NEW-1' });
   expect(rekeyed).toMatchObject({
     status: 200,
-    data: { license_key: 'NEW-1', enabled: true, uses: 7, buyer_email: 'ann@example.com' },
+    data: {
+      license_key: 'NEW-1',
+      enabled: true,
+      uses: 7,
+      buyer_email: 'ann@example.com',
+      status: 'active',
+      expires_at: '2998-12-31T23:59:59+00:00',
+      entitlements: ['pro'],
+    },
   });
   expect(await lastAudit()).toBe('token:admin | license.rekey | …1 | product press, now …1');
   expect(await eventsSince(position)).toEqual(['license.disabled OLD-1', 'license.rekeyed OLD-1']);
@@ -130,12 +139,13 @@ test('a license with another key has its count, purchase, history and seats, and
 });
 
 test('a key that was replaced cannot be changed, and its license gets a third key', async () => {
-  await sell('FIRST');
+  await sell('FIRST', { expires_at: '2998-12-31' });
   await call('POST', 'licenses/FIRST/rekey', { license_key: 'SECOND' });
   for (const [method, path, body] of [
     ['POST', 'rekey', {}],
     ['POST', 'transfer', { buyer_email: 'bob@example.com' }],
     ['PUT', 'uses', { uses: 3 }],
+    ['POST', 'renew', { for: '1y' }],
   ] as const) {
     expect(await call(method, `licenses/FIRST/${path}`, body)).toMatchObject({
       status: 409,

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
+import { defaultLeaseTerms, defaultProductTerms } from '../../../../src/domain/catalogue.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cachedCounts } from '../../../../src/features/postgres/daemon/node-cache.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
@@ -81,6 +81,7 @@ describe.skipIf(!hasPostgres)('The metrics of an authority on PostgreSQL', () =>
               createdAt: 0,
               archivedAt: null,
               leaseTerms: defaultLeaseTerms,
+              licenseTerms: defaultProductTerms,
             },
             'digest',
           );

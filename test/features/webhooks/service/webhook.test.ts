@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { expiringMs } from '../../../../src/features/leases/service/activation.ts';
 import type { WebhookEvent } from '../../../../src/features/webhooks/domain/webhook.ts';
 import { buildActivation } from '../../leases/support/records.ts';
+import { account, buildLicense, product } from '../../../support/builders/store-builders.ts';
 import {
   createAgent,
   day,
@@ -226,4 +227,38 @@ test('a lease that ends in three days and was not renewed is reported once; a sh
   agent.pass(minute);
   await report();
   expect(typesOf(agent)).toEqual(['lease.expiring long']);
+});
+
+test('a license is reported once before its end and once after its grace, again after a renewal, and not if it is disabled', async () => {
+  await using agent = await createAgent();
+  await addWebhook(agent);
+  const { licenses, products, accounts } = agent.store;
+  accounts.add(account, 'digest');
+  products.add(product, 'digest');
+  const end = agent.now + 30 * day;
+  const license = { productKey: 'press', expiresAt: end };
+  licenses.add(buildLicense({ ...license, licenseKey: 'ONE', graceUntil: end + day }));
+  licenses.add(buildLicense({ ...license, licenseKey: 'OFF', enabled: false }));
+  licenses.add(buildLicense({ licenseKey: 'EVER', productKey: 'press' }));
+  const report = async (): Promise<void> =>
+    void (await agent.writer.write('recordLicenseEnds', { expiringMs: 7 * day }));
+  await report();
+  agent.pass(23 * day - 1);
+  await report();
+  expect(typesOf(agent)).toEqual([]);
+  agent.pass(1);
+  await report();
+  await report();
+  expect(typesOf(agent)).toEqual(['license.expiring ONE']);
+  agent.pass(8 * day - 1);
+  await report();
+  expect(typesOf(agent)).toEqual(['license.expiring ONE']);
+  agent.pass(1);
+  await report();
+  await report();
+  expect(typesOf(agent)).toEqual(['license.expiring ONE', 'license.expired ONE']);
+  licenses.setTerms({ licenseKey: 'ONE', expiresAt: agent.now + 10 * day });
+  agent.pass(3 * day);
+  await report();
+  expect(typesOf(agent)).toEqual(['license.expiring ONE', 'license.expired ONE', 'license.expiring ONE']);
 });

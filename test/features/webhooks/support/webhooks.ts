@@ -33,6 +33,7 @@ export async function openSender(parts: Needed): Promise<EventSender> {
     clock: machineClock,
     random: { uuid: () => randomUUID() },
     log: silent,
+    expiringMs: () => 7 * 86_400_000,
     address: {
       allow: () => loopback,
       own: () => ['127.0.0.1'],

@@ -36,6 +36,9 @@ test('a product is created as requested, and its secret is shown once', async ()
     lease_term_s: 30 * 86_400,
     lease_refresh_s: 86_400,
     lease_email: false,
+    license_for: null,
+    entitlements: [],
+    expiry_grace_s: 0,
   };
   const made = await post('products', {
     name: 'Taken over',

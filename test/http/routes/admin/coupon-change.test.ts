@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
+import { defaultLeaseTerms, defaultProductTerms } from '../../../../src/domain/catalogue.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
@@ -223,7 +223,13 @@ async function addKnown({ write }: Pick<TestApp, 'write'>): Promise<void> {
   const product = { productKey: 'ONE', accountId: 'default', name: 'One', recurring: false };
   await write(async ({ products, coupons }) => {
     await products.add(
-      { ...product, createdAt: 0, archivedAt: null, leaseTerms: defaultLeaseTerms },
+      {
+        ...product,
+        createdAt: 0,
+        archivedAt: null,
+        leaseTerms: defaultLeaseTerms,
+        licenseTerms: defaultProductTerms,
+      },
       'digest',
     );
     for (const each of known) await coupons.add('default', each);

@@ -1,4 +1,4 @@
-import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
+import { defaultLeaseTerms, defaultProductTerms } from '../../../../src/domain/catalogue.ts';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
@@ -21,6 +21,7 @@ beforeAll(async () => {
     createdAt: 0,
     archivedAt: null,
     leaseTerms: defaultLeaseTerms,
+    licenseTerms: defaultProductTerms,
   };
   const accountId = await otherAccount();
   await opened.write(({ products }) => products.add({ ...theirs, accountId }, 'digest'));

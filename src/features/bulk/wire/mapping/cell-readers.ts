@@ -13,7 +13,13 @@ export interface CellReader {
 export const states: ReadonlySet<string> = new Set(['enabled', 'refunded']);
 export const amounts: ReadonlySet<string> = new Set(['amount_off', 'minimum_purchase_amount']);
 
-export const dates: ReadonlySet<string> = new Set(['date', 'refunded_at', 'start_date', 'end_date']);
+export const dates: ReadonlySet<string> = new Set([
+  'date',
+  'refunded_at',
+  'expires_at',
+  'start_date',
+  'end_date',
+]);
 /** The orders of a date, and its parts in them. */
 export const dateOrders: Readonly<Record<string, RegExp>> = {
   'D.M.Y': /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})(?<rest>\D.*)?$/,

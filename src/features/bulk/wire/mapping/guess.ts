@@ -26,6 +26,7 @@ const otherNames: Readonly<Record<string, string>> = {
   enabled: 'active status state valid aktiv zustand gültig',
   refunded: 'refund erstattet rückerstattet',
   refunded_at: 'refund_date refunded_on erstattet_am erstattungsdatum',
+  expires_at: 'expires expiry expiry_date expiration expiration_date valid_until gültig_bis läuft_ab',
   code: 'coupon coupon_code discount_code gutschein gutscheincode',
   coupon_type: 'type typ',
   percent_off: 'percent percentage prozent rabatt_prozent',

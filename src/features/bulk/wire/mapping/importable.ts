@@ -2,7 +2,22 @@ import type { Columns } from './columns.ts';
 
 const sale = {
   required: ['license_key', 'buyer_email'],
-  optional: ['product_key', 'uses', 'enabled', 'date', 'refunded', 'refunded_at'],
+  optional: [
+    'product_key',
+    'uses',
+    'enabled',
+    'date',
+    'refunded',
+    'refunded_at',
+    'expires_at',
+    'uses_limit',
+    'entitlements',
+    'metadata',
+    'seats',
+    'lease_hold_s',
+    'lease_term_s',
+    'lease_refresh_s',
+  ],
 } as const satisfies Columns;
 
 /** The columns that the rows of an import must and may have. */

@@ -20,7 +20,7 @@ import { isFound } from '../../../../store/tables/search.ts';
 import type { Idempotency } from '../../../../service/ports.ts';
 import { ofTenant, type Condition, type On, type SqlValue } from '../../../../store/sql.ts';
 import { changeFrom, history, license, soldColumns, stateValues } from '../../../../store/tables/license.ts';
-import { termValues, termWrites } from '../../../../store/tables/terms.ts';
+import { termReads, termValues, termWrites } from '../../../../store/tables/terms.ts';
 import { keyLock } from '../locks.ts';
 import { inSchema, type Names } from '../names.ts';
 import {
@@ -80,6 +80,7 @@ export function licenseReads(sql: PostgresSql): On<'postgres', LicenseReads> {
     'licenseKey',
   );
   return {
+    ...termReads(sql),
     async get(licenseKey) {
       const row = await get(licenseKey);
       // Concurrent reads share a row.

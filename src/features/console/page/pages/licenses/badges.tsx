@@ -9,6 +9,7 @@ const stateTones: Readonly<Record<State, Tone>> = {
   enabled: 'ok',
   disabled: 'warn',
   refunded: 'quiet',
+  ended: 'warn',
   expired: 'fail',
   gone: 'fail',
 };

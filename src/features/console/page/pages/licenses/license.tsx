@@ -60,8 +60,8 @@ function Details({
   onDone: () => void;
 }) {
   // What has changed since the page was opened shows in these parts, too.
-  const { uses, buyer_email: customer } = detail.license;
-  const version = `${uses} ${customer} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
+  const { uses, buyer_email: customer, expires_at: end = '' } = detail.license;
+  const version = `${uses} ${customer} ${end} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
   return (
     <>
       <div class="license-cards">
@@ -80,6 +80,7 @@ const answers: Readonly<Record<LicenseDetail['state'], string>> = {
   enabled: 'Your software gets the answer: valid.',
   disabled: 'Your software gets the answer: disabled.',
   refunded: 'The purchase was refunded, and the key is disabled.',
+  ended: 'The license has ended, so your software gets the answer: not valid.',
   expired: 'The upstream confirmed the key too long ago, so it is not answered as valid.',
   gone: 'The upstream no longer knows the key, so your software gets the answer: unknown.',
 };
@@ -94,7 +95,21 @@ function LicenseCard({ detail }: { detail: LicenseDetail }) {
           The key was replaced by <a href={hrefTo(['licenses', replacement])}>{shownKey(replacement)}</a>.
         </p>
       )}
-      <p class="figure">{counted(license.uses, 'use')}</p>
+      <p class="figure">
+        {counted(license.uses, 'use')}
+        {license.uses_limit !== undefined && ` of ${count(license.uses_limit)}`}
+      </p>
+      {license.expires_at !== undefined && (
+        <Fields
+          entries={{
+            'Valid until': license.expires_at === null ? 'for ever' : <ExactTime at={license.expires_at} />,
+            'Answered as valid until': license.grace_until !== undefined && (
+              <ExactTime at={license.grace_until} />
+            ),
+            Entitlements: license.entitlements !== undefined && license.entitlements.join(', '),
+          }}
+        />
+      )}
     </Card>
   );
 }

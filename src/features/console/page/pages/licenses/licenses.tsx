@@ -47,7 +47,12 @@ const columns: readonly Column<ListedLicenseObject>[] = [
     keepsBelow: true,
   },
   { name: 'Product', cell: ({ product_link: key }) => <ProductName of={key} /> },
-  { name: 'State', place: 'side', cell: ({ state }) => <StateBadge state={state} /> },
+  {
+    name: 'State',
+    place: 'side',
+    cell: ({ state }) => <StateBadge state={state} />,
+    below: ({ expires_at: end }) => end && <Time at={end} />,
+  },
 ];
 
 /** The licenses of an authority. */

@@ -52,6 +52,14 @@ const saleLabels = {
   date: 'Date of the sale',
   refunded: 'Refunded or not',
   refunded_at: 'Date of the refund',
+  expires_at: 'Valid until',
+  uses_limit: 'Limit of the uses',
+  entitlements: 'Entitlements',
+  metadata: 'Notes as JSON',
+  seats: 'Seats',
+  lease_hold_s: 'Seconds for which a seat stays taken',
+  lease_term_s: 'Seconds for which a lease is valid',
+  lease_refresh_s: 'Seconds after which a lease is renewed',
 };
 
 export const labels: Readonly<Record<Noun, Readonly<Record<string, string>>>> = {
@@ -86,7 +94,7 @@ export function waysOf(as: string | null): readonly (readonly [how: string, text
       ['money', 'money, such as 5.00'],
       ['cents', 'cents, such as 500'],
     ];
-  if (as === null || !['date', 'refunded_at', 'start_date', 'end_date'].includes(as)) return [];
+  if (as === null || !['date', 'refunded_at', 'expires_at', 'start_date', 'end_date'].includes(as)) return [];
   return [
     ['D.M.Y', 'day.month.year'],
     ['D/M/Y', 'day/month/year'],

@@ -1,0 +1,141 @@
+import type { Tenant } from '../../domain/access/principal.ts';
+import type { Product } from '../../domain/catalogue.ts';
+import type { License } from '../../domain/license.ts';
+import { done, failWithFaults, keyReplaced, notFound, type Result } from '../../domain/problem/problem.ts';
+import { changedTerms, withStatus, type TermsChange } from '../../domain/terms.ts';
+import { addSpan, isInstant, parseSpan } from '../../domain/time.ts';
+import { recordChange } from '../history.ts';
+import type { Context } from '../ports.ts';
+import type { AuthorityTransaction } from '../tables.ts';
+import { changedLeaseTerms } from './catalogue.ts';
+import { licenseOfTenant } from './license-of-tenant.ts';
+
+type OfLicense = { tenant: Tenant; licenseKey: string };
+
+/** Changes the terms of a license. */
+export async function updateLicense(
+  transaction: AuthorityTransaction,
+  { change, ...which }: OfLicense & { change: TermsChange },
+  context: Context,
+): Promise<Result<License>> {
+  const found = await licenseWithProduct(transaction, which);
+  if (found === null) return notFound('license');
+  return await changeTerms(transaction, { ...found, change, as: 'update' }, context);
+}
+
+/** Moves the end of a license by a span such as `1y`: from its end if that is in the future, else from now. */
+export async function renewLicense(
+  transaction: AuthorityTransaction,
+  { span, ...which }: OfLicense & { span: string },
+  context: Context,
+): Promise<Result<License>> {
+  const found = await licenseWithProduct(transaction, which);
+  if (found === null) return notFound('license');
+  const { expiresAt = null } = found.license;
+  if (expiresAt === null) {
+    const detail = 'The license has no end, so it needs no renewal.';
+    return failWithFaults([{ parameter: 'for', code: 'never_ends', detail }]);
+  }
+  const renewedTo = endAfter(span, Math.max(expiresAt, context.now));
+  if (!renewedTo.ok) return renewedTo;
+  const change = { expiresAt: renewedTo.value };
+  return await changeTerms(transaction, { ...found, change, as: 'renew' }, context);
+}
+
+/** The end of a license that is valid for a span, in whole seconds. */
+export function endAfter(span: string, from: number): Result<number> {
+  const parsed = parseSpan(span);
+  const end = parsed === null ? NaN : Math.floor(addSpan(from, parsed) / 1_000) * 1_000;
+  if (isInstant(end)) return done(end);
+  return failWithFaults([
+    { parameter: 'for', code: 'out_of_range', detail: 'The end must be before the year 10000.' },
+  ]);
+}
+
+type Found = { license: License; product: Product };
+
+async function licenseWithProduct(
+  { licenses, products }: AuthorityTransaction,
+  { tenant, licenseKey }: OfLicense,
+): Promise<Found | null> {
+  const license = await licenseOfTenant({ licenses, products }, tenant, licenseKey);
+  const product = license === null ? null : await products.get(license.productKey);
+  return license === null || product === null ? null : { license, product };
+}
+
+async function changeTerms(
+  transaction: AuthorityTransaction,
+  { license, product, change, as }: Found & { change: TermsChange; as: 'update' | 'renew' },
+  context: Context,
+): Promise<Result<License>> {
+  if (license.replacedBy !== undefined) return keyReplaced();
+  const fault = ownLeaseTermsFault(product, change, license);
+  if (fault !== null) return fault;
+  const terms = changedTerms(license, change, product.licenseTerms.expiryGraceMs);
+  const after = { ...license, ...terms, revision: (license.revision ?? 0) + 1 };
+  const before = changedTerms(license, {}, product.licenseTerms.expiryGraceMs);
+  if (JSON.stringify(before) === JSON.stringify(terms))
+    return { ...done(withStatus(license, context.now)), unchanged: true };
+  await transaction.licenses.setTerms(after);
+  await recordChange(transaction.history, { change: as, before: license, after }, context);
+  if (as === 'renew') transaction.events.add({ type: 'license.renewed', subject: license.licenseKey });
+  return done(withStatus(after, context.now));
+}
+
+/** Why a license cannot have such terms for its leases; null: it can. */
+export function ownLeaseTermsFault(
+  { leaseTerms, licenseTerms }: Product,
+  change: TermsChange,
+  before: Pick<License, 'terms'> = {},
+): ReturnType<typeof failWithFaults> | null {
+  const { leaseTermMs, leaseRefreshMs } =
+    changedTerms(before, change, licenseTerms.expiryGraceMs).terms ?? {};
+  const own = {
+    ...(leaseTermMs !== undefined && { termMs: leaseTermMs }),
+    ...(leaseRefreshMs !== undefined && { refreshMs: leaseRefreshMs }),
+  };
+  const changed = changedLeaseTerms(leaseTerms, own);
+  return changed.ok ? null : changed;
+}
+
+/** How many licenses one commit reports. */
+const maxReported = 5_000;
+
+/** Up to when the ends of licenses were reported. */
+const reportedUntil = {
+  'license.expiring': 'licenses_expiring_reported',
+  'license.expired': 'licenses_expired_reported',
+};
+
+/** Reports the licenses that end in `expiringMs`, and those that have ended. Returns how many were reported. */
+export async function recordLicenseEnds(
+  transaction: AuthorityTransaction,
+  { expiringMs }: { expiringMs: number },
+  { now }: Pick<Context, 'now'>,
+): Promise<Result<{ events: number }>> {
+  const expiring = await report(transaction, {
+    type: 'license.expiring',
+    which: 'date',
+    until: now + expiringMs,
+  });
+  const expired = await report(transaction, { type: 'license.expired', which: 'grace', until: now });
+  return done({ events: expiring + expired });
+}
+
+async function report(
+  { settings, licenses, events }: AuthorityTransaction,
+  { type, which, until }: { type: keyof typeof reportedUntil; which: 'date' | 'grace'; until: number },
+): Promise<number> {
+  const name = reportedUntil[type];
+  const reported = Number((await settings.get(name)) ?? until);
+  // A clock that was set back must not stop the reports.
+  const since = Math.min(reported, until);
+  const found = await licenses.ending(which, since, until, maxReported);
+  const last = found.at(-1)?.at ?? until;
+  // The next call also finds the licenses that end at the same instant as the last one.
+  const isCut = found.length === maxReported && found[0]?.at !== last;
+  const ending = isCut ? found.filter(({ at }) => at < last) : found;
+  for (const { licenseKey } of ending) events.add({ type, subject: licenseKey });
+  await settings.set(name, String(isCut ? last - 1 : until));
+  return ending.length;
+}
