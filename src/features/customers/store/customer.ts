@@ -63,8 +63,9 @@ function reindexing<E extends Engine>(sql: WritingSql<E>): Reindexed {
     SELECT 'delete', number, license_number.license_key || ' ' || buyer_email
     FROM license_number CROSS JOIN license ON license.license_key = license_number.license_key
     WHERE ${among} AND number <= (SELECT number FROM license_search_end)`);
-  const add = sql.run(`INSERT INTO license_number (license_key)
-    SELECT license_key FROM license_number WHERE ${among} ORDER BY number`);
+  const add = sql.run(
+    `INSERT INTO license_number (license_key) SELECT value FROM ${sql.dialect.items('$1')}`,
+  );
   // The number of the last license must not be given to another one: it may be in the index.
   const removeNumbers = sql.run(`DELETE FROM license_number WHERE ${among} AND number <= $2`);
   return (licenseKeys, change) => {

@@ -90,11 +90,12 @@ export function activationTable<E extends Engine>(sql: WritingSql<E>): On<E, Act
   const removeSame = sql.run(`DELETE FROM latchkey.activation AS same WHERE license_key = $2 AND EXISTS (
        SELECT 1 FROM latchkey.activation AS other WHERE other.license_key = $1 AND other.device = same.device)`);
   const changeKey = sql.run('UPDATE latchkey.activation SET license_key = $2 WHERE license_key = $1');
+  // A device is a digest: its first 96 bits tell it from every other one.
   const copy =
     sql.run(`INSERT INTO latchkey.activation (activation_id, license_key, product_key, device, device_name,
       state, seq, digest, answer, rev, expires_at, seat_until, uses_recorded, uses_returned, created_at, renewed_at,
       moved_at, challenged_at, copied_at)
-    SELECT $3::text || '-' || row_number() OVER (ORDER BY activation_id), $2, product_key, device, device_name,
+    SELECT $3::text || '-' || substr(device, 1, 16), $2, product_key, device, device_name,
       state, 0, '', answer, rev, expires_at, seat_until, 0, 0, created_at, renewed_at, moved_at, '[]', copied_at
     FROM latchkey.activation WHERE license_key = $1`);
   const endAll =
