@@ -25,7 +25,12 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
     daemon = { tcp, admin: { authorization: `Bearer ${token}` } };
     http = opened.use(httpClient({ tcp }));
-    await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR', seats: '4' });
+    await post('/admin/v1/products', {
+      name: 'Editor',
+      product_key: 'EDITOR',
+      seats: '4',
+      license_for: '1y',
+    });
     browser = opened.use(await startBrowser());
     page = new ConsolePage(await browser.newPage(), daemon);
     await page.signIn({ admin: true });
@@ -44,7 +49,7 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     return (body as { data: { licenses: Record<string, unknown>[] } }).data.licenses;
   }
 
-  test('a seller replaces a leaked key, sets its uses, gives the license to another customer and forgets that customer', async () => {
+  test('a seller sells for a year, renews, replaces a leaked key, sets its uses, gives the license to another customer and forgets that customer', async () => {
     await page.open('purchases', 'Purchases');
     await page.press('Sell a license');
     await page.fill('E-mail address of the customer', 'ines@example.com');
@@ -65,7 +70,9 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
         }),
       ),
     );
+    await post('/admin/v1/licenses/LEAKED-1/renew', { for: '1y' });
     await page.open('licenses/LEAKED-1', 'LEAKED-1');
+    await page.shows('Valid until');
     await page.shows('Seats: 3 of 4 taken');
     await page.press('Replace key');
     await page.shows('3 devices keep their seats, and need the new key.');
@@ -84,6 +91,7 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     await page.press(key);
     await page.headed(key);
     await page.shows('Seats: 3 of 4 taken');
+    await page.shows('Valid until');
     await page.shows('Key replaced');
     await page.press('Set uses');
     await page.fill('Uses', '7');
@@ -105,7 +113,7 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     await page.fill('Type the e-mail address again', 'jonas@example.com');
     await page.page.keyboard.press('Enter');
     await page.shows('forgotten');
-    expect(await page.text()).not.toMatch(/jonas|iMac of Ines|Forget customer/);
+    await expect.poll(() => page.text()).not.toMatch(/jonas|iMac of Ines|Forget customer/);
     await page.shows('7 uses');
     await page.shows('Seats: 3 of 4 taken');
     expect(await licensesOf('jonas@example.com')).toEqual([]);
