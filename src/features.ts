@@ -2,6 +2,7 @@ import type { Feature } from './feature.ts';
 import { bulk } from './features/bulk/feature.ts';
 import { buyers } from './features/buyers/feature.ts';
 import { console } from './features/console/feature.ts';
+import { customers } from './features/customers/feature.ts';
 import { following } from './features/following/feature.ts';
 import { install } from './features/install/feature.ts';
 import { leases } from './features/leases/feature.ts';
@@ -21,6 +22,7 @@ export const features: readonly Feature[] = [
   postgres,
   leases,
   webhooks,
+  customers,
   console,
   buyers,
 ];

@@ -32,6 +32,7 @@ const floors: Readonly<Record<string, Allowance>> = {
       'features/leases/service/tables.ts',
       'features/webhooks/service/tables.ts',
       'features/console/service/tables.ts',
+      'features/customers/service/tables.ts',
     ],
     modules: true,
   },

@@ -79,11 +79,30 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   },
   'POST /admin/v1/activations/:id/end': {
     at: () => 'seat',
-    record: 'activation.end | seat | product P, device laptop',
+    record: 'activation.end | seat | product P',
   },
   'POST /admin/v1/activations/:id/block': {
     at: () => 'seat',
-    record: 'activation.block | seat | product P, device laptop',
+    record: 'activation.block | seat | product P',
+  },
+  'PUT /admin/v1/licenses/:key/uses': {
+    at: () => 'TAKEN-OVER',
+    body: { uses: 1 },
+    record: 'license.set_uses | …VER | product P, 1 use',
+  },
+  'POST /admin/v1/licenses/:key/transfer': {
+    at: () => 'TAKEN-OVER',
+    body: { buyer_email: 'heir@example.com' },
+    record: 'license.transfer | …VER | product P, seats kept',
+  },
+  'POST /admin/v1/licenses/:key/rekey': {
+    at: () => 'TAKEN-OVER',
+    body: { license_key: 'TAKEN-OVER-AGAIN' },
+    record: 'license.rekey | …VER | product P, now …GAIN',
+  },
+  'POST /admin/v1/customers/forget': {
+    body: { buyer_email: 'heir@example.com' },
+    record: 'customer.forget | catalogue | 2 licenses, 2 devices',
   },
   'POST /admin/v1/purchases/import': {
     body: { product_key: 'P', purchases: [{ license_key: 'BOUGHT', buyer_email: 'nobody' }] },

@@ -120,6 +120,8 @@ const walks: readonly RegExp[] = [
   /IN \(SELECT product_key FROM product AS license /,
   // At the first request of an agent.
   /^SELECT count\(\*\) AS count FROM sync_agent WHERE reach = \$1$/,
+  // The stored responses, when a person is forgotten.
+  /^SELECT credential, key, fingerprint, value, kept_until AS until FROM idempotency\s+WHERE EXISTS/,
   // The length of a list.
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token|sync_agent)( WHERE account_id = \$1)?$/,
   /^SELECT count\(\*\) AS count FROM activation( WHERE seat_until > \$1)?$/,
@@ -285,6 +287,8 @@ test('only what one key shows, the products of a collection, the coupons with on
   const statements = statementsOf(store).filter((sql) => !sql.startsWith('WITH candidate '));
   const sorting = statements.filter((sql) => planOf(store, sql).some((step) => step.includes('TEMP B-TREE')));
   expect(sorting.toSorted((one, other) => one.length - other.length)).toEqual([
+    // The active devices of one key, in their order.
+    expect.stringContaining("license_key = $1 AND state = 'active' ORDER BY activation_id"),
     // Purchases and activations of a day or a month, counted by their steps.
     expect.stringContaining('count FROM purchase'),
     expect.stringContaining('count FROM activation'),
@@ -296,8 +300,8 @@ test('only what one key shows, the products of a collection, the coupons with on
     expect.stringContaining('FROM mirrored_coupon WHERE folded_code = $1'),
     expect.stringContaining('FROM activation WHERE license_key = $1 ORDER BY renewed_at'),
     expect.stringContaining('FROM activation WHERE license_key = $1 AND (activation_id)'),
-    expect.stringContaining('FROM license WHERE license_key > $4 AND product_key IN'),
     expect.stringContaining('upstream <> $1'),
+    expect.stringContaining('FROM license WHERE license_key > $4 AND product_key IN'),
     expect.stringContaining('FROM license CROSS JOIN purchase'),
     expect.stringContaining('FROM license WHERE product_key IN'),
     expect.stringContaining('WHERE lower(buyer_email) = lower($2)'),

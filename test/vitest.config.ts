@@ -73,6 +73,7 @@ const onBothEngines = [
   'test/features/buyers/http/{license-view,recovery}.test.ts',
   'test/features/leases/contract.test.ts',
   'test/features/leases/store/activation.test.ts',
+  'test/features/customers/{http,store}/customer.test.ts',
   'test/features/console/store/series.test.ts',
   'test/features/bulk/http/{export,import,import-dry-run}.test.ts',
   'test/features/following/http/{agent,change-feed,change-feed-hostile,change-feed-old}.test.ts',

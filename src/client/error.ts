@@ -67,6 +67,7 @@ export type ProblemCode =
   | 'idempotency_key_reused'
   | 'license_revoked'
   | 'license_expired'
+  | 'license_replaced'
   | 'uses_limit_reached'
   | 'other_store'
   | 'too_old_to_know'

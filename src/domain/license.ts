@@ -13,6 +13,8 @@ export type License = LicenseEnd & {
   /** Epoch ms. */
   createdAt: number;
   terms?: LicenseTerms | null;
+  /** The license key that took the place of this one, in the store of an authority. It is in no answer to a program. */
+  replacedBy?: string;
   /** How a license with terms stands, in an answer. */
   status?: LicenseStatus;
   /** Further members from an agent's upstream, unchanged. */
@@ -45,8 +47,8 @@ export const maxInitialUses = 1_000_000_000_000_000;
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';
 
-/** What the history of a license records: also changes of its terms. */
-export type LicenseEntry = LicenseTrigger | 'renew' | 'update';
+/** What the history of a license records: also what a seller does with it. */
+export type LicenseEntry = LicenseTrigger | 'renew' | 'update' | 'rekey' | 'transfer' | 'set_uses';
 
 type EnabledState = 'enabled' | 'disabled';
 
@@ -89,12 +91,15 @@ export function isSameState(before: License, after: License): boolean {
   return before.uses === after.uses && before.enabled === after.enabled;
 }
 
-/** The license after a trigger; the only function that changes one. A use beyond the limit leaves it as it is. */
+/**
+ * The license after a trigger; the only function that changes one. A use beyond the limit leaves it as it is. A key that was
+ * replaced stays disabled.
+ */
 export function licenseAfter(license: License, trigger: LicenseTrigger): License {
   const state = licenseTransitions[license.enabled ? 'enabled' : 'disabled'][trigger];
   const uses = countAfter(license.uses, trigger);
   if (trigger === 'usage' && isAboveLimit(uses, license)) return license;
-  return { ...license, enabled: state === 'enabled', uses };
+  return { ...license, enabled: state === 'enabled' && license.replacedBy === undefined, uses };
 }
 
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';

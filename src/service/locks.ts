@@ -15,6 +15,7 @@ export const lockOrder = [
   'coupon',
   'couponCode',
   'order',
+  'purchase',
   'licenseOfPurchase',
   'licenses',
   'tokens',

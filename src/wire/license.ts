@@ -300,6 +300,10 @@ export const licenseDetail = z
         seats: z.int().nullable().describe('How many devices may have a seat; null: any number.'),
       })
       .meta({ id: 'LicenseProduct' }),
+    replaced_by: z
+      .string()
+      .nullable()
+      .describe('The license key that took the place of this one, which stays disabled; null: none.'),
     activations: count.describe('Devices that have asked for a seat.'),
     seats_taken: count,
     purchase: z
@@ -333,6 +337,7 @@ export function serializeSoldDetail(
     ...writeDetail({
       ...facts,
       state: stateOfSold(sold),
+      replacedBy: sold.replacedBy ?? null,
       purchase: purchase && { ...purchase, date: purchase.createdAt },
       freshness: null,
     }),
@@ -357,6 +362,7 @@ export function serializeSnapshotDetail(
     ...writeDetail({
       ...facts,
       state: stateOfSnapshot(known),
+      replacedBy: null,
       purchase: null,
       freshness: { state: freshness, confirmedAt, graceUntil, confirmed: license },
     }),

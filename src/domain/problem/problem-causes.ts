@@ -99,6 +99,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'An agent has sent an enable whose caller saw the license before it was disabled: a revocation wins.',
   license_expired:
     'A holder has a lease whose license has ended since, and its issuer does not say whether it was renewed.',
+  license_replaced: 'The license got another key (latchkey license rekey). The old key stays disabled.',
   uses_limit_reached: 'The license may be used only so often (uses_limit), and was. Nothing was counted.',
   other_store:
     'An agent has sent a change, and knows another store at this address, or this store from before it was restored.',

@@ -346,6 +346,11 @@ const table = {
     title: 'The license has ended',
     remedy: 'Renew the license. A holder learns of that as soon as it reaches its issuer.',
   },
+  license_replaced: {
+    status: 409,
+    title: 'The license has another key',
+    remedy: 'Use the key that latchkey license show names.',
+  },
   uses_limit_reached: {
     status: 409,
     title: 'The license has no use left',

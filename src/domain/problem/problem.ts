@@ -106,6 +106,11 @@ export function limitReached(): ReturnType<typeof failWith> {
   return failWith('uses_limit_reached', 'The license has no use left.');
 }
 
+/** Refuses a change of a license under a key that was replaced. */
+export function keyReplaced(): ReturnType<typeof failWith> {
+  return failWith('license_replaced', 'Another license key has taken the place of this one.');
+}
+
 /** The fault of a parameter that names a missing account. */
 export const unknownAccount: ParameterFault = faultOf('account_id', 'account');
 

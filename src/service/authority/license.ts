@@ -52,6 +52,8 @@ export async function changeLicense(
     return failWith('license_revoked', 'The license was disabled after the caller of this enable saw it.');
   const { before, after } = changed;
   note({ events }, enabledEvent(after.licenseKey, before.enabled, after.enabled));
+  if (trigger === 'enable' && !after.enabled)
+    return failWith('license_revoked', 'Another license key has taken the place of this one.');
   // A use always changes the count.
   if (trigger === 'usage' && isSameState(before, after)) return limitReached();
   const answered = asAnswered(after, now);

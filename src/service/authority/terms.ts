@@ -1,7 +1,7 @@
 import type { Tenant } from '../../domain/access/principal.ts';
 import type { Product } from '../../domain/catalogue.ts';
 import type { License } from '../../domain/license.ts';
-import { done, failWithFaults, notFound, type Result } from '../../domain/problem/problem.ts';
+import { done, failWithFaults, keyReplaced, notFound, type Result } from '../../domain/problem/problem.ts';
 import { changedTerms, withStatus, type TermsChange } from '../../domain/terms.ts';
 import { addSpan, isInstant, parseSpan } from '../../domain/time.ts';
 import { recordChange } from '../history.ts';
@@ -68,6 +68,7 @@ async function changeTerms(
   { license, product, change, as }: Found & { change: TermsChange; as: 'update' | 'renew' },
   context: Context,
 ): Promise<Result<License>> {
+  if (license.replacedBy !== undefined) return keyReplaced();
   const fault = ownLeaseTermsFault(product, change, license);
   if (fault !== null) return fault;
   const terms = changedTerms(license, change, product.licenseTerms.expiryGraceMs);

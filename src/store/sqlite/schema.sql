@@ -64,7 +64,9 @@ CREATE TABLE license (
   grace_until INTEGER,
   uses_limit INTEGER,
   terms TEXT,
-  -- Grows by 1 with each change of the count, of the state or of the terms, and with each refund.
+  -- The license key that took the place of this one. A key that was replaced stays disabled.
+  replaced_by TEXT,
+  -- Grows by 1 with each change of the license, and with each refund.
   revision INTEGER NOT NULL DEFAULT 0,
   -- The revision at which the license was last disabled or refunded.
   disabled_revision INTEGER NOT NULL DEFAULT 0
@@ -168,7 +170,7 @@ CREATE TABLE license_history (
   at INTEGER NOT NULL,
   change TEXT NOT NULL CHECK (
     change = 'usage' OR change = 'decrease' OR change = 'enable' OR change = 'disable' OR change = 'refund'
-    OR change = 'renew' OR change = 'update'
+    OR change = 'renew' OR change = 'update' OR change = 'rekey' OR change = 'transfer' OR change = 'set_uses'
   ),
   credential TEXT NOT NULL,
   uses_before INTEGER NOT NULL,

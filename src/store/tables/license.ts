@@ -9,18 +9,21 @@ type StoredLicense = Pick<
   License,
   'licenseKey' | 'productKey' | 'buyerEmail' | 'uses' | 'enabled' | 'createdAt'
 > &
-  StoredTerms & { revision: number };
+  StoredTerms & { replacedBy: string | null; revision: number };
 
 /** Of the table with the alias `license`. */
 const licenseColumns = columns<StoredLicense>(
-  `license_key, product_key, buyer_email, uses, enabled BOOL, created_at, ${termColumns}, revision`,
+  `license_key, product_key, buyer_email, uses, enabled BOOL, created_at, ${termColumns}, replaced_by, revision`,
   'license',
 );
 
 /** The names of the columns, and the license in a row of them; further columns stay. */
 export const license = {
   list: licenseColumns.list,
-  from: (row: never): License => withTermsIn(licenseColumns.from(row)),
+  from(row: never): License {
+    const { replacedBy, ...same } = withTermsIn(licenseColumns.from(row));
+    return { ...same, ...(replacedBy !== null && { replacedBy }) };
+  },
 };
 
 // A key is sold once.

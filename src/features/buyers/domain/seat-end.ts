@@ -1,15 +1,5 @@
-import type { Product } from '../../../domain/catalogue.ts';
-import type { License } from '../../../domain/license.ts';
 import type { Activation } from '../../leases/domain/lease.ts';
 import { endAs, freeSeat, hasSeat, inUseUntil, isInUse } from '../../leases/domain/lease-rules.ts';
-
-/** The terms that seats of a license follow: its own, or else those of its product. */
-export function leaseTermsOf(
-  { leaseTerms: { seats, refreshMs } }: Pick<Product, 'leaseTerms'>,
-  { terms }: Pick<License, 'terms'>,
-): { seats: number | null; refreshMs: number } {
-  return { seats: terms?.seats ?? seats, refreshMs: terms?.leaseRefreshMs ?? refreshMs };
-}
 
 /**
  * What happens if a buyer frees the seat of a device. `from`: when it can be freed (epoch ms), unless its lease is renewed

@@ -1,7 +1,7 @@
 import type { License } from '../../../domain/license.ts';
 import type { App } from '../../../http/app.ts';
-import { leaseTermsOf } from '../domain/seat-end.ts';
 import { maxMoves, movesWithinMs, type Activation } from '../../leases/domain/lease.ts';
+import { leaseTermsFor } from '../../leases/domain/lease-rules.ts';
 
 /** What a buyer sees of a license. Times are epoch ms. */
 export type LicenseView = {
@@ -62,7 +62,7 @@ async function viewOf(
   const moves = await reader.activations.movesSince(licenseKey, now - movesWithinMs + 1);
   const devices = await lists.activations.list({ licenseKey, seatAt: now }, { limit: maxDevices, offset: 0 });
   if (license === null || product === null) return null;
-  const { seats, refreshMs } = leaseTermsOf(product, license);
+  const { seats, refreshMs } = leaseTermsFor(license, product.leaseTerms);
   const movesLeft = Math.max(0, maxMoves - moves);
   return { license, productName: product.name, seats, seatsTaken, devices, moves, movesLeft, refreshMs, now };
 }

@@ -3,8 +3,8 @@ import { note } from '../../../service/events.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
 import { maxEndedActivations, movesWithinMs, type Activation } from '../../leases/domain/lease.ts';
-import { hasSeat, seatEvent } from '../../leases/domain/lease-rules.ts';
-import { leaseTermsOf, seatEnd } from '../domain/seat-end.ts';
+import { hasSeat, leaseTermsFor, seatEvent } from '../../leases/domain/lease-rules.ts';
+import { seatEnd } from '../domain/seat-end.ts';
 
 /** Frees the seat of a device for the buyer of its license. Refuses if the device is in use, or if no move is left. */
 export async function freeBuyersSeat(
@@ -19,7 +19,11 @@ export async function freeBuyersSeat(
   if (license === null || product === null || before?.licenseKey !== licenseKey || !hasSeat(before, now))
     return notFound('activation');
   const moves = await activations.movesSince(licenseKey, now - movesWithinMs + 1);
-  const end = seatEnd(before, { refreshMs: leaseTermsOf(product, license).refreshMs, moves, now });
+  const end = seatEnd(before, {
+    refreshMs: leaseTermsFor(license, product.leaseTerms).refreshMs,
+    moves,
+    now,
+  });
   if (end.kind === 'in_use') return failWith('no_seat_left', 'The device is in use.');
   if (end.kind === 'no_move_left') return failWith('no_move_left', 'No move is left.');
   await activations.put(end.after);

@@ -243,7 +243,7 @@ export function serializeWaiting(
 export function keysOfResponse(body: unknown): readonly string[] {
   if (Array.isArray(body)) return body.flatMap(keysOfResponse);
   if (typeof body !== 'object' || body === null) return [];
-  const { license_key: licenseKey } = body as { license_key?: unknown };
-  const own = typeof licenseKey === 'string' ? [licenseKey] : [];
+  const { license_key: key, replaced_by: newKey } = body as { license_key?: unknown; replaced_by?: unknown };
+  const own = [key, newKey].filter((each) => typeof each === 'string');
   return [...own, ...Object.values(body).flatMap(keysOfResponse)];
 }

@@ -69,6 +69,8 @@ export type IssuedLicense = {
   knownUntil: number;
   /** When the license ends, with the grace that applies (epoch ms); Infinity: never. */
   endsAt: number;
+  /** The buyer was forgotten: the names of the devices are not stored. */
+  isBuyerForgotten?: boolean;
   /** Counts uses, and returns the license with the new count. */
   countUses(growth: UseTotals, from: ReportingDevice): Awaitable<Result<License>>;
 };
@@ -236,7 +238,7 @@ async function carryOut(carrying: Carrying, reportedGrowth: UseTotals): Promise<
   const { activationId: reporting, uses } = before;
   const counted = await issued.countUses(growth, { activationId: reporting, uses, isContinued });
   if (!counted.ok) return counted;
-  const deviceName = request.deviceName ?? before.deviceName;
+  const deviceName = issued.isBuyerForgotten === true ? null : (request.deviceName ?? before.deviceName);
   const reported = { uses: isCounting ? request.uses : uses, deviceName };
   if (decision.kind === 'refused') {
     return done(await record(carrying, { ...before, ...reported }, { answer: decision, uses: growth }));

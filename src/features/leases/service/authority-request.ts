@@ -33,8 +33,15 @@ export async function answerLeaseRequest(
   }
   const countUses = async (growth: UseTotals): Promise<Result<License>> =>
     done(await storeUses(transaction, license, growth, context));
-  const terms = leaseTermsFor(license, product.leaseTerms);
-  const issued = { license, terms, stored, knownUntil: Infinity, endsAt: endOf(license), countUses };
+  const issued = {
+    license,
+    terms: leaseTermsFor(license, product.leaseTerms),
+    stored,
+    knownUntil: Infinity,
+    endsAt: endOf(license),
+    isBuyerForgotten: license.buyerEmail === '',
+    countUses,
+  };
   return await answerRequest(transaction, issued, command, context);
 }
 

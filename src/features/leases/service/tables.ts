@@ -20,6 +20,8 @@ export type ActivationFilter = TenantFilter & {
 export interface ActivationReads {
   get(activationId: string): Activation | null;
   ofDevice(licenseKey: string, device: string): Activation | null;
+  /** The ids of the active ones of a license. */
+  activeOf(licenseKey: string): string[];
   /** All activations of a license, latest renewal first. */
   ofLicense(licenseKey: string, limit: number): Activation[];
   /** How many seats of the license other activations take at an instant (epoch ms). */
@@ -47,6 +49,17 @@ export interface ActivationTable extends ActivationReads {
    * spellings keeps the one whose seat is taken for longer.
    */
   changeKey(from: string, to: string): void;
+  /**
+   * Lets another license key have the devices and seats of a license. Each device has a new row, named after `id`, and no
+   * request yet; its former row has no seat, and answers requests with the former key.
+   */
+  copyToKey(from: string, to: string, id: string): void;
+  /** Ends all activations of a license, and frees their seats at an instant, also beyond the moves. */
+  endAll(licenseKey: string, at: number): void;
+  /** Removes the names of the devices of licenses; returns their activations. */
+  removeNames(licenseKeys: readonly string[]): string[];
+  /** Removes an e-mail address from the last answers to the devices of licenses. */
+  removeEmail(licenseKeys: readonly string[], email: string): void;
   /**
    * Forgets the last requests of all devices (on an agent). Each device then answers a challenge, and reports again what is
    * not in the totals.

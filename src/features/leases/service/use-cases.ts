@@ -45,9 +45,9 @@ export const audited: FeatureUseCases['audited'] = {
   answerAgentLeaseRequest: signedFile,
 };
 
-function activationOf({ activationId, productKey, deviceName }: Activation): Omit<Audited, 'act'> {
-  const device = deviceName === null ? '' : `, device ${deviceName}`;
-  return { subject: activationId, detail: `product ${productKey}${device}` };
+/** Without the name of the device: the audit is never changed, and a name can be that of a person. */
+function activationOf({ activationId, productKey }: Activation): Omit<Audited, 'act'> {
+  return { subject: activationId, detail: `product ${productKey}` };
 }
 
 /** A lease for a machine without a network. */

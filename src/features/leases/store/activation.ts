@@ -56,6 +56,8 @@ export function activationReads<E extends Engine>(sql: Sql<E>): On<E, Activation
      WHERE state = 'active' AND expires_at > $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3`),
     get: sql.get(`${select} WHERE activation_id = $1`, activationFrom),
     ofDevice: sql.get(`${select} WHERE license_key = $1 AND device = $2`, activationFrom),
+    activeOf: sql.column(`SELECT activation_id FROM ${from}
+     WHERE license_key = $1 AND state = 'active' ORDER BY activation_id`),
     ofLicense: sql.all(
       `${select} WHERE license_key = $1 ORDER BY renewed_at DESC, activation_id LIMIT $2`,
       activationFrom,
@@ -88,8 +90,29 @@ export function activationTable<E extends Engine>(sql: WritingSql<E>): On<E, Act
   const removeSame = sql.run(`DELETE FROM latchkey.activation AS same WHERE license_key = $2 AND EXISTS (
        SELECT 1 FROM latchkey.activation AS other WHERE other.license_key = $1 AND other.device = same.device)`);
   const changeKey = sql.run('UPDATE latchkey.activation SET license_key = $2 WHERE license_key = $1');
+  // A device is a digest: its first 96 bits tell it from every other one.
+  const copy =
+    sql.run(`INSERT INTO latchkey.activation (activation_id, license_key, product_key, device, device_name,
+      state, seq, digest, answer, rev, expires_at, seat_until, uses_recorded, uses_returned, created_at, renewed_at,
+      moved_at, challenged_at, copied_at)
+    SELECT $3::text || '-' || substr(device, 1, 16), $2, product_key, device, device_name,
+      state, 0, '', answer, rev, expires_at, seat_until, 0, 0, created_at, renewed_at, moved_at, '[]', copied_at
+    FROM latchkey.activation WHERE license_key = $1`);
+  const endAll =
+    sql.run(`UPDATE latchkey.activation SET state = CASE state WHEN 'active' THEN 'ended' ELSE state END,
+      seat_until = CASE WHEN seat_until > $2 THEN $2 ELSE seat_until END WHERE license_key = $1`);
+  const withoutEmail = sql.run(`UPDATE latchkey.activation SET answer = replace(answer, $2, '""')
+    WHERE ${sql.dialect.isIn('license_key', '$1')}`);
   return {
     ...activationReads(sql),
+    copyToKey(from, to, id) {
+      copy(from, to, id);
+      endAll(from, 0);
+    },
+    endAll,
+    removeNames: sql.column(`UPDATE latchkey.activation SET device_name = NULL
+      WHERE ${sql.dialect.isIn('license_key', '$1')} RETURNING activation_id`),
+    removeEmail: (licenseKeys, email) => withoutEmail(licenseKeys, JSON.stringify(email)),
     lockLicense: async (licenseKey) => void (await lock(licenseKey)),
     put: ({ uses, ...same }) => put(...activation.values({ ...same, ...uses })),
     pruneEnded: sql.run(`DELETE FROM latchkey.activation WHERE activation_id IN (

@@ -19,6 +19,11 @@ export const tables: FeatureTables = {
       pruneEnded: nothing,
       changeKey: (_, licenseKey) => ({ licenseKey }),
       forgetRequests: nothing,
+      // The license changes, too.
+      copyToKey: nothing,
+      endAll: (licenseKey) => ({ licenseKey }),
+      removeNames: nothing,
+      removeEmail: nothing,
     },
     heldLeases: {
       // Responses have the key as the issuer spells it.

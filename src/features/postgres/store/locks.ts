@@ -29,7 +29,8 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   addCollection: noLocks,
   updateCollection: ({ collectionId }) => ({ collection: [collectionId] }),
   addPurchase: noLocks,
-  refundPurchase: ({ purchaseId }) => ({ licenseOfPurchase: [purchaseId] }),
+  // Another key may take the place of the license until the purchase is locked.
+  refundPurchase: ({ purchaseId }) => ({ purchase: [purchaseId, null], licenseOfPurchase: [purchaseId] }),
   // Its only statement locks the license.
   changeLicense: noLocks,
   updateLicense: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
@@ -105,6 +106,9 @@ function lockStatements(names: Names): Record<LockKind, Statement> {
     coupon: row('coupon WHERE account_id = $1 AND id = $2 FOR UPDATE'),
     couponCode: row('coupon WHERE account_id = $1 AND folded_code = $2 FOR NO KEY UPDATE'),
     order: row('redemption WHERE account_id = $1 AND order_id = $2 FOR UPDATE'),
+    purchase: row(
+      'purchase WHERE purchase_id = $1::text OR license_key = $2::text ORDER BY purchase_id FOR NO KEY UPDATE',
+    ),
     licenseOfPurchase: row(`license WHERE license_key =
       (SELECT sold.license_key FROM latchkey.purchase AS sold WHERE sold.purchase_id = $1) FOR NO KEY UPDATE`),
     licenses: row('license WHERE license_key = ANY ($1::text[]) ORDER BY license_key FOR NO KEY UPDATE'),

@@ -64,7 +64,9 @@ CREATE TABLE latchkey.license (
   terms text COLLATE "C",
   -- The number of the last entry of its history.
   changes bigint NOT NULL DEFAULT 0,
-  -- Grows by 1 with each change of the count, of the state or of the terms, and with each refund.
+  -- The license key that took the place of this one. A key that was replaced stays disabled.
+  replaced_by text COLLATE "C",
+  -- Grows by 1 with each change of the license, and with each refund.
   revision bigint NOT NULL DEFAULT 0,
   -- The revision at which the license was last disabled or refunded.
   disabled_revision bigint NOT NULL DEFAULT 0
@@ -160,7 +162,8 @@ CREATE TABLE latchkey.license_history (
   number bigint NOT NULL,
   at bigint NOT NULL,
   change text COLLATE "C" NOT NULL 
-    CHECK (change IN ('usage', 'decrease', 'enable', 'disable', 'refund', 'renew', 'update')),
+    CHECK (change IN ('usage', 'decrease', 'enable', 'disable', 'refund', 'renew', 'update', 'rekey', 'transfer',
+      'set_uses')),
   credential text COLLATE "C" NOT NULL,
   uses_before bigint NOT NULL,
   enabled_before boolean NOT NULL,
@@ -233,7 +236,8 @@ BEGIN
     IF after.uses > before.uses AND after.uses > before.uses_limit THEN
       after.uses := before.uses;
     END IF;
-    after.enabled := CASE WHEN before.enabled THEN request."ifEnabled" ELSE request."ifDisabled" END;
+    after.enabled := before.replaced_by IS NULL
+      AND CASE WHEN before.enabled THEN request."ifEnabled" ELSE request."ifDisabled" END;
     after.changes := before.changes + 1;
     UPDATE latchkey.license SET uses = after.uses, enabled = after.enabled, changes = after.changes
       WHERE license_key = before.license_key;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { leaseTermsOf, seatEnd } from '../../../../src/features/buyers/domain/seat-end.ts';
-import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
+import { seatEnd } from '../../../../src/features/buyers/domain/seat-end.ts';
 import { dayMs } from '../../../../src/domain/time.ts';
 import { buildActivation } from '../../leases/support/activation-builders.ts';
 
@@ -26,13 +25,4 @@ test.each([
   ['has no lease any more, and no move is left', renewed(31), 3, { kind: 'freed', isMove: false }],
 ])('the seat of a device that %s', (_, activation, moves, expected) => {
   expect(seatEnd(activation, { refreshMs: dayMs, moves, now })).toMatchObject(expected);
-});
-
-test('a license has its own seats and refresh, or those of its product', () => {
-  const product = { leaseTerms: { ...defaultLeaseTerms, seats: 2, refreshMs: 5 } };
-  expect(leaseTermsOf(product, {})).toEqual({ seats: 2, refreshMs: 5 });
-  expect(leaseTermsOf(product, { terms: { seats: 7, leaseRefreshMs: 9 } })).toEqual({
-    seats: 7,
-    refreshMs: 9,
-  });
 });

@@ -3,7 +3,7 @@ import type { App } from '../../../../src/http/app.ts';
 import { licenseView } from '../../../../src/features/buyers/http/views.ts';
 import { openLicense, readLicense } from '../../../../src/features/buyers/http/license-view.ts';
 import { textsIn } from '../../../../src/features/buyers/http/texts/language.ts';
-import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
+import { defaultLeaseTerms, defaultProductTerms } from '../../../../src/domain/catalogue.ts';
 import { dayMs, hourMs } from '../../../../src/domain/time.ts';
 import { openApp, type TestApp } from '../../../support/app/http-app.ts';
 import { textOf } from '../support/shop.ts';
@@ -28,7 +28,12 @@ beforeEach(async () => {
       createdAt: 0,
     };
     await products.add(
-      { ...product, archivedAt: null, leaseTerms: { ...defaultLeaseTerms, seats: 3 } },
+      {
+        ...product,
+        archivedAt: null,
+        leaseTerms: { ...defaultLeaseTerms, seats: 3 },
+        licenseTerms: defaultProductTerms,
+      },
       'digest',
     );
     await licenses.add({

@@ -268,8 +268,8 @@ describe('endActivation and blockActivation', () => {
     await issuer.blockActivation(device);
     const entries = issuer.store.audit.list({ subject: activationId }, { limit: 10, offset: 0 });
     expect(entries.map(({ act, detail }) => [act, detail])).toEqual([
-      ['activation.block', 'product press, device studio'],
-      ['activation.end', 'product press, device studio'],
+      ['activation.block', 'product press'],
+      ['activation.end', 'product press'],
     ]);
   });
 

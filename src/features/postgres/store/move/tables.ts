@@ -58,7 +58,7 @@ export const movedTables: readonly MovedTable[] = [
   table('collection_member', 'collection_id position product_key', { keyLength: 2 }),
   table(
     'license',
-    'license_key product_key buyer_email uses enabled created_at expires_at grace_until uses_limit terms revision disabled_revision changes',
+    'license_key product_key buyer_email uses enabled created_at expires_at grace_until uses_limit terms replaced_by revision disabled_revision changes',
     {
       booleans: 'enabled',
       computed: { changes: lastChange('license.license_key') },

@@ -55,10 +55,14 @@ const changes: Readonly<Record<string, string>> = {
   disable: 'Disabled',
   enable: 'Enabled',
   refund: 'Refunded',
+  rekey: 'Key replaced',
+  transfer: 'Given to another customer',
+  set_uses: 'Uses set',
 };
 
 /** The counts before and after, where they differ. */
-function effectOf({ before, after }: ChangeObject): string {
+function effectOf({ change, before, after }: ChangeObject): string {
   if (before.uses !== after.uses) return `: ${count(before.uses)} → ${counted(after.uses, 'use')}`;
-  return before.enabled === after.enabled ? ' (changed nothing)' : '';
+  const isOfKey = change === 'rekey' || change === 'transfer';
+  return before.enabled === after.enabled && !isOfKey ? ' (changed nothing)' : '';
 }

@@ -22,6 +22,8 @@ export function LicenseActions({ detail, onDone }: { detail: LicenseDetail; onDo
   const { license, state, purchase } = detail;
   const key = license.license_key;
   const command = quoted(commandKey(key));
+  // A key that was replaced is never valid again.
+  if (detail.replaced_by !== null) return null;
   const later = role === 'agent' ? ' The change is sent to the upstream.' : '';
   return (
     <>

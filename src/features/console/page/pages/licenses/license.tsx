@@ -10,6 +10,7 @@ import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
 import { changeText, StateBadge as ChangeState } from '../outbox-change.tsx';
 import { FreshnessBadge, StateBadge } from './badges.tsx';
+import { CustomerActions } from './customer-actions.tsx';
 import { commandKey, LicenseActions } from './license-actions.tsx';
 import { History } from './history.tsx';
 import { Seats } from './seats.tsx';
@@ -32,6 +33,7 @@ export function License({ licenseKey }: { licenseKey: string }) {
           <Copy text={data.license.license_key} label="Copy the key" />
         )}
         {data !== null && <LicenseActions detail={data} onDone={reload} />}
+        {isAuthority && data?.replaced_by === null && <CustomerActions detail={data} onDone={reload} />}
       </Heading>
       {error !== null && (
         <Notice tone="fail">{error.status === 404 ? unknownHere(isAuthority) : error.message}</Notice>
@@ -58,7 +60,8 @@ function Details({
   onDone: () => void;
 }) {
   // What has changed since the page was opened shows in these parts, too.
-  const version = `${detail.license.uses} ${detail.license.expires_at ?? ''} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
+  const { uses, buyer_email: customer, expires_at: end = '' } = detail.license;
+  const version = `${uses} ${customer} ${end} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
   return (
     <>
       <div class="license-cards">
@@ -83,10 +86,15 @@ const answers: Readonly<Record<LicenseDetail['state'], string>> = {
 };
 
 function LicenseCard({ detail }: { detail: LicenseDetail }) {
-  const { license, state } = detail;
+  const { license, state, replaced_by: replacement } = detail;
   return (
     <Card title="License" side={<StateBadge state={state} />}>
       <p>{answers[state]}</p>
+      {replacement !== null && (
+        <p>
+          The key was replaced by <a href={hrefTo(['licenses', replacement])}>{shownKey(replacement)}</a>.
+        </p>
+      )}
       <p class="figure">
         {counted(license.uses, 'use')}
         {license.uses_limit !== undefined && ` of ${count(license.uses_limit)}`}
@@ -134,13 +142,14 @@ function BuyerCard({ detail }: { detail: LicenseDetail }) {
   const { license, product, purchase } = detail;
   const name = product.name ?? product.product_key;
   const refundedAt = purchase?.refunded_at ?? null;
+  const forgottenOrUnknown = role === 'authority' ? 'forgotten' : 'not known here';
   return (
     <Card title="Sale">
       <Fields
         entries={{
           Customer:
             license.buyer_email === '' ? (
-              'not known here'
+              forgottenOrUnknown
             ) : (
               <a href={hrefTo(['licenses'], { search: license.buyer_email })}>{license.buyer_email}</a>
             ),

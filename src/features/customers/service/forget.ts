@@ -1,0 +1,52 @@
+import { done, type Result } from '../../../domain/problem/problem.ts';
+import type { AuthorityTransaction } from '../../../service/tables.ts';
+
+/** How much of a person was found and removed. */
+export type Forgotten = { licenses: number; devices: number };
+
+/** `accountId`: only licenses of this account; null: all licenses. */
+type ForgetCustomer = { buyerEmail: string; accountId: string | null };
+
+/**
+ * Removes the e-mail address of a buyer, and the names of the devices of the licenses. The licenses stay, with their keys,
+ * counts and seats. Also removes both from stored responses: a repeated request is answered without them.
+ */
+export async function forgetCustomer(
+  { customers, activations, idempotency, events }: AuthorityTransaction,
+  { buyerEmail, accountId }: ForgetCustomer,
+): Promise<Result<Forgotten>> {
+  const folded = folding(buyerEmail);
+  const found = await customers.licensesOf(folded, accountId);
+  if (found.length === 0) return { ...done({ licenses: 0, devices: 0 }), unchanged: true };
+  const licenseKeys = found.map(({ licenseKey }) => licenseKey);
+  for (const spelled of new Set(found.map((license) => license.buyerEmail)))
+    await activations.removeEmail(licenseKeys, spelled);
+  const devices = await activations.removeNames(licenseKeys);
+  await customers.setBuyer(licenseKeys, '');
+  const texts = [...licenseKeys.map((key) => JSON.stringify(key)), ...devices];
+  // Of another account, the person may still be a buyer.
+  if (accountId === null) texts.push(JSON.stringify(folded));
+  for (const { credential, key, ...stored } of await customers.responsesWith(texts))
+    await idempotency.replace(credential, key, { ...stored, value: withoutPerson(stored.value, folded) });
+  for (const licenseKey of licenseKeys) events.add({ type: 'license.forgotten', subject: licenseKey });
+  return done({ licenses: licenseKeys.length, devices: devices.length });
+}
+
+/** The letters of ASCII in lower case, as the stores compare addresses. */
+function folding(text: string): string {
+  return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+const deviceNames: ReadonlySet<string> = new Set(['deviceName', 'device_name']);
+
+/** A stored response without the address of a person, and without names of devices. */
+function withoutPerson(value: unknown, folded: string): unknown {
+  if (typeof value === 'string') return folding(value) === folded ? '' : value;
+  if (Array.isArray(value)) return value.map((item) => withoutPerson(item, folded));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [
+    name,
+    deviceNames.has(name) ? null : withoutPerson(member, folded),
+  ]);
+  return Object.fromEntries(members) as object;
+}
