@@ -28,9 +28,9 @@ const clientOf = ({ url }: FakeHolder, leases = trust) => connect({ url, leases 
 it('a program without a secret gets the verdict of each answer from a holder', async () => {
   await using holder = await startFakeHolder(made);
   for (const { name, typed, expected } of vectors) {
-    const isRefused = ['disabled', 'ended', 'blocked', 'replaced'].includes(expected);
+    const isRefused = ['disabled', 'ended', 'blocked', 'replaced', 'license_expired'].includes(expected);
     const other = isRefused
-      ? `refused: ${expected}`
+      ? `refused: ${expected === 'license_expired' ? 'expired' : expected}`
       : `undetermined: ${expected === 'expired' ? expected : 'not_proven'}`;
     // A client that has seen a newer key statement would refuse the others from then on.
     const said = summary(await clientOf(holder).lease(typed));
@@ -107,6 +107,7 @@ it.each([
   ['lease_not_found', 404, 'refused: not_activated'],
   ['no_seat_left', 409, 'refused: no_seat_left'],
   ['no_move_left', 409, 'refused: no_move_left'],
+  ['license_expired', 409, 'refused: expired'],
   ['activation_blocked', 409, 'refused: blocked'],
   ['verdict_expired', 503, 'undetermined: expired'],
   ['upstream_unreachable', 503, 'undetermined: unknown'],
