@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { openCliShop } from '../support/app/cli-shop.ts';
+import { blocksOf, readExample } from '../support/reference/guides.ts';
 
 type Licensed = { license: Record<string, unknown> };
 
@@ -69,4 +70,20 @@ test.each([
   await using shop = await openCliShop();
   const { code, err } = await shop.run(...argv);
   expect([code, err]).toEqual([2, expect.stringContaining(advice)]);
+});
+
+test('the commands of the guide about terms sell for a year, renew and change', async () => {
+  await using shop = await openCliShop();
+  const lines = blocksOf(readExample('guides/terms.md'), 'sh').flatMap((block) => block.trim().split('\n'));
+  expect(lines.length).toBeGreaterThan(7);
+  for (const line of lines) {
+    const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
+    const { code, err } = await shop.run(...words.slice(1));
+    expect([line, code, err]).toEqual([line, 0, '']);
+  }
+  const team = await shop.read<Licensed>('license', 'show', 'TEAM-1');
+  expect(team.license).toMatchObject({ seats: 10, entitlements: ['cloud', 'export', 'pro'] });
+  const buyer = await shop.read<Licensed>('license', 'show', 'BUYER-1');
+  const days = (Date.parse(String(buyer.license['expires_at'])) - Date.now()) / 86_400_000;
+  expect([730, 731]).toContain(Math.round(days));
 });

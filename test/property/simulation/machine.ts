@@ -37,7 +37,7 @@ export const freshness = {
   freshMs: 3_600_000,
   staleMs: 7_200_000,
   graceMs: 14_400_000,
-  expiryGraceMs: 3_600_000,
+  expiryGraceMs: 600_000,
 };
 const unknown = { operation: null, seq: 0 };
 

@@ -103,6 +103,10 @@ export class Site implements Answering, Disposable {
     this.agent = this.#process();
   }
 
+  get clock(): VirtualClock {
+    return this.#clock;
+  }
+
   operations(): OperationRow[] {
     return this.machine.database
       .prepare(
@@ -176,7 +180,7 @@ export class Site implements Answering, Disposable {
   }
 
   verify(key: string): void {
-    const tenant = this.#tenant();
+    const tenant = this.tenant();
     void this.agent.licenseService.verify(tenant, key, forEver).catch((error: unknown) => {
       if (!this.agent.isDead) this.#world.broken.push(`a verify failed: ${String(error)}`);
     });
@@ -205,7 +209,7 @@ export class Site implements Answering, Disposable {
     const { agent, machine } = this;
     const waitMs = this.#world.random.pick([0, 0, 500, 5_000]);
     const request = { licenseKey: key, trigger, actor: 'product', idempotency: null, waitMs };
-    const changing = agent.licenseService.change({ ...request, tenant: this.#tenant() }, forEver);
+    const changing = agent.licenseService.change({ ...request, tenant: this.tenant() }, forEver);
     const answer = await changing.catch(() => null);
     // An answer of a store that was replaced meanwhile is that of a process that is gone.
     if (answer?.ok === true && machine === this.machine) count(this.answered, `${key} ${trigger}`);
@@ -216,7 +220,7 @@ export class Site implements Answering, Disposable {
     this.machine[Symbol.dispose]();
   }
 
-  #tenant(): { accountId: string; productKey: string | null } {
+  tenant(): { accountId: string; productKey: string | null } {
     return { accountId: 'default', productKey: this.agent.products.idOf(productKey) };
   }
 
