@@ -8,6 +8,8 @@ export type ForeignStore = {
   readonly baseUrl: string;
   /** The default of `sync.rate`, in requests a second: less than the store allows. */
   readonly rate: number;
+  /** What an agent cannot do without `upstream.access_token`. */
+  readonly withoutToken: string;
   /** What the store calls `products[].key`, and where the seller finds it. */
   readonly productKey: { readonly name: string; readonly where: string };
 };
@@ -20,6 +22,7 @@ export const foreignStores: Readonly<Record<ForeignStoreName, ForeignStore>> = {
     title: 'Gumroad',
     baseUrl: 'https://api.gumroad.com',
     rate: defaultRate,
+    withoutToken: 'license keys are not enabled or disabled from here',
     productKey: { name: 'product_id', where: 'Content, under the license key' },
   },
   lemonsqueezy: {
@@ -27,6 +30,7 @@ export const foreignStores: Readonly<Record<ForeignStoreName, ForeignStore>> = {
     baseUrl: 'https://api.lemonsqueezy.com',
     // 60 a minute are allowed, and two seconds of requests may come at once.
     rate: 0.9,
+    withoutToken: 'the seat of an activation whose answer was lost is not found',
     productKey: { name: 'store_id', where: 'Settings, Stores, without the #' },
   },
 };

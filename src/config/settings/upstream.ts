@@ -45,7 +45,7 @@ const agent = section(
     .strictObject({
       store: optional(z.enum(foreignStoreNames)).meta({
         description:
-          'A store that has an API of its own: software that was written for it can call this agent (examples/guides/gumroad.md). If omitted, the upstream speaks the specification.',
+          'A store that has an API of its own: software that was written for it can call this agent (examples/guides/gumroad.md, lemonsqueezy.md). If omitted, the upstream speaks the specification.',
       }),
       base_url: baseUrl.meta({
         description: 'Base URL of the API; `/api/v2/…` is appended, or the paths of `store`.',
@@ -63,7 +63,7 @@ const agent = section(
       api_key_file: secretFile('api_key', { reload: 'applies' }),
       access_token: optional(secret).meta({
         description:
-          'The access token of the seller at `store`. It is only needed to enable and disable license keys, and to take uses back.',
+          'The access token of the seller at `store`: at Gumroad it is only needed to enable and disable license keys, and to take uses back; at Lemon Squeezy it is the API key, which is only needed to find the instance of an activation whose answer was lost.',
         reload: 'applies',
       }),
       access_token_file: secretFile('access_token', { reload: 'applies' }),

@@ -4,6 +4,7 @@ import { formatReason } from '../../config/errors.ts';
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
+import { foreignStores } from '../../config/foreign-stores.ts';
 import { formatDestination, isPlainToOthers, hostOf } from '../../config/value/address.ts';
 import { formatDatetime, minuteMs } from '../../domain/time.ts';
 import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
@@ -19,7 +20,7 @@ import { formatProxy, ignoredExceptions, type ProxyChoice } from '../../upstream
 import { fail, ok, warn, type Finding } from '../../domain/finding.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
-import { type DialectName, dialectNames, type StoreName } from '../../domain/header-names.ts';
+import { type DialectName, dialectNames, type ForeignStoreName } from '../../domain/header-names.ts';
 import { upstreamClient } from '../../upstream/client.ts';
 import { systemRandom } from '../system/machine.ts';
 
@@ -77,7 +78,7 @@ async function allDialects(): Promise<Dialects> {
 async function examineStore(
   { products }: Configuration,
   upstream: UpstreamSettings,
-  { store: name, settings }: { store: StoreName; settings: ConnectionSettings },
+  { store: name, settings }: { store: ForeignStoreName; settings: ConnectionSettings },
 ): Promise<readonly Finding[]> {
   const loaded = await loadStore(name);
   const connecting = {
@@ -97,7 +98,7 @@ async function examineStore(
       name: `the product ${key}`,
       outcome: await client.verify(key, madeUpKey(), signal),
     });
-  const noToken = ok('no access token is configured: license keys are not enabled or disabled from here');
+  const noToken = ok(`no access token is configured: ${foreignStores[name].withoutToken}`);
   return [
     ...checks.map((check) => (isAccepted(check) ? ok(`${name} answers for ${check.name}`) : explain(check))),
     ...(products.length === 0 ? [warn('no product is configured', 'list the products under products')] : []),
