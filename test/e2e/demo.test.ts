@@ -33,8 +33,10 @@ test.each([
   ['demo', 'only its first line is read', cutAfterOneLine],
   ['demo', 'it is interrupted', interrupt],
   ['demo --store gumroad', 'it is interrupted', interrupt],
+  ['demo --store lemonsqueezy', 'it is interrupted', interrupt],
   ['sandbox', 'its credentials are never read', cut],
   ['sandbox --store gumroad --with-agent', 'its credentials are never read', cut],
+  ['sandbox --store lemonsqueezy --with-agent', 'its credentials are never read', cut],
 ])('%s removes its data if %s', async (command, _, leave) => {
   await using home = temporaryDirectory();
   const [program, ...argv] = fromSource;

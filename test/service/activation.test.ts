@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { activatedKey, maxAttempts } from '../../src/domain/agent/activated-key.ts';
-import { createAgent, day, key, valueOf } from '../support/harness/service-harness.ts';
+import { createAgent, day, key, no, productKey, valueOf } from '../support/harness/service-harness.ts';
 
 test('an attempt is kept until its answer is known, and a later one of the same name takes its place', async () => {
   await using agent = await createAgent();
@@ -69,4 +69,20 @@ test('a response to a change that shows only the state leaves the rest of the li
     extra: { product_name: 'Shop' },
   });
   expect(agent.snapshot.manyWriters).toBe(false);
+});
+
+test('a refusal of a read that says something about a known license is an answer about it', async () => {
+  await using agent = await createAgent({ uses: 5, extra: { product_name: 'Shop' } });
+  const refused = { ...no('missing'), license: { enabled: false, extra: { valid: false } } };
+  await agent.read(refused);
+  expect(agent.snapshot).toMatchObject({
+    license: { uses: 5, enabled: false, extra: { valid: false }, buyerEmail: 'a@example.com' },
+    missingSince: null,
+    gone: false,
+  });
+  // Of a key that is not known, it is only a 404.
+  const { policy } = agent;
+  const command = { licenseKey: 'OTHER', productId: productKey, sentAt: agent.monotonic, policy };
+  await agent.writer.write('recordRead', { ...command, outcome: refused, isMissingConfirmed: true });
+  expect(agent.store.snapshots.get('OTHER')).toBeNull();
 });

@@ -38,6 +38,7 @@ type Scene = AsyncDisposable & {
   find: ReturnType<NonNullable<StoreClient['findsActivations']>>;
   isAdmitted: boolean;
   learned: string[];
+  learn: (licenseKey: string) => Promise<void>;
 };
 
 async function scene(): Promise<Scene> {
@@ -54,6 +55,7 @@ async function scene(): Promise<Scene> {
     sent: [],
     warnings: [],
     learned: [],
+    learn: async (licenseKey) => void it.learned.push(licenseKey),
     answer: async () => applied(activated(`a-${(number += 1)}`)),
     find: null,
     isAdmitted: true,
@@ -80,7 +82,7 @@ async function scene(): Promise<Scene> {
       admit: async () => (it.isAdmitted ? { admitted: true } : { admitted: false, detail: 'away' }),
       observe: () => undefined,
     },
-    fetcher: { learnLicense: async (_, { licenseKey }: License) => void it.learned.push(licenseKey) },
+    fetcher: { learnLicense: (_, { licenseKey }: License) => it.learn(licenseKey) },
     mutex: new KeyedMutex(),
   });
   return Object.assign(it, { activations });
@@ -192,4 +194,13 @@ test('activations of one license key and name run one after the other', async ()
   expect(it.sent).toHaveLength(2);
   second.resolve();
   expect((await Promise.all(both)).map(idIn)).toEqual(['a-1', 'a-2']);
+});
+
+test('a process that ends while it records an activation leaves its id to the next', async () => {
+  await using it = await scene();
+  it.learn = async () => {
+    throw new Error('the process ends');
+  };
+  await expect(it.activations.activate(laptop, never)).rejects.toThrow('the process ends');
+  expect(it.agent.store.activationAttempts.get(key, 'Laptop')).toMatchObject({ activationId: 'a-1' });
 });

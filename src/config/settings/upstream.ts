@@ -63,7 +63,7 @@ const agent = section(
       api_key_file: secretFile('api_key', { reload: 'applies' }),
       access_token: optional(secret).meta({
         description:
-          'The access token of the seller at `store`. At Gumroad it is needed to enable and disable license keys, to take uses back, and to list license keys (`latchkey preload --from-store`); at Lemon Squeezy and Polar, to find an activation whose answer was lost.',
+          'The access token of the seller at `store`; at Lemon Squeezy, the API key. At Gumroad it is only needed to enable and disable license keys, to take uses back, and to list license keys (`latchkey preload --from-store`); at Lemon Squeezy and Polar, to find an activation whose answer was lost.',
         reload: 'applies',
       }),
       access_token_file: secretFile('access_token', { reload: 'applies' }),

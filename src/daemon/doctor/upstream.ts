@@ -5,6 +5,7 @@ import { readCertificates } from '../../config/file/certificates.ts';
 import { foreignStores } from '../../config/foreign-stores.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
+import { foreignStores } from '../../config/foreign-stores.ts';
 import { formatDestination, isPlainToOthers, hostOf } from '../../config/value/address.ts';
 import { formatDatetime, minuteMs } from '../../domain/time.ts';
 import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
