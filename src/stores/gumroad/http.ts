@@ -1,4 +1,3 @@
-import { defaultAccountId } from '../../domain/access/principal.ts';
 import type { License, LicenseTrigger } from '../../domain/license.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { problems } from '../../domain/problem/problem-table.ts';
@@ -6,13 +5,20 @@ import { toOneLine } from '../../domain/text.ts';
 import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { bearerToken } from '../../http/entry/admission.ts';
-import { provenanceHeaders, type RouteResponse } from '../../http/response.ts';
+import type { RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
-import { licenseCredential } from '../../service/access/credential.ts';
 import type { LicenseResponse } from '../../service/services.ts';
+import {
+  applyChange,
+  confirmMs,
+  everybody,
+  limitedBy,
+  refuseToken,
+  responseOf,
+  tenantOf,
+} from '../callers.ts';
 import type { StoreRouteParts } from '../store.ts';
 import {
-  type Answer,
   type Call,
   callParameters,
   changeAnswer,
@@ -27,15 +33,6 @@ import {
   texts,
   verifyAnswer,
 } from './wire.ts';
-
-/**
- * How long a change waits for Gumroad, so that a program gets the count of all its installations. It is answered at once
- * while Gumroad is away.
- */
-const confirmMs = 2_000;
-
-/** Callers have no credential, so all of them share the look-ups of unknown license keys. */
-const everybody = 'software';
 
 const unknown = done(responseOf(refusal(404, texts.unknown)));
 
@@ -159,7 +156,11 @@ async function verify(request: Request, { permalinks }: Parts): Promise<Result<R
   if (productId === null && call.permalink !== null && 'purchase' in extra)
     permalinks.set(call.permalink.toLowerCase(), known.value.productKey);
   if (!call.isCounted) return first;
-  const used = await applyChange(request, target, { trigger: 'usage', waitMs: confirmMs });
+  const used = await applyChange(request, callerOf(target), {
+    licenseKey: target.licenseKey,
+    trigger: 'usage',
+    waitMs: confirmMs,
+  });
   // Too old for another use: the answer that the purchase is not good holds.
   if (!used.ok && used.problem.code === 'verdict_expired' && !known.value.license.enabled) return first;
   if (!used.ok) return used;
@@ -175,7 +176,8 @@ async function change(
   const target = sellersTargetOf(request, accessToken());
   if ('answered' in target) return target.answered;
   // An enable always waits for Gumroad, and a disable never.
-  const changed = await applyChange(request, target, {
+  const changed = await applyChange(request, callerOf(target), {
+    licenseKey: target.licenseKey,
     trigger,
     waitMs: trigger === 'decrease' ? confirmMs : 0,
   });
@@ -210,60 +212,15 @@ function sellersTargetOf(request: Request, expected: string | null): ReturnType<
   const target = targetOf(request);
   if ('answered' in target) return target;
   const { call, licenseKey } = target;
-  const refused = refuseToken(request, call, expected);
+  const sent = call.accessToken ?? bearerToken(request.authorization);
+  const refused = refuseToken(request.app, sent, expected);
   if (refused !== null) return { answered: refused };
   const known = request.app.storedLicenses.get(licenseKey)?.license ?? {};
   return isOfOther(call, known) ? { answered: unknown } : target;
 }
 
-/** The refusal of a call without the seller’s access token; null: it has the token. */
-function refuseToken(
-  { app, authorization }: Request,
-  call: Call,
-  expected: string | null,
-): Result<never> | null {
-  const sent = call.accessToken ?? bearerToken(authorization);
-  if (sent === '') return failWith('credentials_missing', 'Send the access token of the seller.');
-  if (expected !== null && app.digest(sent) === app.digest(expected)) return null;
-  if (app.rates.failures.take('') > 0)
-    return failWith('rate_limited', 'Too many wrong credentials are sent.');
-  const wrong = 'The access token is wrong.';
-  const detail = expected === null ? 'upstream.access_token is not configured here.' : wrong;
-  return failWith('credentials_invalid', detail);
-}
-
-async function applyChange(
-  { app, writeOptions, connection, isAgent, signal }: Request,
-  target: Target,
-  { trigger, waitMs }: { trigger: Exclude<LicenseTrigger, 'refund'>; waitMs: number },
-): Promise<Result<LicenseResponse>> {
-  const { licenseKey } = target;
-  const changed = await app.licenseService.change(
-    {
-      tenant: tenantOf(target),
-      licenseKey,
-      trigger,
-      actor: credentialOf(app, licenseKey),
-      requestId: writeOptions.requestId,
-      idempotency: null,
-      waitMs,
-      untilFailure: true,
-      isAgent,
-      requester: { credential: everybody, connection },
-    },
-    signal,
-  );
-  if (changed.ok) app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
-  return changed;
-}
-
-function tenantOf({ productId }: Target) {
-  return { accountId: defaultAccountId, productKey: productId };
-}
-
-/** The license key is the credential of a caller. */
-function credentialOf({ digest }: Pick<App, 'digest'>, licenseKey: string): string {
-  return licenseCredential(digest(licenseKey).slice(0, 16));
+function callerOf({ productId, licenseKey }: Target): Parameters<typeof applyChange>[1] {
+  return { productId, callerKey: licenseKey };
 }
 
 /** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */
@@ -272,11 +229,8 @@ function targetOf({ app, body }: Request): Target | { answered: Result<RouteResp
   if ('status' in call) return { answered: done(responseOf(call)) };
   const licenseKey = storedKey(call.licenseKey ?? '');
   if (licenseKey === null) return { answered: unknown };
-  const waitMs = app.rates.requests.take(credentialOf(app, licenseKey));
-  if (waitMs > 0) {
-    const detail = 'This license key is used in too many requests.';
-    return { answered: failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) }) };
-  }
+  const limited = limitedBy(app, licenseKey);
+  if (limited !== null) return { answered: limited };
   if (call.productId === null) {
     return call.permalink === null
       ? { answered: done(responseOf(needsProductId(null))) }
@@ -318,8 +272,4 @@ function judge(app: App, { call }: Target, response: LicenseResponse): Result<Ro
 /** Whether a call names the product of a license by the permalink of another one. */
 function isOfOther({ productId, permalink }: Call, { extra = {} }: Pick<License, 'extra'>): boolean {
   return productId === null && permalink !== null && !isOfPermalink(extra, permalink);
-}
-
-function responseOf({ status, body }: Answer, response?: LicenseResponse): RouteResponse {
-  return { status, headers: response === undefined ? {} : provenanceHeaders(response.provenance), body };
 }

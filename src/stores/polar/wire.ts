@@ -86,11 +86,8 @@ export function readLicense(body: JsonObject, { storedKey, conditions = null }: 
   const { customer = null, activation = null, ...others } = reading.value;
   if (others.key !== licenseKey) return { fault: 'the response is about another license key' };
   if ((activation?.id ?? null) !== activationId) return { fault: 'the response is about another activation' };
-  const limited = (members: JsonObject): LicenseExtra => limitExtra(members, maxBytes) ?? {};
   const extra = {
-    ...limited(others),
-    ...(customer !== null && { customer: limited(customer) }),
-    activation: activation === null ? null : limited(activation),
+    ...documentOf(body),
     ...(conditions !== null && { [conditionsMember]: conditions }),
   };
   const isKey = activationId === null;
@@ -108,6 +105,20 @@ export function readLicense(body: JsonObject, { storedKey, conditions = null }: 
       extra,
     },
   };
+}
+
+/** The members of an answer in their order, as far as there is room for them; what is an object has room of its own. */
+function documentOf(body: JsonObject): LicenseExtra {
+  const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null;
+  const entries = Object.entries(body);
+  const kept =
+    limitExtra(Object.fromEntries(entries.filter(([, value]) => !isObject(value))), maxBytes) ?? {};
+  return Object.fromEntries(
+    entries.flatMap(([name, value]) => {
+      if (isObject(value)) return [[name, limitExtra(value, maxBytes) ?? {}]];
+      return name in kept ? [[name, value]] : [];
+    }),
+  );
 }
 
 /** Polar says no from the instant of the end on; here a license is still valid at its end, in whole seconds. */

@@ -1,0 +1,85 @@
+import { defaultAccountId, type Tenant } from '../domain/access/principal.ts';
+import { type Result, failWith } from '../domain/problem/problem.ts';
+import type { App } from '../http/app.ts';
+import { provenanceHeaders, type RouteResponse } from '../http/response.ts';
+import type { RouteRequest } from '../http/route.ts';
+import { licenseCredential } from '../service/access/credential.ts';
+import type { LicenseChangeRequest, LicenseResponse } from '../service/services.ts';
+
+/* Callers of a store’s own API have no credential. */
+
+/** All of them share the look-ups of unknown license keys. */
+export const everybody = 'software';
+
+/** How long a change waits for the store, whose answer is exact. It is answered at once while the store is away. */
+export const confirmMs = 2_000;
+
+/** The license key is the credential of a caller. */
+export function credentialOf({ digest }: Pick<App, 'digest'>, licenseKey: string): string {
+  return licenseCredential(digest(licenseKey).slice(0, 16));
+}
+
+/** The refusal of a caller whose license key is used too often; null: it is not. */
+export function limitedBy(app: Pick<App, 'digest' | 'rates'>, licenseKey: string): Result<never> | null {
+  const waitMs = app.rates.requests.take(credentialOf(app, licenseKey));
+  if (waitMs <= 0) return null;
+  const detail = 'This license key is used in too many requests.';
+  return failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) });
+}
+
+/** An answer in the form of the store. */
+export function responseOf(
+  { status, body }: { status: number; body: object },
+  response?: LicenseResponse,
+): RouteResponse {
+  return { status, headers: response === undefined ? {} : provenanceHeaders(response.provenance), body };
+}
+
+/** What a change of a license needs of its request. */
+export type Changing = Pick<
+  RouteRequest<string, null, unknown, unknown, 'agent'>,
+  'app' | 'writeOptions' | 'isAgent' | 'connection' | 'signal'
+>;
+
+/** `productId`: null if the call does not name it. */
+export function tenantOf({ productId }: { productId: string | null }): Tenant {
+  return { accountId: defaultAccountId, productKey: productId };
+}
+
+/** Changes a license. `callerKey`: the license key that the caller has sent; `licenseKey`: the stored key. */
+export async function applyChange(
+  { app, writeOptions, connection, isAgent, signal }: Changing,
+  target: { productId: string | null; callerKey: string },
+  change: Pick<LicenseChangeRequest, 'licenseKey' | 'trigger' | 'waitMs' | 'amount' | 'isRefusable'>,
+): Promise<Result<LicenseResponse>> {
+  const changed = await app.licenseService.change(
+    {
+      ...change,
+      tenant: tenantOf(target),
+      actor: credentialOf(app, target.callerKey),
+      requestId: writeOptions.requestId,
+      idempotency: null,
+      untilFailure: true,
+      isAgent,
+      requester: { credential: everybody, connection },
+    },
+    signal,
+  );
+  if (changed.ok) app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
+  return changed;
+}
+
+/** The refusal of a call without the seller’s access token; null: it has the token. `sent`: '' if it has none. */
+export function refuseToken(
+  app: Pick<App, 'digest' | 'rates'>,
+  sent: string,
+  expected: string | null,
+): Result<never> | null {
+  if (sent === '') return failWith('credentials_missing', 'Send the access token of the seller.');
+  if (expected !== null && app.digest(sent) === app.digest(expected)) return null;
+  if (app.rates.failures.take('') > 0)
+    return failWith('rate_limited', 'Too many wrong credentials are sent.');
+  const wrong = 'The access token is wrong.';
+  const detail = expected === null ? 'upstream.access_token is not configured here.' : wrong;
+  return failWith('credentials_invalid', detail);
+}
