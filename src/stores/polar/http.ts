@@ -28,7 +28,7 @@ import {
   type Fault,
   type Named,
   type ValidateCall,
-} from './parameters.ts';
+} from './call-wire.ts';
 import type { ActivationParameters } from './upstream.ts';
 import {
   activationAnswer,

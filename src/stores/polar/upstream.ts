@@ -22,6 +22,7 @@ import {
   texts,
   unknownLicense,
   withMark,
+  writeCall,
 } from './wire.ts';
 
 /** Polar’s own sentence; null: something else answered. */
@@ -159,22 +160,22 @@ export class PolarClient implements StoreClient {
     { kind, productId, licenseKey, amount = 1, requestId }: UpstreamChange,
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
-    const named = this.#named(productId, licenseKey);
+    const isActivation = partsOfKey(licenseKey).activationId !== null;
     const about = { request: 'change', licenseKey, signal, requestId } as const;
-    if (kind === 'usage' && !('activation_id' in named))
+    if (kind === 'usage' && !isActivation)
       return withVerdict(
         await this.#call({
           ...about,
           path: `${publicPath}/validate`,
-          body: { ...named, increment_usage: amount },
+          body: this.#named(productId, licenseKey, amount),
           read: (body) => readLicense(body, { storedKey: licenseKey }),
         }),
       );
-    if (kind === 'disable' && 'activation_id' in named)
+    if (kind === 'disable' && isActivation)
       return await this.#call({
         ...about,
         path: `${publicPath}/deactivate`,
-        body: named,
+        body: this.#named(productId, licenseKey),
         dialect: ofDeactivation,
         read: () => ({ value: closedLicense(licenseKey, givenBack), shows: 'enabled' }),
       });
@@ -243,13 +244,8 @@ export class PolarClient implements StoreClient {
     return { outcome: 'applied', value: null, confirmedAt: this.#clock.now(), isCached: false };
   }
 
-  #named(productId: string, storedKey: string): JsonObject {
-    const { licenseKey, activationId } = partsOfKey(storedKey);
-    return {
-      key: licenseKey,
-      organization_id: this.#settings.productKeyOf(productId),
-      ...(activationId !== null && { activation_id: activationId }),
-    };
+  #named(productId: string, storedKey: string, by?: number): JsonObject {
+    return writeCall(this.#settings.productKeyOf(productId), storedKey, by);
   }
 
   async #call<Value>({ path, body, token, ...call }: Call<Value>): Promise<Outcome<Value>> {

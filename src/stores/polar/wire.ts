@@ -3,7 +3,7 @@ import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import { maxInitialUses, type License, type LicenseExtra } from '../../domain/license.ts';
 import type { Digest } from '../../service/ports.ts';
 import { limitExtra, parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
-import type { Fault } from './parameters.ts';
+import type { Fault } from './call-wire.ts';
 
 /** What Polar says in a 404. */
 export const texts = {
@@ -46,6 +46,17 @@ export function refusalIn(detail: string): Answer | null {
 
 export function isLimit(detail: unknown): boolean {
   return typeof detail === 'string' && tooManyUses.test(detail);
+}
+
+/** The members of a call about a stored key. `by`: of a validation that counts uses. */
+export function writeCall(organizationId: string, storedKey: string, by?: number): JsonObject {
+  const { licenseKey, activationId } = partsOfKey(storedKey);
+  return {
+    key: licenseKey,
+    organization_id: organizationId,
+    ...(activationId !== null && { activation_id: activationId }),
+    ...(by !== undefined && { increment_usage: by }),
+  };
 }
 
 /** The limit for the members of each object of an answer, as JSON: they are stored with every license key. */
