@@ -1,13 +1,19 @@
+import { defaultAccountId, type Tenant } from '../domain/access/principal.ts';
 import { type Result, failWith } from '../domain/problem/problem.ts';
 import type { App } from '../http/app.ts';
+import { turnOf } from '../http/entry/client-address.ts';
 import { provenanceHeaders, type RouteResponse } from '../http/response.ts';
+import type { RouteRequest } from '../http/route.ts';
 import { licenseCredential } from '../service/access/credential.ts';
-import type { LicenseResponse } from '../service/services.ts';
+import type { Caller } from '../service/ports.ts';
+import type { LicenseChangeRequest, LicenseResponse } from '../service/services.ts';
 
 /* Callers of a store’s own API have no credential. */
 
-/** All of them share the look-ups of unknown license keys, and take turns (`turnOf`). */
-export const everybody = 'software';
+/** All of them share the look-ups of unknown license keys, and take turns. */
+export function requesterOf(request: Pick<Changing, 'clientAddress' | 'connection'>): Caller {
+  return { credential: 'software', connection: turnOf(request) };
+}
 
 /** How long a change waits for the store, whose answer is exact. It is answered at once while the store is away. */
 export const confirmMs = 2_000;
@@ -31,4 +37,54 @@ export function responseOf(
   response?: LicenseResponse,
 ): RouteResponse {
   return { status, headers: response === undefined ? {} : provenanceHeaders(response.provenance), body };
+}
+
+/** What a change of a license needs of its request. */
+export type Changing = Pick<
+  RouteRequest<string, null, unknown, unknown, 'agent'>,
+  'app' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
+>;
+
+/** `productId`: null if the call does not name it. */
+export function tenantOf({ productId }: { productId: string | null }): Tenant {
+  return { accountId: defaultAccountId, productKey: productId };
+}
+
+/** Changes a license. `callerKey`: the license key that the caller has sent; `licenseKey`: the stored key. */
+export async function applyChange(
+  request: Changing,
+  target: { productId: string | null; callerKey: string },
+  change: Pick<LicenseChangeRequest, 'licenseKey' | 'trigger' | 'waitMs' | 'amount' | 'isRefusable'>,
+): Promise<Result<LicenseResponse>> {
+  const { app, writeOptions, isAgent, signal } = request;
+  const changed = await app.licenseService.change(
+    {
+      ...change,
+      tenant: tenantOf(target),
+      actor: credentialOf(app, target.callerKey),
+      requestId: writeOptions.requestId,
+      idempotency: null,
+      untilFailure: true,
+      isAgent,
+      requester: requesterOf(request),
+    },
+    signal,
+  );
+  if (changed.ok) app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
+  return changed;
+}
+
+/** The refusal of a call without the seller’s access token; null: it has the token. `sent`: '' if it has none. */
+export function refuseToken(
+  app: Pick<App, 'digest' | 'rates'>,
+  sent: string,
+  expected: string | null,
+): Result<never> | null {
+  if (sent === '') return failWith('credentials_missing', 'Send the access token of the seller.');
+  if (expected !== null && app.digest(sent) === app.digest(expected)) return null;
+  if (app.rates.failures.take('') > 0)
+    return failWith('rate_limited', 'Too many wrong credentials are sent.');
+  const wrong = 'The access token is wrong.';
+  const detail = expected === null ? 'upstream.access_token is not configured here.' : wrong;
+  return failWith('credentials_invalid', detail);
 }

@@ -56,11 +56,6 @@ type LicenseFetcherParts = {
   lifetime: AbortSignal;
 };
 
-/** Whether a key stands for an activation, which disappears when it is given back. */
-function isActivation(storedKey: string): boolean {
-  return partsOfKey(storedKey).activationId !== null;
-}
-
 /** The result of a read. `unstored`: the response, if the full disk had no room for it. */
 type ReadOutcome = Outcome<License> | (NotApplied & { unstored: Applied<License> });
 
@@ -277,8 +272,7 @@ export class LicenseFetcher implements LicenseFetch {
   async #isMissingConfirmed(productId: string, licenseKey: string): Promise<boolean> {
     const { reader, clock, limiter, lifetime } = this.#parts;
     const known = reader.snapshots.get(licenseKey);
-    // Only a store itself answers about an activation, and in a form that no gateway has.
-    if (known === null || isActivation(licenseKey)) return true;
+    if (known === null) return true;
     if (clock.monotonic() < this.#disbelievedUntil) return false;
     const control = this.#controlKeyFor(productId, known.license.licenseKey);
     if (control === null) return true;
@@ -293,10 +287,10 @@ export class LicenseFetcher implements LicenseFetch {
   /** Another key of the product that the upstream confirmed recently and has not answered 404 since. */
   #controlKeyFor(productId: string, licenseKey: string): string | null {
     const { snapshots } = this.#parts.reader;
-    const others = snapshots
-      .latest(productId, controlKeys)
-      .filter((other) => other !== licenseKey && !isActivation(other));
-    return others.find((other) => snapshots.get(other)?.missingSince === null) ?? null;
+    const others = snapshots.latest(productId, controlKeys).filter((other) => other !== licenseKey);
+    // An activation disappears when it is given back.
+    const keys = others.filter((other) => partsOfKey(other).activationId === null);
+    return keys.find((other) => snapshots.get(other)?.missingSince === null) ?? null;
   }
 
   /** Records what the response to another request says about a key. */

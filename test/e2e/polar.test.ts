@@ -287,7 +287,7 @@ test.concurrent('benefit and customer are compared here', async () => {
 
 test.concurrent('the end of a key is known without Polar; a day later it is said', async () => {
   await using it = await startPolar({ freshness: { expiry_grace: '1s' } });
-  it.store.change(keys.running, { expiresAt: Date.now() + 15_000 });
+  it.store.change(keys.running, { expiresAt: Date.now() + 40_000 });
   expect(await it.validate(keys.running)).toMatchObject({ status: 200 });
   await it.network.become({ kind: 'refuse' });
   expect(await it.validate(keys.running)).toMatchObject({ status: 200 });

@@ -2,7 +2,6 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { formatReason } from '../../config/errors.ts';
 import { readCertificates } from '../../config/file/certificates.ts';
-import { foreignStores } from '../../config/foreign-stores.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
 import { foreignStores } from '../../config/foreign-stores.ts';

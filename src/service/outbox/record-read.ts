@@ -1,4 +1,3 @@
-import { partsOfKey } from '../../domain/agent/activated-key.ts';
 import { type License, maxAliases } from '../../domain/license.ts';
 import {
   nextRefreshAt,
@@ -15,7 +14,7 @@ import { confirmTime } from '../lifecycle/time-mark.ts';
 import type { Context } from '../ports.ts';
 import { features } from '../../features.ts';
 import type { Transaction } from '../tables.ts';
-import { move, postponeDueQueues, putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
+import { postponeDueQueues, putSnapshot, scheduleHead, type SyncPolicy } from './queue.ts';
 import { unknownHistoryUntil } from './upstream/waits.ts';
 import { olderAnswer, refuseOperation, reopenOperations } from './after-response.ts';
 import { reconcileCounter, reconcileState, refuseUses, type UnexpectedCount } from './reconcile.ts';
@@ -243,17 +242,11 @@ function recordMissing(
 ): void {
   const { policy } = command;
   const { licenseKey } = snapshot.license;
-  // A store does not know an activation any more that was given back; a key may only be late.
-  const isActivation = partsOfKey(licenseKey).activationId !== null;
-  const missing = observeMissing(snapshot, context.monotonic, isActivation ? 0 : policy.goneMs);
-  const head = transaction.operations.head(licenseKey, 'state');
-  if (isActivation && head?.kind === 'disable' && head.progress.state === 'pending')
-    move(transaction, head, { type: 'needless', at: context.now });
+  const missing = observeMissing(snapshot, context.monotonic, policy.goneMs);
   // The count with which the key returns may contain operations that were held without a read.
   const isCountDoubtful =
     missing.gone && transaction.operations.queue(licenseKey, 'counter').some(mayHaveBeenApplied);
-  const known = isActivation ? { ...missing, license: { ...missing.license, enabled: false } } : missing;
-  const next = isCountDoubtful ? { ...known, run: noRun } : known;
+  const next = isCountDoubtful ? { ...missing, run: noRun } : missing;
   const detail = 'the upstream does not know this license key';
   if (next.gone) {
     const { operations } = transaction;

@@ -1,4 +1,3 @@
-import { defaultAccountId } from '../../domain/access/principal.ts';
 import type { License, LicenseTrigger } from '../../domain/license.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { problems } from '../../domain/problem/problem-table.ts';
@@ -6,11 +5,18 @@ import { toOneLine } from '../../domain/text.ts';
 import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { bearerToken } from '../../http/entry/admission.ts';
-import { turnOf } from '../../http/entry/client-address.ts';
 import type { RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
 import type { LicenseResponse } from '../../service/services.ts';
-import { confirmMs, credentialOf, everybody, limitedBy, responseOf } from '../callers.ts';
+import {
+  applyChange,
+  confirmMs,
+  limitedBy,
+  refuseToken,
+  requesterOf,
+  responseOf,
+  tenantOf,
+} from '../callers.ts';
 import type { StoreRouteParts } from '../store.ts';
 import {
   type Call,
@@ -138,10 +144,12 @@ async function verify(request: Request, { permalinks }: Parts): Promise<Result<R
   const target = targetOf(request);
   if ('answered' in target) return target.answered;
   const { app, signal } = request;
-  const known = await app.licenseService.verify(tenantOf(target), target.licenseKey, signal, {
-    credential: everybody,
-    connection: turnOf(request),
-  });
+  const known = await app.licenseService.verify(
+    tenantOf(target),
+    target.licenseKey,
+    signal,
+    requesterOf(request),
+  );
   if (!known.ok) return refuse(app, target, known.problem, permalinks);
   app.metrics.countVerify(known.value);
   const first = judge(app, target, known.value);
@@ -152,7 +160,11 @@ async function verify(request: Request, { permalinks }: Parts): Promise<Result<R
   if (productId === null && call.permalink !== null && 'purchase' in extra)
     permalinks.set(call.permalink.toLowerCase(), known.value.productKey);
   if (!call.isCounted) return first;
-  const used = await applyChange(request, target, { trigger: 'usage', waitMs: confirmMs });
+  const used = await applyChange(request, callerOf(target), {
+    licenseKey: target.licenseKey,
+    trigger: 'usage',
+    waitMs: confirmMs,
+  });
   // Too old for another use: the answer that the purchase is not good holds.
   if (!used.ok && used.problem.code === 'verdict_expired' && !known.value.license.enabled) return first;
   if (!used.ok) return used;
@@ -168,7 +180,8 @@ async function change(
   const target = sellersTargetOf(request, accessToken());
   if ('answered' in target) return target.answered;
   // An enable always waits for Gumroad, and a disable never.
-  const changed = await applyChange(request, target, {
+  const changed = await applyChange(request, callerOf(target), {
+    licenseKey: target.licenseKey,
     trigger,
     waitMs: trigger === 'decrease' ? confirmMs : 0,
   });
@@ -203,56 +216,15 @@ function sellersTargetOf(request: Request, expected: string | null): ReturnType<
   const target = targetOf(request);
   if ('answered' in target) return target;
   const { call, licenseKey } = target;
-  const refused = refuseToken(request, call, expected);
+  const sent = call.accessToken ?? bearerToken(request.authorization);
+  const refused = refuseToken(request.app, sent, expected);
   if (refused !== null) return { answered: refused };
   const known = request.app.storedLicenses.get(licenseKey)?.license ?? {};
   return isOfOther(call, known) ? { answered: unknown } : target;
 }
 
-/** The refusal of a call without the seller’s access token; null: it has the token. */
-function refuseToken(
-  { app, authorization }: Request,
-  call: Call,
-  expected: string | null,
-): Result<never> | null {
-  const sent = call.accessToken ?? bearerToken(authorization);
-  if (sent === '') return failWith('credentials_missing', 'Send the access token of the seller.');
-  if (expected !== null && app.digest(sent) === app.digest(expected)) return null;
-  if (app.rates.failures.take('') > 0)
-    return failWith('rate_limited', 'Too many wrong credentials are sent.');
-  const wrong = 'The access token is wrong.';
-  const detail = expected === null ? 'upstream.access_token is not configured here.' : wrong;
-  return failWith('credentials_invalid', detail);
-}
-
-async function applyChange(
-  request: Request,
-  target: Target,
-  { trigger, waitMs }: { trigger: Exclude<LicenseTrigger, 'refund'>; waitMs: number },
-): Promise<Result<LicenseResponse>> {
-  const { app, writeOptions, isAgent, signal } = request;
-  const { licenseKey } = target;
-  const changed = await app.licenseService.change(
-    {
-      tenant: tenantOf(target),
-      licenseKey,
-      trigger,
-      actor: credentialOf(app, licenseKey),
-      requestId: writeOptions.requestId,
-      idempotency: null,
-      waitMs,
-      untilFailure: true,
-      isAgent,
-      requester: { credential: everybody, connection: turnOf(request) },
-    },
-    signal,
-  );
-  if (changed.ok) app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
-  return changed;
-}
-
-function tenantOf({ productId }: Target) {
-  return { accountId: defaultAccountId, productKey: productId };
+function callerOf({ productId, licenseKey }: Target): Parameters<typeof applyChange>[1] {
+  return { productId, callerKey: licenseKey };
 }
 
 /** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */

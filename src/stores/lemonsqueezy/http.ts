@@ -1,10 +1,9 @@
-import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { problems } from '../../domain/problem/problem-table.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import type { RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
-import { confirmMs, credentialOf, everybody, limitedBy, responseOf } from '../callers.ts';
+import { applyChange, confirmMs, limitedBy, requesterOf, responseOf, tenantOf } from '../callers.ts';
 import type { StoreRouteParts } from '../store.ts';
 import {
   type Call,
@@ -24,13 +23,14 @@ import {
 
 type Request = Pick<
   RouteRequest<string, null, unknown, Parameters<typeof readCall>[0], 'agent'>,
-  'app' | 'body' | 'writeOptions' | 'isAgent' | 'connection' | 'signal'
+  'app' | 'body' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
 >;
 
 type Parts = Pick<StoreRouteParts, 'activate' | 'refresh'>;
 
 /** The store of a key is not named by callers: each of the configured stores is asked. */
-const tenant = { accountId: defaultAccountId, productKey: null };
+const everyStore = { productId: null };
+const tenant = tenantOf(everyStore);
 
 /** What a call is about, and the key of its license here. */
 type Target = { call: Call; stored: string };
@@ -96,9 +96,8 @@ export function routes(parts: Parts): readonly Route[] {
 async function validate(request: Request): Promise<Result<RouteResponse>> {
   const target = targetOf(request, 'validate');
   if ('answered' in target) return target.answered;
-  const { app, connection, signal } = request;
-  const caller = { credential: everybody, connection };
-  const known = await app.licenseService.verify(tenant, target.stored, signal, caller);
+  const { app, signal } = request;
+  const known = await app.licenseService.verify(tenant, target.stored, signal, requesterOf(request));
   if (!known.ok) return known;
   app.metrics.countVerify(known.value);
   const answer = validateAnswer(known.value.license);
@@ -110,11 +109,8 @@ async function validate(request: Request): Promise<Result<RouteResponse>> {
 async function activate(request: Request, parts: Parts): Promise<Result<RouteResponse>> {
   const target = targetOf(request, 'activate');
   if ('answered' in target) return target.answered;
-  const { app, connection, signal } = request;
-  const known = await app.licenseService.verify(tenant, target.stored, signal, {
-    credential: everybody,
-    connection,
-  });
+  const { app, signal } = request;
+  const known = await app.licenseService.verify(tenant, target.stored, signal, requesterOf(request));
   if (!known.ok) return known;
   const { license, productKey: productId } = known.value;
   const { licenseKey } = license;
@@ -136,29 +132,18 @@ async function activate(request: Request, parts: Parts): Promise<Result<RouteRes
 async function deactivate(request: Request, { refresh }: Parts): Promise<Result<RouteResponse>> {
   const target = targetOf(request, 'deactivate');
   if ('answered' in target) return target.answered;
-  const { app, writeOptions, connection, isAgent, signal } = request;
   const { call, stored } = target;
-  const snapshot = app.storedLicenses.get(stored);
+  const snapshot = request.app.storedLicenses.get(stored);
   const { license, local } = snapshot ?? {};
   if (license !== undefined && isDeactivated({ ...license, enabled: local?.enabled ?? true }))
     return done(responseOf(refusal('deactivate', texts.noInstance)));
-  const changed = await app.licenseService.change(
-    {
-      tenant,
-      licenseKey: stored,
-      trigger: 'disable',
-      actor: credentialOf(app, call.licenseKey),
-      requestId: writeOptions.requestId,
-      idempotency: null,
-      waitMs: confirmMs,
-      untilFailure: true,
-      isAgent,
-      requester: { credential: everybody, connection },
-    },
-    signal,
-  );
+  const caller = { ...everyStore, callerKey: call.licenseKey };
+  const changed = await applyChange(request, caller, {
+    licenseKey: stored,
+    trigger: 'disable',
+    waitMs: confirmMs,
+  });
   if (!changed.ok) return changed;
-  app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
   // The license key itself has a seat more now.
   refresh(changed.value.productKey, call.licenseKey);
   return done(responseOf(deactivateAnswer(changed.value.license), changed.value));

@@ -1,16 +1,22 @@
-import { defaultAccountId } from '../../domain/access/principal.ts';
 import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { NotAppliedReason, Outcome } from '../../domain/outbox/outcome.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { toOneLine } from '../../domain/text.ts';
-import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { bearerToken } from '../../http/entry/admission.ts';
-import { noContent, provenanceHeaders, type RouteResponse } from '../../http/response.ts';
+import { noContent, type RouteResponse } from '../../http/response.ts';
 import { route, type Route, type RouteRequest } from '../../http/route.ts';
-import { licenseCredential } from '../../service/access/credential.ts';
-import type { LicenseChangeRequest, LicenseResponse } from '../../service/services.ts';
+import type { LicenseResponse } from '../../service/services.ts';
+import {
+  applyChange,
+  confirmMs,
+  limitedBy,
+  refuseToken,
+  requesterOf,
+  responseOf,
+  tenantOf,
+} from '../callers.ts';
 import type { StoreRouteParts } from '../store.ts';
 import {
   callParameters,
@@ -22,7 +28,7 @@ import {
   type Fault,
   type Named,
   type ValidateCall,
-} from './parameters.ts';
+} from './call-wire.ts';
 import type { ActivationParameters } from './upstream.ts';
 import {
   activationAnswer,
@@ -45,22 +51,13 @@ import {
   validateAnswer,
 } from './wire.ts';
 
-/**
- * How long a use waits for Polar, so that a program gets the count of all its installations. It is answered at once while
- * Polar is away.
- */
-const confirmMs = 2_000;
-
-/** Callers have no credential, so all of them share the look-ups of unknown license keys. */
-const everybody = 'software';
-
 type Request = Pick<
   RouteRequest<string, null, unknown, unknown, 'agent'>,
-  'app' | 'authorization' | 'writeOptions' | 'isAgent' | 'connection' | 'signal'
+  'app' | 'authorization' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
 >;
 
 /** A call about a license key of the configured organization. */
-type Target<Call extends Named> = { call: Call; productId: string };
+type Target<Call extends Named> = { call: Call; productId: string; callerKey: string };
 
 const unknown = refusal(404, texts.unknown);
 
@@ -106,7 +103,7 @@ const shared = {
 export function routes(parts: StoreRouteParts): readonly Route[] {
   return bases.flatMap(({ base, suffix, isPublic }) => {
     const refused = (request: Request): Result<never> | null =>
-      isPublic ? null : refuseToken(request, parts.accessToken());
+      isPublic ? null : refuseToken(request.app, bearerToken(request.authorization), parts.accessToken());
     return [
       route({
         ...shared,
@@ -167,10 +164,10 @@ async function use(
   known: LicenseResponse,
   answer: Answer,
 ): Promise<Result<RouteResponse>> {
-  const { app, signal, connection } = request;
+  const { app, signal } = request;
   const { key, by, activationId } = target.call;
   if (activationId !== null) {
-    const requester = { credential: everybody, connection };
+    const requester = requesterOf(request);
     const ofKey = await app.licenseService.verify(tenantOf(target), key, signal, requester);
     if (!ofKey.ok) return ofKey;
     const own = answerOf(request, ofKey.value, key);
@@ -258,7 +255,7 @@ async function verify(
   storedKey: string,
   { asked, parts }: Asked,
 ): Promise<Result<LicenseResponse | Answer>> {
-  const { app, signal, connection } = request;
+  const { app, signal } = request;
   const { activationId } = target.call;
   const stored = activationId === null ? null : app.storedLicenses.get(storedKey);
   const name = asked.conditionsName;
@@ -268,7 +265,7 @@ async function verify(
     const outcome = await parts.verifyWith(productId, { licenseKey: storedKey, parameters: asked });
     if (outcome.outcome !== 'applied') return refuseOutcome(outcome);
   }
-  const requester = { credential: everybody, connection };
+  const requester = requesterOf(request);
   return await app.licenseService.verify(tenantOf(target), storedKey, signal, requester);
 }
 
@@ -310,49 +307,6 @@ function answerOf(
   return validateAnswer(license, key.local.uses);
 }
 
-/** The refusal of a call without the token of the organization; null: it has the token. */
-function refuseToken({ app, authorization }: Request, expected: string | null): Result<never> | null {
-  const sent = bearerToken(authorization);
-  if (sent === '') return failWith('credentials_missing', 'Send the access token of the organization.');
-  if (expected !== null && app.digest(sent) === app.digest(expected)) return null;
-  if (app.rates.failures.take('') > 0)
-    return failWith('rate_limited', 'Too many wrong credentials are sent.');
-  const wrong = 'The access token is wrong.';
-  const detail = expected === null ? 'upstream.access_token is not configured here.' : wrong;
-  return failWith('credentials_invalid', detail);
-}
-
-async function applyChange(
-  { app, writeOptions, connection, isAgent, signal }: Request,
-  target: Target<Named>,
-  change: Pick<LicenseChangeRequest, 'licenseKey' | 'trigger' | 'waitMs' | 'amount' | 'isRefusable'>,
-): Promise<Result<LicenseResponse>> {
-  const changed = await app.licenseService.change(
-    {
-      ...change,
-      tenant: tenantOf(target),
-      actor: credentialOf(app, target.call.key),
-      requestId: writeOptions.requestId,
-      idempotency: null,
-      untilFailure: true,
-      isAgent,
-      requester: { credential: everybody, connection },
-    },
-    signal,
-  );
-  if (changed.ok) app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
-  return changed;
-}
-
-function tenantOf({ productId }: Pick<Target<Named>, 'productId'>) {
-  return { accountId: defaultAccountId, productKey: productId };
-}
-
-/** The license key is the credential of a caller. */
-function credentialOf({ digest }: Pick<App, 'digest'>, licenseKey: string): string {
-  return licenseCredential(digest(licenseKey).slice(0, 16));
-}
-
 /** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */
 function targetOf<Call extends Named>(
   { app }: Pick<Request, 'app'>,
@@ -364,21 +318,14 @@ function targetOf<Call extends Named>(
   // A key that looks like an activation would be asked for as one.
   if (partsOfKey(key).activationId !== null)
     return { answered: failWith('upstream_unreachable', 'A license key with “ #” cannot be served.') };
-  const waitMs = app.rates.requests.take(credentialOf(app, key));
-  if (waitMs > 0) {
-    const detail = 'This license key is used in too many requests.';
-    return { answered: failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) }) };
-  }
+  const limited = limitedBy(app, key);
+  if (limited !== null) return { answered: limited };
   const productId = app.products.idOf(organizationId);
-  if (productId !== null) return { call: sent, productId };
+  if (productId !== null) return { call: sent, productId, callerKey: key };
   app.log.warn({ product: toOneLine(organizationId) }, 'software asks for a product that is not in products');
   return { answered: failWith('upstream_unreachable', 'This organization is not configured here.') };
 }
 
 function isFaults(sent: object): sent is readonly Fault[] {
   return Array.isArray(sent);
-}
-
-function responseOf({ status, body }: Answer, response?: LicenseResponse): RouteResponse {
-  return { status, headers: response === undefined ? {} : provenanceHeaders(response.provenance), body };
 }

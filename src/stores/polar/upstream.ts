@@ -22,6 +22,7 @@ import {
   texts,
   unknownLicense,
   withMark,
+  writeCall,
 } from './wire.ts';
 
 /** Polar’s own sentence; null: something else answered. */
@@ -32,58 +33,52 @@ function sentenceIn({ body }: DialectResponse): string | null {
 
 /** How Polar’s responses are understood where they are not those of the specification. */
 export const received: Dialect = {
-  refusalOf(response, request) {
+  refusalOf(response) {
     const { status, body } = response;
     if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
     if (body === null || status < 400 || status >= 500 || status === 429) return null;
-    const sentence = sentenceIn(response);
-    if (status === 404 && sentence === texts.unknown) return { reason: 'missing', what: texts.unknown };
-    if (status === 404 && closed(sentence) !== null)
-      return request === 'verify' ? null : { reason: 'refused', what: texts.inactive };
-    if (status === 404 && sentence === texts.conditions) return { reason: 'refused', what: texts.conditions };
-    if (status === 400 && isLimit(sentence)) return { reason: 'refused', what: 'no uses are left' };
-    if (status === 401 || status === 403)
-      return { reason: 'rejected', what: 'the store refuses upstream.access_token' };
-    // Polar refuses no request of this agent so: something in between does.
-    return { reason: 'rejected', what: 'not a text of Polar' };
+    if (isUnknown(response)) return { reason: 'missing', what: texts.unknown };
+    const isNo = isClosed(response) || hasConditions(response);
+    if (isNo || (status === 400 && isLimit(sentenceIn(response))))
+      return { reason: 'refused', what: 'refused' };
+    const isAboutToken = status === 401 || status === 403;
+    // Polar refuses no request of this agent otherwise: something in between does.
+    const what = isAboutToken ? 'the store refuses upstream.access_token' : 'not a text of Polar';
+    return { reason: 'rejected', what };
   },
-  isAnswer: (response, request) =>
-    request === 'verify' && response.status === 404 && closed(sentenceIn(response)) !== null,
 };
 
-/** A read without conditions: an activation that has some exists, and its key is good. */
-const ofRead: Dialect = {
-  refusalOf: (response, request) => (hasConditions(response) ? null : received.refusalOf(response, request)),
-  isAnswer: (response, request) => hasConditions(response) || received.isAnswer?.(response, request) === true,
-};
-
-function hasConditions(response: DialectResponse): boolean {
-  return response.status === 404 && sentenceIn(response) === texts.conditions;
+/** The same, if some refusals are answers to a request. */
+function accepting(isAnswer: (response: DialectResponse) => boolean): Dialect {
+  return {
+    refusalOf: (response, request) => (isAnswer(response) ? null : received.refusalOf(response, request)),
+    isAnswer,
+  };
 }
 
+const isUnknown = (response: DialectResponse): boolean => says(response, texts.unknown);
+const hasConditions = (response: DialectResponse): boolean => says(response, texts.conditions);
+const isClosed = (response: DialectResponse): boolean =>
+  response.status === 404 && closed(sentenceIn(response)) !== null;
+
+function says(response: DialectResponse, sentence: string): boolean {
+  return response.status === 404 && sentenceIn(response) === sentence;
+}
+
+export const ofVerdict = accepting(isClosed);
+/** A read has no conditions: an activation that has some exists, and its key is good. */
+const ofRead = accepting((response) => isClosed(response) || hasConditions(response));
 /** An activation that is unknown has been given back. */
 const ofDeactivation: Dialect = {
-  refusalOf: (response, request) => (isUnknown(response) ? null : received.refusalOf(response, request)),
-  isAnswer: isUnknown,
+  ...accepting(isUnknown),
   isEmptyAnswer: ({ status }) => status === 204,
 };
-
-function isUnknown(response: DialectResponse): boolean {
-  return response.status === 404 && sentenceIn(response) === texts.unknown;
-}
-
 /** The caller gets each refusal of an activation as Polar has said it. */
-const ofActivation: Dialect = {
-  refusalOf: (response, request) =>
-    isRefusedActivation(response) ? null : received.refusalOf(response, request),
-  isAnswer: isRefusedActivation,
-};
-
-function isRefusedActivation(response: DialectResponse): boolean {
+const ofActivation = accepting((response) => {
   const { status, body } = response;
   if (status === 422) return body?.['error'] === 'RequestValidationError';
   return (status === 403 || isUnknown(response)) && sentenceIn(response) !== null && !isChallenge(response);
-}
+});
 
 type Call<Value> = {
   path: string;
@@ -123,8 +118,8 @@ export class PolarClient implements StoreClient {
     this.#base = new URL(settings.baseUrl);
   }
 
-  verify(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
-    return this.#call({
+  async verify(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
+    const outcome = await this.#call({
       path: `${publicPath}/validate`,
       body: this.#named(productId, storedKey),
       request: 'verify',
@@ -136,6 +131,10 @@ export class PolarClient implements StoreClient {
           ? { value: unknownLicense(storedKey), shows: 'enabled' }
           : readVerdict(body, { storedKey, conditions: null }),
     });
+    // A key may be late. An activation that is known was given back.
+    const isActivation = partsOfKey(storedKey).activationId !== null;
+    if (!isActivation || outcome.outcome !== 'not_applied' || outcome.reason !== 'missing') return outcome;
+    return { ...outcome, license: { enabled: false, extra: givenBack } };
   }
 
   /** Validates an activation under conditions, which only the store can compare. */
@@ -150,6 +149,7 @@ export class PolarClient implements StoreClient {
       path: `${publicPath}/validate`,
       body: { ...this.#named(productId, licenseKey), ...more },
       request: 'verify',
+      dialect: ofVerdict,
       licenseKey,
       signal,
       read: (body) => readVerdict(body, { storedKey: licenseKey, conditions: conditionsName }),
@@ -160,22 +160,22 @@ export class PolarClient implements StoreClient {
     { kind, productId, licenseKey, amount = 1, requestId }: UpstreamChange,
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
-    const named = this.#named(productId, licenseKey);
+    const isActivation = partsOfKey(licenseKey).activationId !== null;
     const about = { request: 'change', licenseKey, signal, requestId } as const;
-    if (kind === 'usage' && !('activation_id' in named))
+    if (kind === 'usage' && !isActivation)
       return withVerdict(
         await this.#call({
           ...about,
           path: `${publicPath}/validate`,
-          body: { ...named, increment_usage: amount },
+          body: this.#named(productId, licenseKey, amount),
           read: (body) => readLicense(body, { storedKey: licenseKey }),
         }),
       );
-    if (kind === 'disable' && 'activation_id' in named)
+    if (kind === 'disable' && isActivation)
       return await this.#call({
         ...about,
         path: `${publicPath}/deactivate`,
-        body: named,
+        body: this.#named(productId, licenseKey),
         dialect: ofDeactivation,
         read: () => ({ value: closedLicense(licenseKey, givenBack), shows: 'enabled' }),
       });
@@ -244,13 +244,8 @@ export class PolarClient implements StoreClient {
     return { outcome: 'applied', value: null, confirmedAt: this.#clock.now(), isCached: false };
   }
 
-  #named(productId: string, storedKey: string): JsonObject {
-    const { licenseKey, activationId } = partsOfKey(storedKey);
-    return {
-      key: licenseKey,
-      organization_id: this.#settings.productKeyOf(productId),
-      ...(activationId !== null && { activation_id: activationId }),
-    };
+  #named(productId: string, storedKey: string, by?: number): JsonObject {
+    return writeCall(this.#settings.productKeyOf(productId), storedKey, by);
   }
 
   async #call<Value>({ path, body, token, ...call }: Call<Value>): Promise<Outcome<Value>> {
@@ -281,7 +276,7 @@ export type ActivationParameters = {
 };
 
 /** Reads the answer to a validation: the license, or a no. */
-function readVerdict(
+export function readVerdict(
   body: JsonObject,
   about: { storedKey: string; conditions: string | null },
 ): Parsed<License> {

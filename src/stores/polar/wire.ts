@@ -3,7 +3,7 @@ import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import { maxInitialUses, type License, type LicenseExtra } from '../../domain/license.ts';
 import type { Digest } from '../../service/ports.ts';
 import { limitExtra, parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
-import type { Fault } from './parameters.ts';
+import type { Fault } from './call-wire.ts';
 
 /** What Polar says in a 404. */
 export const texts = {
@@ -48,6 +48,17 @@ export function isLimit(detail: unknown): boolean {
   return typeof detail === 'string' && tooManyUses.test(detail);
 }
 
+/** The members of a call about a stored key. `by`: of a validation that counts uses. */
+export function writeCall(organizationId: string, storedKey: string, by?: number): JsonObject {
+  const { licenseKey, activationId } = partsOfKey(storedKey);
+  return {
+    key: licenseKey,
+    organization_id: organizationId,
+    ...(activationId !== null && { activation_id: activationId }),
+    ...(by !== undefined && { increment_usage: by }),
+  };
+}
+
 /** The limit for the members of each object of an answer, as JSON: they are stored with every license key. */
 const maxBytes = 8_192;
 
@@ -86,11 +97,8 @@ export function readLicense(body: JsonObject, { storedKey, conditions = null }: 
   const { customer = null, activation = null, ...others } = reading.value;
   if (others.key !== licenseKey) return { fault: 'the response is about another license key' };
   if ((activation?.id ?? null) !== activationId) return { fault: 'the response is about another activation' };
-  const limited = (members: JsonObject): LicenseExtra => limitExtra(members, maxBytes) ?? {};
   const extra = {
-    ...limited(others),
-    ...(customer !== null && { customer: limited(customer) }),
-    activation: activation === null ? null : limited(activation),
+    ...documentOf(body),
     ...(conditions !== null && { [conditionsMember]: conditions }),
   };
   const isKey = activationId === null;
@@ -108,6 +116,20 @@ export function readLicense(body: JsonObject, { storedKey, conditions = null }: 
       extra,
     },
   };
+}
+
+/** The members of an answer in their order, as far as there is room for them; what is an object has room of its own. */
+function documentOf(body: JsonObject): LicenseExtra {
+  const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null;
+  const entries = Object.entries(body);
+  const kept =
+    limitExtra(Object.fromEntries(entries.filter(([, value]) => !isObject(value))), maxBytes) ?? {};
+  return Object.fromEntries(
+    entries.flatMap(([name, value]) => {
+      if (isObject(value)) return [[name, limitExtra(value, maxBytes) ?? {}]];
+      return name in kept ? [[name, value]] : [];
+    }),
+  );
 }
 
 /** Polar says no from the instant of the end on; here a license is still valid at its end, in whole seconds. */
