@@ -194,7 +194,8 @@ test('of two rekeys at once one is refused, and a refund at the same time disabl
     call('POST', 'licenses/RACE/rekey', { license_key: 'RACE-3' }),
   ]);
   const codes = answers.map(({ status, code }) => code ?? status);
-  expect(codes.toSorted()).toEqual([200, 200, 'license_replaced']);
+  expect(codes.filter((code) => code === 'license_replaced')).toHaveLength(1);
+  expect(codes.filter((code) => code === 200)).toHaveLength(2);
   const key = codes[0] === 200 ? 'RACE-2' : 'RACE-3';
   expect((await call('GET', `licenses/${key}`)).data).toMatchObject({ state: 'refunded' });
   expect((await call('GET', 'licenses/RACE')).data).toMatchObject({ state: 'disabled', replaced_by: key });
