@@ -22,7 +22,8 @@ export const license = {
   list: licenseColumns.list,
   from(row: never): License {
     const { replacedBy, ...same } = withTermsIn(licenseColumns.from(row));
-    return { ...same, ...(replacedBy !== null && { replacedBy }) };
+    // Some statements do not read it.
+    return { ...same, ...(typeof replacedBy === 'string' && { replacedBy }) };
   },
 };
 

@@ -13,8 +13,8 @@ function customerTable<E extends Engine>(sql: WritingSql<E>): On<E, CustomerTabl
     ...(engine === 'sqlite'
       ? []
       : [
-          `UPDATE latchkey.license AS new SET changes = old.changes FROM latchkey.license AS old
-             WHERE old.license_key = $1 AND new.license_key = $2`,
+          `UPDATE latchkey.license AS each SET changes = CASE each.license_key WHEN $1 THEN 0 ELSE old.changes END
+             FROM latchkey.license AS old WHERE old.license_key = $1 AND each.license_key IN ($1, $2)`,
         ]),
     `UPDATE latchkey.license SET enabled = false, replaced_by = $2, revision = revision + 1,
        disabled_revision = revision + 1 WHERE license_key = $1`,

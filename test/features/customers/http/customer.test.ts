@@ -186,6 +186,21 @@ test('a repeated request gets the same new key, and a key that is taken changes 
   expect(await changesOf(String(first.data['license_key']))).toEqual(['rekey']);
 });
 
+test('of two rekeys at once one is refused, and a refund at the same time disables the new key', async () => {
+  const purchaseId = await sell('RACE');
+  const answers = await Promise.all([
+    call('POST', 'licenses/RACE/rekey', { license_key: 'RACE-2' }),
+    call('POST', `purchases/${purchaseId}/refund`),
+    call('POST', 'licenses/RACE/rekey', { license_key: 'RACE-3' }),
+  ]);
+  const codes = answers.map(({ status, code }) => code ?? status);
+  expect(codes.filter((code) => code === 'license_replaced')).toHaveLength(1);
+  expect(codes.filter((code) => code === 200)).toHaveLength(2);
+  const key = codes[0] === 200 ? 'RACE-2' : 'RACE-3';
+  expect((await call('GET', `licenses/${key}`)).data).toMatchObject({ state: 'refunded' });
+  expect((await call('GET', 'licenses/RACE')).data).toMatchObject({ state: 'disabled', replaced_by: key });
+});
+
 test('a license with another buyer keeps its devices, unless their seats are freed', async () => {
   await sell('MOVED');
   await addDevices('MOVED', 2);

@@ -86,7 +86,7 @@ test('an authority writes the same to an asynchronous engine, and each request o
     }
     expect(lineContent(far)).toEqual(lineContent(near));
   }
-  expect(lineContent(far)['audit_event']).toHaveLength(32);
+  expect(lineContent(far)['audit_event']).toHaveLength(37);
 });
 
 test.skipIf(!hasPostgres)('an authority writes the same to PostgreSQL, and each request once', async () => {
@@ -116,7 +116,7 @@ test.skipIf(!hasPostgres)('an authority writes the same to PostgreSQL, and each 
       expect(outcomes[index], `${each}, ${again ? 'again' : 'once'}`).toMatchObject({ result: expected });
     }
   }
-  expect(await database.reader.audit.count({})).toBe(32);
+  expect(await database.reader.audit.count({})).toBe(37);
   expect(await database.reader.history.list('KEY', page)).toEqual(
     near.reading.reader.history.list('KEY', page),
   );
@@ -142,7 +142,7 @@ test('an authority answers from an asynchronous engine', async () => {
     'KEY',
     signal,
   );
-  expect(verified).toMatchObject({ ok: true, value: { license: { uses: 4, enabled: false } } });
+  expect(verified).toMatchObject({ ok: true, value: { license: { uses: 9, enabled: false } } });
   const listed = await authorityCouponService(reader, writer).list('default', page, signal);
   expect(listed).toMatchObject({
     ok: true,
