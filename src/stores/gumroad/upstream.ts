@@ -1,14 +1,13 @@
-import type { Dispatcher } from 'undici';
-import { requestIdHeader } from '../../domain/header-names.ts';
 import type { KeyPage } from '../../domain/agent/preload.ts';
 import type { License } from '../../domain/license.ts';
 import type { LicenseOperationKind } from '../../domain/outbox/operation.ts';
-import { notApplied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
+import { notApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
 import { type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
-import { commonHeaders, Sender, type UpstreamClock } from '../../upstream/sender.ts';
+import type { UpstreamClock } from '../../upstream/sender.ts';
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
+import { ForeignClient, type StoreCall } from '../client.ts';
 import type { ConnectSettings, StoreClient } from '../store.ts';
 import { closed, readLicense, readRotated, readSales, texts, writeCall, writeSalesQuery } from './wire.ts';
 
@@ -52,43 +51,16 @@ const sellerChanges: Readonly<Record<Exclude<LicenseOperationKind, 'usage'>, str
   disable: 'disable',
 };
 
-type Call<Value> = {
-  method: 'GET' | 'POST' | 'PUT';
-  path: string;
-  /** Null: no credential is needed. */
-  token: string | null;
-  request: 'verify' | 'change' | 'listKeys';
-  /** Null: the call is about none. */
-  licenseKey: string | null;
-  form: Record<string, string>;
-  signal: AbortSignal;
-  requestId?: string | null;
-  read: (body: JsonObject) => Parsed<Value>;
+type Call<Value> = Omit<StoreCall<Value>, 'request' | 'method' | 'path' | 'licenseKey'> & {
+  licenseKey: string;
 };
 
 const withoutToken = notApplied('rejected', 'upstream.access_token is not configured');
 
-const absent = async (): Promise<NotApplied> => notApplied('rejected', 'Gumroad does not offer this');
-
 /** The client of Gumroad. A verify needs no credential; changes by the seller need an access token. */
-export class GumroadClient implements StoreClient {
-  readonly createCoupon = absent;
-  readonly listCoupons = absent;
-  readonly getCoupon = absent;
-  readonly redeem = absent;
-  readonly voidRedemption = absent;
-  readonly probe = absent;
-  readonly ask = absent;
-  readonly #sender: Sender;
-  readonly #settings: ConnectSettings;
-  readonly #clock: UpstreamClock;
-  readonly #base: URL;
-
+export class GumroadClient extends ForeignClient implements StoreClient {
   constructor(transport: Transport, settings: ConnectSettings, clock: UpstreamClock) {
-    this.#sender = new Sender(transport, { ...settings, dialect: received }, clock);
-    this.#settings = settings;
-    this.#clock = clock;
-    this.#base = new URL(settings.baseUrl);
+    super(transport, settings, { clock, dialect: received });
   }
 
   verify(productId: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>> {
@@ -116,67 +88,37 @@ export class GumroadClient implements StoreClient {
 
   /** Reads ten sales, from the newest on. */
   async listKeys(productId: string, after: string | null, signal: AbortSignal): Promise<Outcome<KeyPage>> {
-    const token = this.#settings.accessToken();
+    const token = this.settings.accessToken();
     if (token === null) return withoutToken;
-    const form = writeSalesQuery(this.#settings.productKeyOf(productId), after);
+    const query = writeSalesQuery(this.settings.productKeyOf(productId), after);
     const call = { method: 'GET', path: '/v2/sales', request: 'listKeys', licenseKey: null } as const;
-    return await this.#call({ ...call, token, form, signal, read: readSales });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sender[Symbol.asyncDispose]();
+    return await this.send({ ...call, token, query, signal, read: readSales });
   }
 
   async #verify(
-    call: Pick<Call<License>, 'request' | 'form' | 'signal' | 'requestId'> & { licenseKey: string },
+    call: Omit<Call<License>, 'read'> & Pick<StoreCall<License>, 'request'>,
   ): Promise<Outcome<License>> {
     const read = (body: JsonObject): Parsed<License> => this.#read(body, call.licenseKey);
-    return withVerdict(await this.#call({ ...call, method: 'POST', path: verifyPath, token: null, read }));
+    return withVerdict(await this.send({ ...call, method: 'POST', path: verifyPath, read }));
   }
 
   async #changeAsSeller<Value>(
     name: string,
-    {
-      productId,
-      ...call
-    }: Pick<Call<Value>, 'signal' | 'requestId' | 'read'> & {
-      productId: string;
-      licenseKey: string;
-    },
+    { productId, ...call }: Call<Value> & { productId: string },
   ): Promise<Outcome<Value>> {
-    const token = this.#settings.accessToken();
+    const token = this.settings.accessToken();
     if (token === null) return withoutToken;
     const form = this.#form(productId, call.licenseKey);
     const path = `/v2/licenses/${name}`;
-    return await this.#call({ ...call, method: 'PUT', path, token, form, request: 'change' });
-  }
-
-  async #call<Value>({ token, form, ...call }: Call<Value>): Promise<Outcome<Value>> {
-    const { method, path, requestId = null, licenseKey } = call;
-    const isRead = method === 'GET';
-    const parameters = new URLSearchParams(form).toString();
-    const options: Dispatcher.DispatchOptions = {
-      origin: this.#base.origin,
-      method,
-      path: `${this.#base.pathname.replace(/\/$/, '')}${path}${isRead ? `?${parameters}` : ''}`,
-      headers: {
-        ...commonHeaders(this.#settings),
-        ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
-        ...(token !== null && { authorization: `Bearer ${token}` }),
-        ...(!isRead && { 'content-type': 'application/x-www-form-urlencoded' }),
-      },
-      ...(!isRead && { body: parameters }),
-    };
-    const hidden = [token ?? '', licenseKey ?? ''];
-    return await this.#sender.send(options, { ...call, hidden });
+    return await this.send({ ...call, method: 'PUT', path, token, form, request: 'change' });
   }
 
   #form(productId: string, licenseKey: string, isCounted?: boolean): Record<string, string> {
-    return writeCall(this.#settings.productKeyOf(productId), licenseKey, isCounted);
+    return writeCall(this.settings.productKeyOf(productId), licenseKey, isCounted);
   }
 
   #read(body: JsonObject, licenseKey: string): Parsed<License> {
-    return readLicense(body, licenseKey, this.#clock.now());
+    return readLicense(body, licenseKey, this.clock.now());
   }
 }
 

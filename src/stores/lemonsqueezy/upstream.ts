@@ -1,13 +1,12 @@
-import type { Dispatcher } from 'undici';
 import { activatedKey, partsOfKey, type ActivationAttempt } from '../../domain/agent/activated-key.ts';
-import { requestIdHeader } from '../../domain/header-names.ts';
 import type { License } from '../../domain/license.ts';
-import { notApplied, type Applied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
+import { notApplied, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
 import { type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
-import { commonHeaders, Sender, type UpstreamClock } from '../../upstream/sender.ts';
+import type { UpstreamClock } from '../../upstream/sender.ts';
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
+import { ForeignClient, type StoreCall } from '../client.ts';
 import type { Activated, Activation, ConnectSettings, FindActivation, StoreClient } from '../store.ts';
 import {
   type About,
@@ -65,19 +64,9 @@ function isAnswer(
   return typeof body[verdicts[call]] === 'boolean';
 }
 
-type Sent<Value> = {
-  request: 'verify' | 'change' | 'activate' | 'ask';
-  /** Below `/v1`. */
-  path: string;
-  /** Null: a GET, with the seller’s API key. */
-  form: Record<string, string> | null;
-  licenseKey: string;
-  signal: AbortSignal;
-  requestId?: string | null;
+type Sent<Value> = Omit<StoreCall<Value>, 'method' | 'read'> & {
   read: (body: JsonObject, status: number) => Parsed<Value>;
 };
-
-const absent = async (): Promise<NotApplied> => notApplied('rejected', 'Lemon Squeezy does not offer this');
 
 /** By how much the clocks of this machine and of Lemon Squeezy may differ, in ms. */
 const clockSkewMs = 30_000;
@@ -86,24 +75,9 @@ const clockSkewMs = 30_000;
 const pageSize = 100;
 
 /** The client of Lemon Squeezy. Its license API needs no credential; the list of instances needs the seller’s API key. */
-export class LemonSqueezyClient implements StoreClient {
-  readonly createCoupon = absent;
-  readonly listCoupons = absent;
-  readonly getCoupon = absent;
-  readonly redeem = absent;
-  readonly voidRedemption = absent;
-  readonly probe = absent;
-  readonly ask = absent;
-  readonly #sender: Sender;
-  readonly #settings: ConnectSettings;
-  readonly #clock: UpstreamClock;
-  readonly #base: URL;
-
+export class LemonSqueezyClient extends ForeignClient implements StoreClient {
   constructor(transport: Transport, settings: ConnectSettings, clock: UpstreamClock) {
-    this.#sender = new Sender(transport, { ...settings, dialect: received }, clock);
-    this.#settings = settings;
-    this.#clock = clock;
-    this.#base = new URL(settings.baseUrl);
+    super(transport, settings, { clock, dialect: received });
   }
 
   async verify(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
@@ -126,7 +100,7 @@ export class LemonSqueezyClient implements StoreClient {
       return notApplied('refused', 'Lemon Squeezy has no request for this change');
     return await this.#send({
       request: 'change',
-      path: '/licenses/deactivate',
+      path: '/v1/licenses/deactivate',
       form: writeKey(storedKey),
       licenseKey: storedKey,
       signal,
@@ -143,7 +117,7 @@ export class LemonSqueezyClient implements StoreClient {
   ): Promise<Outcome<Activated>> {
     return await this.#send<Activated>({
       request: 'activate',
-      path: '/licenses/activate',
+      path: '/v1/licenses/activate',
       form: writeActivation(licenseKey, name),
       licenseKey,
       signal,
@@ -158,18 +132,14 @@ export class LemonSqueezyClient implements StoreClient {
 
   /** Only the seller’s API lists instances. */
   findsActivations({ activationId }: ActivationAttempt): FindActivation | null {
-    const apiKey = this.#settings.accessToken();
+    const apiKey = this.settings.accessToken();
     return apiKey === null && activationId === null ? null : (...parts) => this.#find(apiKey ?? '', ...parts);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sender[Symbol.asyncDispose]();
   }
 
   async #validate(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
     const outcome = await this.#send({
       request: 'verify',
-      path: '/licenses/validate',
+      path: '/v1/licenses/validate',
       form: writeKey(storedKey),
       licenseKey: storedKey,
       signal,
@@ -177,7 +147,7 @@ export class LemonSqueezyClient implements StoreClient {
     });
     if (outcome.outcome !== 'applied' || outcome.value.productKey === '') return outcome;
     // Lemon Squeezy validates the keys of all its stores.
-    const isOurs = outcome.value.productKey === this.#settings.productKeyOf(productId);
+    const isOurs = outcome.value.productKey === this.settings.productKeyOf(productId);
     return isOurs ? outcome : { ...notApplied('missing', 'the key is of another store'), status: 404 };
   }
 
@@ -186,7 +156,7 @@ export class LemonSqueezyClient implements StoreClient {
     ...[activation, attempt, signal, isStored]: Parameters<FindActivation>
   ): Promise<Outcome<Activated | null>> {
     const { productId, licenseKey, parameters = {} } = activation;
-    const nothing = { value: null, confirmedAt: this.#clock.now(), isCached: false } as const;
+    const nothing = { value: null, confirmedAt: this.clock.now(), isCached: false } as const;
     let { activationId } = attempt;
     if (activationId === null) {
       const listed = await this.#list(apiKey, { keyId: parameters['keyId'], licenseKey, signal });
@@ -210,7 +180,7 @@ export class LemonSqueezyClient implements StoreClient {
     listed: readonly ListedInstance[],
     isStored: (activationId: string) => boolean,
   ): string | null {
-    const until = sentAt + this.#settings.timeoutMs + clockSkewMs;
+    const until = sentAt + this.settings.timeoutMs + clockSkewMs;
     const possible = listed.filter(
       (each) =>
         each.name === name &&
@@ -225,34 +195,25 @@ export class LemonSqueezyClient implements StoreClient {
     apiKey: string,
     { keyId, licenseKey, signal }: { keyId: unknown; licenseKey: string; signal: AbortSignal },
   ): Promise<Outcome<readonly ListedInstance[]>> {
-    const query = new URLSearchParams({
-      'filter[license_key_id]': String(keyId),
-      'page[size]': String(pageSize),
+    return await this.send({
+      request: 'ask',
+      method: 'GET',
+      path: '/v1/license-key-instances',
+      query: { 'filter[license_key_id]': String(keyId), 'page[size]': String(pageSize) },
+      accept: 'application/vnd.api+json',
+      token: apiKey,
+      licenseKey,
+      signal,
+      read: readInstances,
     });
-    const path = `/license-key-instances?${query.toString()}`;
-    const sent = { request: 'ask', path, form: null, licenseKey, signal, read: readInstances } as const;
-    return await this.#send(sent, apiKey);
   }
 
   #about(storedKey: string): About {
-    return { storedKey, now: this.#clock.now() };
+    return { storedKey, now: this.clock.now() };
   }
 
-  async #send<Value>({ read, ...call }: Sent<Value>, apiKey: string | null = null): Promise<Outcome<Value>> {
-    const { form, path, licenseKey, requestId = null } = call;
-    const method = form === null ? 'GET' : 'POST';
-    const options: Dispatcher.DispatchOptions = {
-      origin: this.#base.origin,
-      method,
-      path: `${this.#base.pathname.replace(/\/$/, '')}/v1${path}`,
-      headers: {
-        ...commonHeaders(this.#settings),
-        ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
-        ...(apiKey !== null && { accept: 'application/vnd.api+json', authorization: `Bearer ${apiKey}` }),
-        ...(form !== null && { 'content-type': 'application/x-www-form-urlencoded' }),
-      },
-      ...(form !== null && { body: new URLSearchParams(form).toString() }),
-    };
+  /** The status of a response is a part of what is stored of it. */
+  async #send<Value>({ read, ...call }: Sent<Value>): Promise<Outcome<Value>> {
     let status = 200;
     const dialect: Dialect = {
       ...received,
@@ -261,16 +222,7 @@ export class LemonSqueezyClient implements StoreClient {
         return received.refusalOf(response, request);
       },
     };
-    const hidden = [apiKey ?? '', partsOfKey(licenseKey).licenseKey];
-    const [withoutQuery = path] = path.split('?', 1);
-    return await this.#sender.send(options, {
-      ...call,
-      method,
-      path: `/v1${withoutQuery}`,
-      hidden,
-      dialect,
-      read: (body) => read(body, status),
-    });
+    return await this.send({ ...call, method: 'POST', dialect, read: (body) => read(body, status) });
   }
 }
 

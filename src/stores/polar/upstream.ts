@@ -1,14 +1,13 @@
-import type { Dispatcher } from 'undici';
 import type { ActivationAttempt } from '../../domain/agent/activated-key.ts';
 import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
-import { requestIdHeader } from '../../domain/header-names.ts';
 import type { License } from '../../domain/license.ts';
-import { notApplied, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
+import { notApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
 import { type Dialect, type DialectResponse, isChallenge } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
-import { commonHeaders, Sender, type UpstreamClock } from '../../upstream/sender.ts';
+import type { UpstreamClock } from '../../upstream/sender.ts';
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
+import { ForeignClient } from '../client.ts';
 import type { Activated, Activation, ConnectSettings, FindActivation, StoreClient } from '../store.ts';
 import {
   activationOf,
@@ -80,48 +79,19 @@ const ofActivation = accepting((response) => {
   return (status === 403 || isUnknown(response)) && sentenceIn(response) !== null && !isChallenge(response);
 });
 
-type Call<Value> = {
-  path: string;
-  /** Null: a GET. */
-  body: JsonObject | null;
-  request: 'verify' | 'change' | 'activate';
-  licenseKey: string;
-  signal: AbortSignal;
-  token?: string;
-  requestId?: string | null;
-  dialect?: Dialect;
-  read: (body: JsonObject) => Parsed<Value>;
-};
-
-const absent = async (): Promise<NotApplied> => notApplied('rejected', 'Polar does not offer this');
-
 const publicPath = '/v1/customer-portal/license-keys';
 
 /** The client of Polar. No request needs a credential but the one that finds a lost activation. */
-export class PolarClient implements StoreClient {
-  readonly createCoupon = absent;
-  readonly listCoupons = absent;
-  readonly getCoupon = absent;
-  readonly redeem = absent;
-  readonly voidRedemption = absent;
-  readonly probe = absent;
-  readonly ask = absent;
-  readonly #sender: Sender;
-  readonly #settings: ConnectSettings;
-  readonly #clock: UpstreamClock;
-  readonly #base: URL;
-
+export class PolarClient extends ForeignClient implements StoreClient {
   constructor(transport: Transport, settings: ConnectSettings, clock: UpstreamClock) {
-    this.#sender = new Sender(transport, { ...settings, dialect: received }, clock);
-    this.#settings = settings;
-    this.#clock = clock;
-    this.#base = new URL(settings.baseUrl);
+    super(transport, settings, { clock, dialect: received });
   }
 
   async verify(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
-    const outcome = await this.#call({
+    const outcome = await this.send({
+      method: 'POST',
       path: `${publicPath}/validate`,
-      body: this.#named(productId, storedKey),
+      json: this.#named(productId, storedKey),
       request: 'verify',
       dialect: ofRead,
       licenseKey: storedKey,
@@ -145,9 +115,10 @@ export class PolarClient implements StoreClient {
   ): Promise<Outcome<License>> {
     const { conditions, conditionsName } = parameters as ActivationParameters;
     const more = Object.keys(conditions).length === 0 ? {} : { conditions };
-    return this.#call({
+    return this.send({
+      method: 'POST',
       path: `${publicPath}/validate`,
-      body: { ...this.#named(productId, licenseKey), ...more },
+      json: { ...this.#named(productId, licenseKey), ...more },
       request: 'verify',
       dialect: ofVerdict,
       licenseKey,
@@ -164,18 +135,20 @@ export class PolarClient implements StoreClient {
     const about = { request: 'change', licenseKey, signal, requestId } as const;
     if (kind === 'usage' && !isActivation)
       return withVerdict(
-        await this.#call({
+        await this.send({
+          method: 'POST',
           ...about,
           path: `${publicPath}/validate`,
-          body: this.#named(productId, licenseKey, amount),
+          json: this.#named(productId, licenseKey, amount),
           read: (body) => readLicense(body, { storedKey: licenseKey }),
         }),
       );
     if (kind === 'disable' && isActivation)
-      return await this.#call({
+      return await this.send({
+        method: 'POST',
         ...about,
         path: `${publicPath}/deactivate`,
-        body: this.#named(productId, licenseKey),
+        json: this.#named(productId, licenseKey),
         dialect: ofDeactivation,
         read: () => ({ value: closedLicense(licenseKey, givenBack), shows: 'enabled' }),
       });
@@ -188,9 +161,10 @@ export class PolarClient implements StoreClient {
     signal: AbortSignal,
   ): Promise<Outcome<Activated>> {
     const { conditions, meta, conditionsName } = parameters as ActivationParameters;
-    return await this.#call({
+    return await this.send({
+      method: 'POST',
       path: `${publicPath}/activate`,
-      body: {
+      json: {
         ...this.#named(productId, licenseKey),
         label: name,
         conditions,
@@ -215,16 +189,16 @@ export class PolarClient implements StoreClient {
         if (made.outcome !== 'applied') return made;
         return { ...made, ...readFound(activationOf(made.value), about) };
       }
-      const token = this.#settings.accessToken();
+      const token = this.settings.accessToken();
       if (token === null) return this.#nothingFound();
       // Only an answer about the key has the id under which its activations are listed.
       const known = await this.verify(productId, licenseKey, signal);
       if (known.outcome !== 'applied') return known;
       const id = known.value.extra?.['id'];
       if (typeof id !== 'string') return this.#nothingFound();
-      const found = await this.#call({
+      const found = await this.send({
+        method: 'GET',
         path: `/v1/license-keys/${encodeURIComponent(id)}`,
-        body: null,
         request: 'verify',
         licenseKey,
         signal,
@@ -236,35 +210,12 @@ export class PolarClient implements StoreClient {
     };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sender[Symbol.asyncDispose]();
-  }
-
   #nothingFound(): Outcome<null> {
-    return { outcome: 'applied', value: null, confirmedAt: this.#clock.now(), isCached: false };
+    return { outcome: 'applied', value: null, confirmedAt: this.clock.now(), isCached: false };
   }
 
   #named(productId: string, storedKey: string, by?: number): JsonObject {
-    return writeCall(this.#settings.productKeyOf(productId), storedKey, by);
-  }
-
-  async #call<Value>({ path, body, token, ...call }: Call<Value>): Promise<Outcome<Value>> {
-    const method = body === null ? 'GET' : 'POST';
-    const { requestId = null, licenseKey } = call;
-    const options: Dispatcher.DispatchOptions = {
-      origin: this.#base.origin,
-      method,
-      path: `${this.#base.pathname.replace(/\/$/, '')}${path}`,
-      headers: {
-        ...commonHeaders(this.#settings),
-        ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(body !== null && { 'content-type': 'application/json' }),
-      },
-      ...(body !== null && { body: JSON.stringify(body) }),
-    };
-    const hidden = [token ?? '', partsOfKey(licenseKey).licenseKey];
-    return await this.#sender.send(options, { ...call, method, path, hidden });
+    return writeCall(this.settings.productKeyOf(productId), storedKey, by);
   }
 }
 
