@@ -195,3 +195,18 @@ describe.each(Object.keys(clocks))('with the clock of agents %s', (clock) => {
     }
   });
 });
+
+test('terms that the seller removes are removed at an agent and at the agent below it', async () => {
+  using chain = new Chain({ end: 'near', isDisabled: false, connection: 'online', clock: 'right' });
+  await chain.begin();
+  const { world } = chain;
+  const tenant = { accountId: 'default', productKey };
+  const change = { expiresAt: null, entitlements: null };
+  await world.authority.write('updateLicense', { tenant, licenseKey: key, change });
+  await world.pass(5_000);
+  for (const site of world.sites) {
+    const license = site.agent.licenseService.verifyNow?.(site.tenant(), key)?.license;
+    expect(license).toMatchObject({ licenseKey: key, enabled: true });
+    expect(license).not.toHaveProperty('status');
+  }
+});
