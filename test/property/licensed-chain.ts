@@ -15,7 +15,7 @@ import { freshness } from './simulation/machine.ts';
 export const minute = 60_000;
 const day = 1_440 * minute;
 export const key = 'KEY-0';
-const check = (value: unknown) => expect(value);
+const check: typeof expect = expect;
 const never = new AbortController().signal;
 
 /** By how much the wall clocks of the agents are changed after they have learned the license. */
