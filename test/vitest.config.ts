@@ -46,7 +46,7 @@ const withOwnPostgres = [
 const thorough = [
   'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol,main}.test.ts',
   'test/property/simulation/latchkey/{latchkey-simulation,found-seeds,fleet,rows}.test.ts',
-  'test/property/fast-path.test.ts',
+  'test/property/{fast-path,license-end}.test.ts',
   'test/{http-guide,regular-expressions}.test.ts',
   'test/client/{guide,types}.test.ts',
   'test/contract/{openapi,unanswered}.test.ts',
@@ -68,7 +68,7 @@ const onBothEngines = [
   'test/http/entry/{bodies,departure,instance,request-id}.test.ts',
   'test/http/openapi/openapi-examples.test.ts',
   'test/http/routes/admin/{audit,catalogue,coupon-change,history}.test.ts',
-  'test/http/routes/admin/{purchase,rotate,sell}.test.ts',
+  'test/http/routes/admin/{license-terms,purchase,rotate,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
   'test/features/buyers/http/{license-view,recovery}.test.ts',
   'test/features/leases/contract.test.ts',

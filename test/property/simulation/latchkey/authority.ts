@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Dispatcher } from 'undici';
 import { lazyChangeFeed } from '../../../../src/features/following/daemon/process.ts';
 import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
+import type { License } from '../../../../src/domain/license.ts';
 import { isFailure } from '../../../../src/domain/problem/problem.ts';
 import { authorityCredentials, TokenUses } from '../../../../src/service/access/credential.ts';
 import {
@@ -83,7 +84,7 @@ export class SimulatedAuthority implements Answering, Disposable {
     await this.#sell(other.productKey, otherKey, 0);
   }
 
-  license(key: string): { uses: number; enabled: boolean } {
+  license(key: string): License {
     const license = this.machine.transaction.licenses.get(key);
     if (license === null) throw new Error(`there is no ${key}`);
     return license;

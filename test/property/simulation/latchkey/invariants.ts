@@ -1,4 +1,6 @@
 import { isLicenseKind } from '../../../../src/domain/outbox/operation.ts';
+import { answeredLicense } from '../../../../src/domain/agent/license-snapshot.ts';
+import { freshness } from '../machine.ts';
 import { checkCouponsAtRest, checkCouponStep } from './coupon-invariants.ts';
 import type { Line } from './books.ts';
 import type { LatchkeyNetwork } from './network.ts';
@@ -25,6 +27,7 @@ export function checkLatchkeyStep(world: LatchkeyWorld): void {
     }
   }
   for (const key of world.keys.keys()) checkRevocations(world, key);
+  if (world.troubles.has('ends')) checkEnds(world);
   if (world.troubles.has('coupons')) checkCouponStep(world);
 }
 
@@ -154,6 +157,42 @@ function checkRevision({ machine, seen, place }: Site, key: string): void {
     );
 }
 
+/** How long before its arrival an answer may have been made, and how exact its date is, in ms. */
+const answerMs = 60_000;
+const dateMs = 2_000;
+
+/**
+ * Nobody who paid is refused while the upstream's word is younger than the end of the license, and nobody is let in beyond the
+ * end and the grace: what an agent answers is right for an end that the license had when the upstream confirmed it.
+ */
+function checkEnds({ sites, keys, ends, troubles, clock, time }: LatchkeyWorld): void {
+  if (troubles.has('clocks') || surprising.some((name) => troubles.has(name))) return;
+  for (const { machine, place } of sites) {
+    for (const key of keys.keys()) {
+      const snapshot = machine.transaction.snapshots.get(key);
+      if (snapshot === null || snapshot.gone || !snapshot.local.enabled) continue;
+      const now = clock.now();
+      const isValid = answeredLicense(snapshot, freshness, now).enabled;
+      const confirmed = snapshot.confirmedAt - now + time.monotonic;
+      const told = [{ from: -Infinity, expiresAt: null }, ...(ends.get(key) ?? [])];
+      const possible = told.filter(
+        ({ from }, index) =>
+          from <= confirmed + dateMs && (told[index + 1]?.from ?? Infinity) >= confirmed - answerMs,
+      );
+      // The authority has no grace. The agent has one while it does not know whether the license was renewed.
+      const isRight = possible.some(({ expiresAt }) => {
+        const end = expiresAt ?? Infinity;
+        return isValid ? now <= end + freshness.expiryGraceMs : now > end;
+      });
+      if (isRight) continue;
+      const shown = `is answered as ${isValid ? 'valid' : 'ended'} at ${now}`;
+      throw new Error(
+        `end: ${place}: ${key} ${shown}; it ends at ${possible.map((each) => each.expiresAt).join(', ')}`,
+      );
+    }
+  }
+}
+
 /** An enable overrides no disable that its caller had not seen. */
 function checkRevocations(world: LatchkeyWorld, key: string): void {
   const { authority, sighted, decided, troubles } = world;
@@ -236,9 +275,10 @@ function checkSeen(world: LatchkeyWorld, { machine, place, network }: Site, key:
   if (world.sites.some((other) => other.machine !== machine && other.place === place)) return;
   const snapshot = machine.transaction.snapshots.get(key);
   if (snapshot === null) throw new Error(`at rest: ${place}: ${key} is not known`);
-  const middle = middleAbove(world, network)?.machine.transaction.snapshots.get(key);
-  const [seen, is] = [snapshot.license, middle?.local ?? world.authority.license(key)].map(
-    ({ uses, enabled }) => `${uses} uses, enabled: ${enabled}`,
+  const middle = middleAbove(world, network)?.machine.transaction.snapshots.get(key) ?? undefined;
+  const above = middle === undefined ? world.authority.license(key) : { ...middle.license, ...middle.local };
+  const [seen, is] = [snapshot.license, above].map(
+    ({ uses, enabled, expiresAt = null }) => `${uses} uses, enabled: ${enabled}, until: ${expiresAt}`,
   );
   if (seen !== is) throw new Error(`at rest: ${place}: ${key} was seen with ${seen}; it has ${is}`);
 }

@@ -14,7 +14,8 @@ type Trouble = {
 };
 
 const somebody = { actor: 'somebody', requestId: null, idempotency: null };
-const hourMs = 3_600_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 const forEver = new AbortController().signal;
 
 /** Of a dead process nothing is heard. */
@@ -218,6 +219,23 @@ const bursts: Trouble = {
 /** Callers create, redeem and void coupons at each step (`coupons.ts`), besides all that they do to licenses. */
 const coupons: Trouble = {};
 
+/** The seller gives licenses an end, moves it, renews them and removes the end. */
+const ends: Trouble = {
+  async make({ authority, random, clock, time, ends: known }, _, key) {
+    const tenant = { accountId: 'default', productKey };
+    const inMs = random.pick([-minuteMs, minuteMs, 5 * minuteMs, hourMs, null]);
+    const change = { expiresAt: inMs === null ? null : Math.floor((clock.now() + inMs) / 1_000) * 1_000 };
+    const isRenewed = random.chance(0.3);
+    const changed = isRenewed
+      ? await authority.write('renewLicense', { tenant, licenseKey: key, span: '1d' })
+      : await authority.write('updateLicense', { tenant, licenseKey: key, change });
+    // A license without an end needs no renewal.
+    if (!changed.ok) return;
+    const { expiresAt = null } = changed.value;
+    known.set(key, [...(known.get(key) ?? []), { from: time.monotonic, expiresAt }]);
+  },
+};
+
 export const latchkeyTroubles: Readonly<Record<LatchkeyTroubleName, Trouble>> = {
   others,
   chain,
@@ -242,6 +260,7 @@ export const latchkeyTroubles: Readonly<Record<LatchkeyTroubleName, Trouble>> = 
   full,
   bursts,
   coupons,
+  ends,
 };
 
 const names = Object.keys(latchkeyTroubles) as LatchkeyTroubleName[];

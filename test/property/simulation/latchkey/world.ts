@@ -28,7 +28,8 @@ export type LatchkeyTroubleName =
   | 'person'
   | 'full'
   | 'bursts'
-  | 'coupons';
+  | 'coupons'
+  | 'ends';
 
 export type LatchkeySabotage = { agent?: Sabotage; authority?: AuthoritySabotage };
 
@@ -67,6 +68,8 @@ export class LatchkeyWorld implements Disposable {
   readonly sighted: Map<string, Sighting> = new Map();
   /** Operations about which a person has decided. */
   readonly decided: Set<string> = new Set();
+  /** The ends that the seller has given each license: from when on (ms of virtual time), and the end (epoch ms). */
+  readonly ends: Map<string, { from: number; expiresAt: number | null }[]> = new Map();
   /** The codes of coupons that anybody has asked for. */
   readonly codes: string[] = [];
   /** Orders, with the codes that they redeem. */
