@@ -119,6 +119,9 @@ const chosen: ReadonlySet<string> = new Set([
   'POST /admin/v1/products product_key',
   'POST /admin/v1/collections collection_id',
   'POST /admin/v1/purchases license_key',
+  'POST /admin/v1/licenses/:key/rekey license_key',
+  // What is forgotten is not found again.
+  'POST /admin/v1/customers/forget nothing',
 ]);
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
@@ -347,7 +350,9 @@ test('a token of the operator belongs to no account by default', async () => {
 
 test('the same requests of the operator succeed', async () => {
   const told = new Set<string>();
-  for (const [name, route] of everyRoute.filter(([, { path }]) => path.startsWith('/admin/'))) {
+  // A license with another key is not found under the key that the other tests name.
+  const asked = everyRoute.filter(([, { path }]) => path.startsWith('/admin/') && !path.endsWith('/rekey'));
+  for (const [name, route] of asked) {
     for (const naming of namingsOf(route, bob.belongings, bob.belongings)) {
       const [status, body] = await ask(route, operator, naming);
       if (status < 300 && Object.values(bob.belongings).some((word) => body.includes(word))) told.add(name);

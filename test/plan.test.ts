@@ -162,6 +162,8 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN scanned',
   'SCAN wanted LEFT-JOIN',
   'SCAN confirmed',
+  // As many activations as are kept (domain/agent/activated-key.ts).
+  'SCAN activation_attempt USING COVERING INDEX activation_attempt_sent',
   // The moves of one activation, at most three.
   'SCAN items VIRTUAL TABLE INDEX 1:',
   'SCAN preload_count',

@@ -1,21 +1,13 @@
-import type {
-  AttemptReads,
-  AttemptTable,
-  FollowReads,
-  FollowTable,
-  MirrorReads,
-  MirrorTable,
-  PreloadReads,
-  PreloadTable,
-  SnapshotReads,
-  SnapshotTable,
-} from './agent/tables.ts';
+import type { AttemptReads, AttemptTable, FollowReads, FollowTable } from './agent/tables.ts';
+import type { MirrorReads, MirrorTable, PreloadReads, PreloadTable } from './agent/tables.ts';
+import type { SnapshotReads, SnapshotTable } from './agent/tables.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { OperationListReads, OperationReads, OperationTable, Trace } from './outbox/tables.ts';
 import type { NewEvents } from '../domain/event.ts';
 import type { Page } from '../domain/page.ts';
 import type { Searched } from '../domain/search.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
+import type { EndingLicense } from '../domain/terms.ts';
 import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../domain/license.ts';
 import type { Account, Collection, Product, Purchase, PurchaseWithLicense } from '../domain/catalogue.ts';
 import type { Coupon, CouponFilter, CouponTerms } from '../domain/checkout/coupon.ts';
@@ -303,7 +295,6 @@ export interface LicenseReads {
   /** Enabled licenses that end after an instant and until another: by their date, or also after their grace. */
   ending(which: 'date' | 'grace', since: number, until: number, limit: number): EndingLicense[];
 }
-export type EndingLicense = { licenseKey: string; at: number };
 /** `historyEntry`: the time and the credential of the entry, with epoch ms; null: no history. */
 export type LicenseChange = {
   tenant: Tenant;

@@ -15,6 +15,9 @@ const editor = {
   lease_term_s: 2_592_000,
   lease_refresh_s: 86_400,
   lease_email: false,
+  license_for: null,
+  entitlements: [],
+  expiry_grace_s: 0,
 };
 
 test('coupon create sends the given options under the names of the specification', async () => {

@@ -6,6 +6,7 @@ import { problem, startFakeDaemon } from '../support/process/fake-daemon.ts';
 const operation = {
   id: '0192-a',
   kind: 'usage',
+  amount: 1,
   license_key: 'K',
   subject: 'K',
   state: 'dead',

@@ -39,7 +39,7 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone' | 'any'])[] = [
   [/^(?:PUT|POST|DELETE) \/agent\/v1\/(?:lease|lease\/request|activations|activations\/:key)$/, 'use'],
   [/^(?:GET|POST) \/admin\/v1\/purchases\/(?:import|import\/preview|export)$/, 'admin'],
   [/^(?:GET|POST) \/admin\/v1\/purchases/, 'sell'],
-  [/^(?:PUT|POST) \/admin\/v1\/licenses\/:key/, 'sell'],
+  [/^(?:PUT|POST) \/admin\/v1\/licenses\/:key(?:\/renew)?$/, 'sell'],
   [/^POST \/console\/v1\/(?:sign-ins|sessions)$/, 'anyone'],
   [/^DELETE \/console\/v1\/sessions$/, 'admin'],
   [/^(?:GET|POST|PUT|DELETE) \/admin\/v1\//, 'admin'],

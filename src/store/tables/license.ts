@@ -20,7 +20,7 @@ const licenseColumns = columns<StoredLicense>(
 /** The names of the columns, and the license in a row of them; further columns stay. */
 export const license = {
   list: licenseColumns.list,
-  from(row: never): License {
+  from: (row: never): License => {
     const { replacedBy, ...same } = withTermsIn(licenseColumns.from(row));
     // Some statements do not read it.
     return { ...same, ...(typeof replacedBy === 'string' && { replacedBy }) };

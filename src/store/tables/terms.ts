@@ -1,5 +1,5 @@
-import { hasTerms, type LicenseTerms } from '../../domain/terms.ts';
-import type { EndingLicense, LicenseReads, LicenseTable } from '../../service/tables.ts';
+import { type EndingLicense, hasTerms, type LicenseTerms } from '../../domain/terms.ts';
+import type { LicenseReads, LicenseTable } from '../../service/tables.ts';
 import type { Engine, On, Sql, SqlValue, WritingSql } from '../sql.ts';
 
 /* The columns of the terms of a license, in tables of both engines. */

@@ -44,7 +44,7 @@ const listener = (settings: string): string => `listen: { public: { ${settings} 
 
 test('a public listener has an address, ranges of proxies and a limit of connections', () => {
   const text = listener('address: "0.0.0.0:8788", proxies: [10.0.0.0/8, "2001:db8::/32", 192.0.2.1]');
-  expect(configurationOf({ text }).listen.public).toEqual({
+  expect(configurationOf({ text }).listen.public).toMatchObject({
     address: { host: '0.0.0.0', port: 8788 },
     proxies: [
       { address: '10.0.0.0', prefix: 8 },

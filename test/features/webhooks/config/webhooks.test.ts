@@ -14,7 +14,10 @@ products: [{ key: RGsF, secret: secret-of-RGsF }]
 `;
 
 test('without any configuration the section has the documented defaults', () => {
-  expect(effective(configurationOf())['webhooks']).toEqual({ in: {}, out: { allow: [] } });
+  expect(effective(configurationOf())['webhooks']).toEqual({
+    in: {},
+    out: { allow: [], license_expiring: '7d' },
+  });
 });
 
 test('webhooks.in names the stores whose events an agent accepts, each with its secret or the file of its secret', () => {

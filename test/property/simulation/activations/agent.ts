@@ -132,6 +132,7 @@ export class ActivationAgent {
       body: values,
       writeOptions: { actor: null, requestId: null, idempotency: null },
       isAgent: false,
+      clientAddress: '127.0.0.1',
       connection: 'c',
       signal: new AbortController().signal,
     };
