@@ -45,8 +45,8 @@ const withOwnPostgres = [
 /** Tests in process that take too long for `npm test`. */
 const thorough = [
   'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol,main}.test.ts',
-  'test/property/simulation/latchkey/{latchkey-simulation,found-seeds,fleet,rows}.test.ts',
-  'test/property/{fast-path,license-end}.test.ts',
+  'test/property/simulation/latchkey/{latchkey-simulation,found-seeds,fleet,license-end,rows}.test.ts',
+  'test/property/fast-path.test.ts',
   'test/{http-guide,regular-expressions}.test.ts',
   'test/client/{guide,types}.test.ts',
   'test/contract/{openapi,unanswered}.test.ts',

@@ -7,6 +7,16 @@ import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Activated, Activation, StoreClient } from './store.ts';
 
+/** The turns of requests at the upstream. */
+export type Turns = {
+  admit(
+    priority: 'caller' | 'refresh',
+    signal: AbortSignal,
+    requester?: string,
+  ): Promise<{ admitted: true } | { admitted: false; detail: string }>;
+  observe(outcome: Outcome<unknown>, request: { owner: string; subject: string; sentAt?: number }): void;
+};
+
 type ActivationParts = {
   reader: Pick<Reader, 'activationAttempts' | 'snapshots'>;
   writer: Writer;
@@ -17,14 +27,7 @@ type ActivationParts = {
   /** Ends requests in flight. */
   lifetime: AbortSignal;
   client: Pick<StoreClient, 'activate' | 'findsActivations'>;
-  /** The turns of requests at the upstream. */
-  limiter: {
-    admit(
-      priority: 'caller',
-      signal: AbortSignal,
-    ): Promise<{ admitted: true } | { admitted: false; detail: string }>;
-    observe(outcome: Outcome<unknown>, request: { owner: string; subject: string; sentAt?: number }): void;
-  };
+  limiter: Turns;
   fetcher: { learnLicense(productId: string, license: License): Promise<void> };
   mutex: { enter(name: string, queues: readonly QueueName[], signal: AbortSignal): Promise<Disposable> };
 };

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { partsOfKey } from '../domain/agent/activated-key.ts';
 import { requestIdHeader } from '../domain/header-names.ts';
+import type { License, LicenseExtra } from '../domain/license.ts';
 import { notApplied, type NotApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Dialect, RequestKind } from '../upstream/dialects.ts';
 import type { Transport } from '../upstream/exchange.ts';
@@ -93,4 +94,14 @@ export class ForeignClient implements AsyncDisposable {
       ...(dialect !== undefined && { dialect }),
     });
   }
+}
+
+/** Adds what a refusal says about the license key. `closed`: the body of a no with a text of the store; null: the text is none. */
+export function withVerdict(
+  closed: (message: unknown) => LicenseExtra | null,
+  outcome: Outcome<License>,
+): Outcome<License> {
+  if (outcome.outcome !== 'not_applied' || outcome.reason !== 'refused') return outcome;
+  const extra = closed(outcome.message);
+  return extra === null ? outcome : { ...outcome, license: { enabled: false, extra } };
 }

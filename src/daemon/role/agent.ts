@@ -13,7 +13,7 @@ import type { Log, SyncControl, SyncUpstream, Upstream } from '../../service/por
 import type { Writer } from '../../service/writer.ts';
 import { Activations, inTurn } from '../../stores/activations.ts';
 import { loadStore, type Store, type StoreClient, type StoreRouteParts } from '../../stores/store.ts';
-import { keyLister } from '../../sync/store-keys.ts';
+import { keyLister } from '../../stores/key-list.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { latchkeyConcurrency, Sync } from '../../sync/sync.ts';
 import { upstreamClient, type UpstreamClientSettings } from '../../upstream/client.ts';

@@ -7,7 +7,7 @@ import { type Dialect, isChallenge, type RequestKind } from '../../upstream/dial
 import type { Transport } from '../../upstream/exchange.ts';
 import type { UpstreamClock } from '../../upstream/sender.ts';
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
-import { ForeignClient, type StoreCall } from '../client.ts';
+import { ForeignClient, type StoreCall, withVerdict } from '../client.ts';
 import type { ConnectSettings, StoreClient } from '../store.ts';
 import { closed, readLicense, readRotated, readSales, texts, writeCall, writeSalesQuery } from './wire.ts';
 
@@ -78,7 +78,10 @@ export class GumroadClient extends ForeignClient implements StoreClient {
     }
     const read = (body: JsonObject): Parsed<License> => afterChange(kind, this.#read(body, licenseKey));
     const name = sellerChanges[kind];
-    return withVerdict(await this.#changeAsSeller(name, { productId, licenseKey, requestId, signal, read }));
+    return withVerdict(
+      closed,
+      await this.#changeAsSeller(name, { productId, licenseKey, requestId, signal, read }),
+    );
   }
 
   /** Gives the customer a new license key. The caller waits for it. */
@@ -99,7 +102,7 @@ export class GumroadClient extends ForeignClient implements StoreClient {
     call: Omit<Call<License>, 'read'> & Pick<StoreCall<License>, 'request'>,
   ): Promise<Outcome<License>> {
     const read = (body: JsonObject): Parsed<License> => this.#read(body, call.licenseKey);
-    return withVerdict(await this.send({ ...call, method: 'POST', path: verifyPath, read }));
+    return withVerdict(closed, await this.send({ ...call, method: 'POST', path: verifyPath, read }));
   }
 
   async #changeAsSeller<Value>(
@@ -128,11 +131,4 @@ function afterChange(kind: LicenseOperationKind, reading: Parsed<License>): Pars
   if (kind === 'decrease') return { ...reading, shows: 'uses' };
   if (kind !== 'disable') return reading;
   return { value: { ...reading.value, enabled: false, extra: closed(texts.disabled) ?? {} } };
-}
-
-/** Adds what a refusal says about the key. */
-function withVerdict(outcome: Outcome<License>): Outcome<License> {
-  if (outcome.outcome !== 'not_applied' || outcome.reason !== 'refused') return outcome;
-  const extra = closed(outcome.message);
-  return extra === null ? outcome : { ...outcome, license: { enabled: false, extra } };
 }

@@ -1,15 +1,9 @@
 import { z } from 'zod';
 import type { KeyPage } from '../../domain/agent/preload.ts';
 import { maxInitialUses, parseLicenseKey, type License, type LicenseExtra } from '../../domain/license.ts';
-import {
-  foldKey,
-  limitExtra,
-  parseForeignDate,
-  read,
-  type JsonObject,
-  type Parsed,
-} from '../../upstream/wire.ts';
+import { foldKey, parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
 import { parameters, type ValuesOf } from '../../wire/parameters.ts';
+import { documentOf } from '../document.ts';
 
 /** What Gumroad says in a 404 about a license key. */
 export const texts = {
@@ -22,9 +16,6 @@ export const texts = {
 export function closed(message: unknown): LicenseExtra | null {
   return message === texts.disabled || message === texts.revoked ? { success: false, message } : null;
 }
-
-/** The limit for the members of each object of an answer, as JSON: they are stored with every license key. */
-const maxBytes = 8_192;
 
 const text = z.string().max(1_024).catch('');
 
@@ -49,13 +40,9 @@ export function readLicense(body: JsonObject, licenseKey: string, now: number): 
   }
   const reading = read(answer, body);
   if ('fault' in reading) return reading;
-  const { uses, purchase: sale, imported_customer: imported, ...others } = reading.value;
-  const limited = (members: JsonObject): LicenseExtra => limitExtra(members, maxBytes) ?? {};
-  const document = {
-    ...limited(others),
-    ...(sale !== undefined && { purchase: limited(sale) }),
-    ...(imported !== undefined && { imported_customer: limited(imported) }),
-  };
+  const { uses, ...others } = reading.value;
+  const { purchase: sale, imported_customer: imported } = others;
+  const document = documentOf(others, ['purchase', 'imported_customer']);
   const bought = shownPurchase.safeParse(sale ?? {}).data ?? {};
   const spelled = bought.license_key ?? licenseKey;
   if (foldKey(spelled) !== foldKey(licenseKey)) return { fault: 'the response is about another license key' };

@@ -1,15 +1,9 @@
 import { z } from 'zod';
 import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import { parseLicenseKey, type License, type LicenseExtra } from '../../domain/license.ts';
-import {
-  foldKey,
-  limitExtra,
-  parseForeignDate,
-  read,
-  type JsonObject,
-  type Parsed,
-} from '../../upstream/wire.ts';
+import { foldKey, parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
 import { parameters, type ValuesOf } from '../../wire/parameters.ts';
+import { documentOf, isObject } from '../document.ts';
 
 /** The calls of the license API, each with the member of its answer that says whether it succeeded. */
 export const verdicts = { validate: 'valid', activate: 'activated', deactivate: 'deactivated' } as const;
@@ -31,9 +25,6 @@ export type Answer = { status: number; body: object };
 export function saysUnknown(body: JsonObject, call: CallName): boolean {
   return body[verdicts[call]] === false && /\bnot found\.?$/.test(textOf(body['error']));
 }
-
-/** The limit for the members of each object of an answer, as JSON: they are stored with every license key. */
-const maxBytes = 8_192;
 
 const text = z.string().max(1_024).catch('');
 const id = z.union([z.int().transform(String), text]).catch('');
@@ -73,7 +64,10 @@ export function readValidated(body: JsonObject, about: About, status: number): P
   if (valid && (!key || !meta)) return { fault: 'the response shows no license key' };
   if (!valid && !key && !closedText.test(error ?? ''))
     return { fault: 'the response is not about a license key' };
-  const extra = { ...documentOf(body), ...(status !== 200 && { [statusName]: status }) };
+  const extra = {
+    ...documentOf(body, Object.keys(members)),
+    ...(status !== 200 && { [statusName]: status }),
+  };
   const license = licenseOf(reading.value, about, extra);
   if ('fault' in license) return license;
   const enabled = valid && goodStatuses.has(key?.status ?? '');
@@ -89,7 +83,7 @@ export function readActivated(
   if ('fault' in reading) return reading;
   const { instance, license_key: key, meta } = reading.value;
   if (!instance?.id || !key || !meta) return { fault: 'the response shows no instance' };
-  const { activated: _, ...document } = documentOf(body);
+  const { activated: _, ...document } = documentOf(body, Object.keys(members));
   const extra = { valid: true, ...document };
   const storedKey = activatedKey(licenseKey, instance.id);
   const own = licenseOf(reading.value, { storedKey, now }, extra);
@@ -115,7 +109,7 @@ export function readDeactivated(body: JsonObject, about: About): Parsed<License>
     };
   const reading = read(deactivated, body);
   if ('fault' in reading) return reading;
-  const { deactivated: _, ...document } = documentOf(body);
+  const { deactivated: _, ...document } = documentOf(body, Object.keys(members));
   const gone = { valid: false, error: texts.noInstance, [statusName]: 404 };
   const license = licenseOf(reading.value, about, { ...gone, ...document, error: texts.noInstance });
   if ('fault' in license) return license;
@@ -152,25 +146,6 @@ function licenseOf(
 /** When a key ends that has not, in whole seconds. A key that the store finds good after its end was renewed. */
 function endOf(expiresAt: number | null, now: number): number | null {
   return expiresAt === null || expiresAt <= now ? null : Math.floor(expiresAt / 1000) * 1000;
-}
-
-/** The members of an answer in their order, each object within the limit. */
-function documentOf(body: JsonObject): LicenseExtra {
-  const isShown = (name: string): boolean => name in members && isObject(body[name]);
-  const others = limitExtra(
-    Object.fromEntries(Object.entries(body).filter(([name]) => !isShown(name))),
-    maxBytes,
-  );
-  return Object.fromEntries(
-    Object.entries(body).flatMap(([name, value]) => {
-      if (isShown(name)) return [[name, limitExtra(value as JsonObject, maxBytes) ?? {}]];
-      return others !== null && name in others ? [[name, value]] : [];
-    }),
-  );
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -6,22 +6,20 @@ import { parameters, type ValuesOf } from '../../wire/parameters.ts';
 /** What is wrong with one member, in the form of Polar’s framework. */
 export type Fault = { type: string; loc: readonly (string | number)[]; msg: string; input: unknown };
 
+/** Why a call is refused. */
+export type Faults = { faults: readonly Fault[] };
+
 type Reading<Value> = { value: Value } | Pick<Fault, 'type' | 'msg'>;
 type Kind<Value> = (sent: unknown) => Reading<Value>;
 
 const text: Kind<string> = (sent) =>
   typeof sent === 'string' ? { value: sent } : { type: 'string_type', msg: 'Input should be a valid string' };
 
-/** An id in the form in which Polar compares and shows it; null: it is none. */
-function idIn(sent: string): string | null {
-  const digits = sent.toLowerCase().replaceAll('-', '');
-  if (!/^[0-9a-f]{32}$/.test(digits)) return null;
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-}
-
+/** An id in the form in which Polar compares and shows it. */
 const id: Kind<string> = (sent) => {
-  const value = typeof sent === 'string' ? idIn(sent) : null;
-  return value === null ? { type: 'uuid_parsing', msg: 'Input should be a valid UUID' } : { value };
+  const digits = typeof sent === 'string' ? sent.toLowerCase().replaceAll('-', '') : '';
+  if (!/^[0-9a-f]{32}$/.test(digits)) return { type: 'uuid_parsing', msg: 'Input should be a valid UUID' };
+  return { value: digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') };
 };
 
 /** Polar counts up to here. */
@@ -108,13 +106,13 @@ class Members {
   }
 }
 
-function readCall<Call>(values: Sent, readMembers: (members: Members) => Call): Call | Fault[] {
+function readCall<Call>(values: Sent, readMembers: (members: Members) => Call): Call | Faults {
   const members = new Members(values);
   const call = readMembers(members);
-  return members.faults.length === 0 ? call : members.faults;
+  return members.faults.length === 0 ? call : { faults: members.faults };
 }
 
-export function readValidate(values: Sent): ValidateCall | Fault[] {
+export function readValidate(values: Sent): ValidateCall | Faults {
   return readCall(values, (members) => ({
     ...members.named(),
     activationId: members.optional('activation_id', id),
@@ -125,7 +123,7 @@ export function readValidate(values: Sent): ValidateCall | Fault[] {
   }));
 }
 
-export function readActivate(values: Sent): ActivateCall | Fault[] {
+export function readActivate(values: Sent): ActivateCall | Faults {
   return readCall(values, (members) => ({
     ...members.named(),
     label: members.required('label', text) ?? '',
@@ -134,7 +132,7 @@ export function readActivate(values: Sent): ActivateCall | Fault[] {
   }));
 }
 
-export function readDeactivate(values: Sent): DeactivateCall | Fault[] {
+export function readDeactivate(values: Sent): DeactivateCall | Faults {
   return readCall(values, (members) => ({
     ...members.named(),
     activationId: members.required('activation_id', id) ?? '',

@@ -25,7 +25,7 @@ import {
   readValidate,
   type ActivateCall,
   type DeactivateCall,
-  type Fault,
+  type Faults,
   type Named,
   type ValidateCall,
 } from './call-wire.ts';
@@ -46,7 +46,6 @@ import {
   refusalAnswer,
   refusalIn,
   texts,
-  usageIn,
   usesLeft,
   validateAnswer,
 } from './wire.ts';
@@ -136,7 +135,7 @@ export function routes(parts: StoreRouteParts): readonly Route[] {
 
 async function validate(
   request: Request,
-  sent: ValidateCall | readonly Fault[],
+  sent: ValidateCall | Faults,
   parts: StoreRouteParts,
 ): Promise<Result<RouteResponse>> {
   const target = targetOf<ValidateCall>(request, sent);
@@ -167,8 +166,7 @@ async function use(
   const { app, signal } = request;
   const { key, by, activationId } = target.call;
   if (activationId !== null) {
-    const requester = requesterOf(request);
-    const ofKey = await app.licenseService.verify(tenantOf(target), key, signal, requester);
+    const ofKey = await app.licenseService.verify(tenantOf(target), key, signal, requesterOf(request));
     if (!ofKey.ok) return ofKey;
     const own = answerOf(request, ofKey.value, key);
     if (own === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
@@ -202,7 +200,7 @@ function useRefusal({ code, detail }: Problem, stored: LicenseSnapshot | null): 
 
 async function activate(
   request: Request,
-  sent: ActivateCall | readonly Fault[],
+  sent: ActivateCall | Faults,
   { activate: send, learn, learnLicense }: StoreRouteParts,
 ): Promise<Result<RouteResponse>> {
   const target = targetOf<ActivateCall>(request, sent);
@@ -223,10 +221,7 @@ async function activate(
   return done(responseOf(answer));
 }
 
-async function deactivate(
-  request: Request,
-  sent: DeactivateCall | readonly Fault[],
-): Promise<Result<RouteResponse>> {
+async function deactivate(request: Request, sent: DeactivateCall | Faults): Promise<Result<RouteResponse>> {
   const target = targetOf<DeactivateCall>(request, sent);
   if ('answered' in target) return target.answered;
   const { key, activationId } = target.call;
@@ -265,8 +260,7 @@ async function verify(
     const outcome = await parts.verifyWith(productId, { licenseKey: storedKey, parameters: asked });
     if (outcome.outcome !== 'applied') return refuseOutcome(outcome);
   }
-  const requester = requesterOf(request);
-  return await app.licenseService.verify(tenantOf(target), storedKey, signal, requester);
+  return await app.licenseService.verify(tenantOf(target), storedKey, signal, requesterOf(request));
 }
 
 /** Whether Polar has shown no document of a license that is good. */
@@ -300,19 +294,18 @@ function answerOf(
   const key = app.storedLicenses.get(licenseKey);
   const confirmedAt = 'confirmedAt' in provenance ? (provenance.confirmedAt ?? 0) : 0;
   const isNewer = key !== null && (key.confirmedAt >= confirmedAt || key.local.pending > 0);
-  if (key === null || !isNewer) return validateAnswer(license, usageIn(license));
+  if (key === null || !isNewer) return validateAnswer(license);
   // Since Polar has said no about the key, none of its activations is good.
-  if (key.license.extra?.['error'] !== undefined && !key.license.enabled)
-    return validateAnswer(key.license, 0);
+  if (key.license.extra?.['error'] !== undefined && !key.license.enabled) return validateAnswer(key.license);
   return validateAnswer(license, key.local.uses);
 }
 
 /** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */
 function targetOf<Call extends Named>(
   { app }: Pick<Request, 'app'>,
-  sent: Call | readonly Fault[],
+  sent: Call | Faults,
 ): Target<Call> | { answered: Result<RouteResponse> } {
-  if (isFaults(sent)) return { answered: done(responseOf(invalid(sent))) };
+  if ('faults' in sent) return { answered: done(responseOf(invalid(sent.faults))) };
   const { key, organizationId } = sent;
   if (key.trim() === '') return { answered: done(responseOf(unknown)) };
   // A key that looks like an activation would be asked for as one.
@@ -324,8 +317,4 @@ function targetOf<Call extends Named>(
   if (productId !== null) return { call: sent, productId, callerKey: key };
   app.log.warn({ product: toOneLine(organizationId) }, 'software asks for a product that is not in products');
   return { answered: failWith('upstream_unreachable', 'This organization is not configured here.') };
-}
-
-function isFaults(sent: object): sent is readonly Fault[] {
-  return Array.isArray(sent);
 }

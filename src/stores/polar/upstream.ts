@@ -7,7 +7,7 @@ import { type Dialect, type DialectResponse, isChallenge } from '../../upstream/
 import type { Transport } from '../../upstream/exchange.ts';
 import type { UpstreamClock } from '../../upstream/sender.ts';
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
-import { ForeignClient } from '../client.ts';
+import { ForeignClient, withVerdict } from '../client.ts';
 import type { Activated, Activation, ConnectSettings, FindActivation, StoreClient } from '../store.ts';
 import {
   activationOf,
@@ -15,10 +15,10 @@ import {
   closedLicense,
   findActivation,
   givenBack,
-  isLimit,
   readActivation,
   readLicense,
   texts,
+  tooManyUses,
   unknownLicense,
   withMark,
   writeCall,
@@ -38,7 +38,7 @@ export const received: Dialect = {
     if (body === null || status < 400 || status >= 500 || status === 429) return null;
     if (isUnknown(response)) return { reason: 'missing', what: texts.unknown };
     const isNo = isClosed(response) || hasConditions(response);
-    if (isNo || (status === 400 && isLimit(sentenceIn(response))))
+    if (isNo || (status === 400 && tooManyUses.test(sentenceIn(response) ?? '')))
       return { reason: 'refused', what: 'refused' };
     const isAboutToken = status === 401 || status === 403;
     // Polar refuses no request of this agent otherwise: something in between does.
@@ -135,6 +135,7 @@ export class PolarClient extends ForeignClient implements StoreClient {
     const about = { request: 'change', licenseKey, signal, requestId } as const;
     if (kind === 'usage' && !isActivation)
       return withVerdict(
+        closed,
         await this.send({
           method: 'POST',
           ...about,
@@ -258,11 +259,4 @@ function readFound(
 ): { value: Activated | null } {
   const reading = body === null ? null : readActivated(body, about);
   return { value: reading !== null && 'value' in reading ? reading.value : null };
-}
-
-/** Adds what a refusal says about the key. */
-function withVerdict(outcome: Outcome<License>): Outcome<License> {
-  if (outcome.outcome !== 'not_applied' || outcome.reason !== 'refused') return outcome;
-  const extra = closed(outcome.message);
-  return extra === null ? outcome : { ...outcome, license: { enabled: false, extra } };
 }

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import { maxInitialUses, type License, type LicenseExtra } from '../../domain/license.ts';
 import type { Digest } from '../../service/ports.ts';
-import { limitExtra, parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
+import { parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
+import { documentOf } from '../document.ts';
 import type { Fault } from './call-wire.ts';
 
 /** What Polar says in a 404. */
@@ -34,7 +35,7 @@ export function closed(detail: unknown): LicenseExtra | null {
 export const givenBack: LicenseExtra = notFound(texts.unknown);
 
 /** What Polar says about more uses than a key has left. */
-const tooManyUses = /License key only has -?\d+ more usages\./;
+export const tooManyUses: RegExp = /License key only has -?\d+ more usages\./;
 
 /** The sentence of Polar in the detail of an operation that Polar has refused; null: it has none. */
 export function refusalIn(detail: string): Answer | null {
@@ -42,10 +43,6 @@ export function refusalIn(detail: string): Answer | null {
   if (limited !== undefined) return limitAnswer(limited);
   const said = [texts.inactive, texts.expired].find((sentence) => detail.includes(sentence));
   return said === undefined ? null : refusal(404, said);
-}
-
-export function isLimit(detail: unknown): boolean {
-  return typeof detail === 'string' && tooManyUses.test(detail);
 }
 
 /** The members of a call about a stored key. `by`: of a validation that counts uses. */
@@ -58,9 +55,6 @@ export function writeCall(organizationId: string, storedKey: string, by?: number
     ...(by !== undefined && { increment_usage: by }),
   };
 }
-
-/** The limit for the members of each object of an answer, as JSON: they are stored with every license key. */
-const maxBytes = 8_192;
 
 const text = z.string().max(1_024).catch('');
 const instant = z.string().max(64).nullish().catch(null);
@@ -98,7 +92,7 @@ export function readLicense(body: JsonObject, { storedKey, conditions = null }: 
   if (others.key !== licenseKey) return { fault: 'the response is about another license key' };
   if ((activation?.id ?? null) !== activationId) return { fault: 'the response is about another activation' };
   const extra = {
-    ...documentOf(body),
+    ...documentOf(body, ['customer', 'activation', 'user']),
     ...(conditions !== null && { [conditionsMember]: conditions }),
   };
   const isKey = activationId === null;
@@ -116,20 +110,6 @@ export function readLicense(body: JsonObject, { storedKey, conditions = null }: 
       extra,
     },
   };
-}
-
-/** The members of an answer in their order, as far as there is room for them; what is an object has room of its own. */
-function documentOf(body: JsonObject): LicenseExtra {
-  const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null;
-  const entries = Object.entries(body);
-  const kept =
-    limitExtra(Object.fromEntries(entries.filter(([, value]) => !isObject(value))), maxBytes) ?? {};
-  return Object.fromEntries(
-    entries.flatMap(([name, value]) => {
-      if (isObject(value)) return [[name, limitExtra(value, maxBytes) ?? {}]];
-      return name in kept ? [[name, value]] : [];
-    }),
-  );
 }
 
 /** Polar says no from the instant of the end on; here a license is still valid at its end, in whole seconds. */
@@ -239,10 +219,10 @@ export function activationRefusal({ status, body }: Answer): Answer {
 }
 
 /**
- * What Polar would answer to a validation now: what it last answered, with the uses as callers see them. Null: it has not
- * said anything.
+ * What Polar would answer to a validation now: what it last answered, with the uses as callers see them; absent: as it
+ * answered them. Null: it has not said anything.
  */
-export function validateAnswer(license: License, usage: number): Answer | null {
+export function validateAnswer(license: License, usage?: number): Answer | null {
   const { extra, enabled, status } = license;
   if (extra === undefined || Object.keys(extra).length === 0) return null;
   // Perhaps it is good again, of which no document tells yet.
@@ -251,7 +231,7 @@ export function validateAnswer(license: License, usage: number): Answer | null {
   // The activation was given back here.
   if (!enabled) return { status: 404, body: givenBack };
   const { [conditionsMember]: _, ...document } = extra;
-  return { status: 200, body: { ...document, usage } };
+  return { status: 200, body: { ...document, ...(usage !== undefined && { usage }) } };
 }
 
 /** Why a stored document does not match what a call names; null: it matches. */
@@ -268,12 +248,6 @@ export function mismatch(
 export function needsConditions({ extra = {} }: Pick<License, 'extra'>, conditions: string | null): boolean {
   const confirmed = extra[conditionsMember] ?? null;
   return confirmed !== null && confirmed !== conditions;
-}
-
-/** The uses as the last answer about an activation shows them. */
-export function usageIn({ extra = {} }: Pick<License, 'extra'>): number {
-  const { usage } = extra;
-  return typeof usage === 'number' ? usage : 0;
 }
 
 export const licenseAnswer = z

@@ -5,7 +5,7 @@ import { activatedKey } from '../../../src/domain/agent/activated-key.ts';
 import type { License } from '../../../src/domain/license.ts';
 import type { Outcome } from '../../../src/domain/outbox/outcome.ts';
 import { ofVerdict, readVerdict } from '../../../src/stores/polar/upstream.ts';
-import { usageIn, validateAnswer } from '../../../src/stores/polar/wire.ts';
+import { validateAnswer } from '../../../src/stores/polar/wire.ts';
 import { classify } from '../../../src/upstream/classification.ts';
 
 /* Responses of Polar, each with its source. Names, addresses and ids are made up or from Polar’s documents. */
@@ -60,7 +60,7 @@ test.each(verdicts)('the response %s is understood, and replayed as it was', (_,
   expect(value.enabled).toBe(response.expected === 'good');
   expect(shows).toBe(response.expected === 'closed' ? 'enabled' : undefined);
   const { status, body } = response;
-  const answer = validateAnswer(value, usageIn(value));
+  const answer = validateAnswer(value);
   expect(answer).toEqual({ status, body });
   // Programs that search for a text see the members in their order.
   expect(JSON.stringify(answer?.body)).toBe(JSON.stringify(body));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { buildActivation } from '../../leases/support/activation-builders.ts';
+import { eventsSince, lastEvent } from '../../webhooks/support/stored-events.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 
 let opened: TestApp;
@@ -43,19 +44,6 @@ const listed = async (query: string, noun: 'licenses' | 'purchases' = 'licenses'
 
 const lastAudit = async (): Promise<string | undefined> => (await opened.record()).at(-1);
 
-async function eventsSince(position: number): Promise<string[]> {
-  const { webhooks } = opened.app.reader;
-  const found: string[] = [];
-  for (let at = position; ;) {
-    const event = await webhooks.next(at, null);
-    if (event === null) return found;
-    found.push(`${event.type} ${event.subject}`);
-    at = event.number;
-  }
-}
-
-const lastEvent = async (): Promise<number> => await opened.app.reader.webhooks.lastNumber();
-
 async function sell(license_key: string, more: object = {}): Promise<string> {
   const body = { product_key: 'press', buyer_email: 'ann@example.com', license_key, ...more };
   return String((await call('POST', 'purchases', body)).data['purchase_id']);
@@ -95,7 +83,7 @@ test('a license with another key has its count, purchase, history and seats, and
   const purchaseId = await sell('OLD-1', { uses: 6, ...terms });
   await call('PUT', '/api/v2/license/usage', { license_key: 'OLD-1' });
   await addDevices('OLD-1', 2);
-  const position = await lastEvent();
+  const position = await lastEvent(opened.app.reader);
   const rekeyed = await call('POST', 'licenses/OLD-1/rekey', { license_key: 'NEW-1' });
   expect(rekeyed).toMatchObject({
     status: 200,
@@ -110,7 +98,10 @@ test('a license with another key has its count, purchase, history and seats, and
     },
   });
   expect(await lastAudit()).toBe('token:admin | license.rekey | …1 | product press, now …1');
-  expect(await eventsSince(position)).toEqual(['license.disabled OLD-1', 'license.rekeyed OLD-1']);
+  expect(await eventsSince(opened.app.reader, position)).toEqual([
+    'license.disabled OLD-1',
+    'license.rekeyed OLD-1',
+  ]);
   expect(await changesOf('NEW-1')).toEqual(['rekey', 'usage']);
   expect(await changesOf('OLD-1')).toEqual(['rekey']);
   expect((await call('GET', 'licenses/NEW-1')).data).toMatchObject({ activations: 2, seats_taken: 2 });
@@ -164,10 +155,10 @@ test('a key that was replaced cannot be changed, and its license gets a third ke
 test('a license that is disabled or refunded stays so under its new key, and can be enabled there', async () => {
   const purchaseId = await sell('DISABLED');
   await call('POST', `purchases/${purchaseId}/refund`);
-  const position = await lastEvent();
+  const position = await lastEvent(opened.app.reader);
   const rekeyed = await call('POST', 'licenses/DISABLED/rekey', { license_key: 'DISABLED-2' });
   expect(rekeyed.data).toMatchObject({ enabled: false });
-  expect(await eventsSince(position)).toEqual(['license.rekeyed DISABLED']);
+  expect(await eventsSince(opened.app.reader, position)).toEqual(['license.rekeyed DISABLED']);
   expect((await call('GET', 'licenses/DISABLED-2')).data).toMatchObject({ state: 'refunded' });
   const enabled = await call('PUT', '/api/v2/license/enable', { license_key: 'DISABLED-2' });
   expect(enabled.data).toMatchObject({ enabled: true });
@@ -204,18 +195,18 @@ test('of two rekeys at once one is refused, and a refund at the same time disabl
 test('a license with another buyer keeps its devices, unless their seats are freed', async () => {
   await sell('MOVED');
   await addDevices('MOVED', 2);
-  const position = await lastEvent();
+  const position = await lastEvent(opened.app.reader);
   const transferred = await call('POST', 'licenses/MOVED/transfer', { buyer_email: 'zoe@example.com' });
   expect(transferred.data).toMatchObject({ license_key: 'MOVED', buyer_email: 'zoe@example.com', uses: 0 });
   expect((await call('GET', 'licenses/MOVED')).data).toMatchObject({ seats_taken: 2 });
   expect(await listed('buyer_email=zoe%40example.com')).toEqual(['MOVED']);
   expect(await listed('search=zoe%40ex')).toEqual(['MOVED']);
-  expect(await eventsSince(position)).toEqual(['license.transferred MOVED']);
+  expect(await eventsSince(opened.app.reader, position)).toEqual(['license.transferred MOVED']);
   expect(await lastAudit()).toBe('token:admin | license.transfer | …D | product press, seats kept');
   const body = { buyer_email: 'yan@example.com', free_seats: true };
   await call('POST', 'licenses/MOVED/transfer', body);
   expect((await call('GET', 'licenses/MOVED')).data).toMatchObject({ activations: 2, seats_taken: 0 });
-  expect(await eventsSince(position)).toEqual([
+  expect(await eventsSince(opened.app.reader, position)).toEqual([
     'license.transferred MOVED',
     'seat.ended MOVED-0',
     'seat.ended MOVED-1',
@@ -274,11 +265,14 @@ test('nothing of a person who is forgotten is left, and every count is', async (
   const stored = { license_key: 'P-1' };
   await call('PUT', '/api/v2/license/usage', stored, { key: 'use-of-paul' });
   await call('POST', 'activations/p-1/end', undefined, { key: 'end-of-paul' });
-  const position = await lastEvent();
+  const position = await lastEvent(opened.app.reader);
   const forgotten = await call('POST', 'customers/forget', { buyer_email: 'paul.o@example.COM' });
   expect(forgotten).toMatchObject({ status: 200, data: { licenses: 2, devices: 1 } });
   expect(await lastAudit()).toBe('token:admin | customer.forget | catalogue | 2 licenses, 1 device');
-  expect(await eventsSince(position)).toEqual(['license.forgotten P-1', 'license.forgotten P-2']);
+  expect(await eventsSince(opened.app.reader, position)).toEqual([
+    'license.forgotten P-1',
+    'license.forgotten P-2',
+  ]);
   expect((await call('GET', 'licenses/P-1')).data).toMatchObject({
     license: { buyer_email: '', uses: 6, enabled: true },
     activations: 1,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { simulateActivations } from './play.ts';
 
 // `npm test` plays these few seeds; `npm run simulate -- --store lemonsqueezy` plays as many as it is told.
-const seeds = 40;
+const seeds = 20;
 
 test(`the laws of activations hold at Lemon Squeezy over ${seeds} seeds`, { timeout: 120_000 }, async () => {
   const broken: string[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Chain, clocks, key, minute, table } from './licensed-chain.ts';
-import { productKey } from './simulation/latchkey/authority.ts';
-import { freshness } from './simulation/machine.ts';
+import { productKey } from './authority.ts';
+import { freshness } from '../machine.ts';
 
 describe.each(Object.keys(clocks))('with the clock of agents %s', (clock) => {
   test('a license is answered as valid until its end and its graces, to the millisecond, and not beyond', async () => {

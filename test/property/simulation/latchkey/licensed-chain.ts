@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
-import type { LicenseResponse } from '../../src/service/services.ts';
-import type { Result } from '../../src/domain/problem/problem.ts';
-import { defaultProductTerms } from '../../src/domain/catalogue.ts';
-import { productKey } from './simulation/latchkey/authority.ts';
-import type { Site } from './simulation/latchkey/site.ts';
-import { LatchkeyWorld } from './simulation/latchkey/world.ts';
-import { freshness } from './simulation/machine.ts';
+import type { LicenseResponse } from '../../../../src/service/services.ts';
+import type { Result } from '../../../../src/domain/problem/problem.ts';
+import { defaultProductTerms } from '../../../../src/domain/catalogue.ts';
+import { productKey } from './authority.ts';
+import type { Site } from './site.ts';
+import { LatchkeyWorld } from './world.ts';
+import { freshness } from '../machine.ts';
 
 /*
  * What an authority, an agent and an agent below it answer about a license that ends, on virtual time: the whole table of
