@@ -21,8 +21,8 @@ type ActivationParts = {
   reader: Pick<Reader, 'activationAttempts' | 'snapshots'>;
   writer: Writer;
   clock: Pick<Clock, 'now' | 'monotonic'>;
-  /** How long a request may be under way (`upstream.timeout`), in ms. */
-  timeoutMs: () => number;
+  /** For how long a request may still arrive after it was sent (`upstream.timeout`, `sync.reconcile_after`), in ms. */
+  inDoubtMs: () => number;
   log: Pick<Log, 'warn'>;
   /** Ends requests in flight. */
   lifetime: AbortSignal;
@@ -44,20 +44,20 @@ export class Activations {
     this.#parts = parts;
   }
 
-  /** `caller`: aborts when the caller leaves. The answer is recorded all the same. */
+  /** `caller`: aborts when the caller leaves. What was sent by then is recorded all the same. */
   async activate(activation: Activation, caller: AbortSignal): Promise<Outcome<Activated>> {
     const { reader, mutex, lifetime } = this.#parts;
     const { licenseKey, name } = activation;
-    using _guard = await mutex.enter(`${licenseKey}\n${name}`, ['state'], lifetime);
-    if (caller.aborted) return notSent('unreachable', 'the caller has left');
+    const waiting = AbortSignal.any([caller, lifetime]);
+    using _guard = await mutex.enter(`${licenseKey}\n${name}`, ['state'], waiting);
     const earlier = reader.activationAttempts.get(licenseKey, name);
-    const found = earlier === null ? null : await this.#find(activation, earlier);
+    const found = earlier === null ? null : await this.#find(activation, earlier, waiting);
     // While the store does not say what the attempt has made, another one could take a second seat.
     if (found !== null && found.outcome !== 'applied') return found;
     const outcome =
       found !== null && found.value !== null
         ? { ...found, value: found.value }
-        : await this.#inTurn(activation, () => this.#send(activation));
+        : await inTurn(this.#parts, activation, waiting, () => this.#send(activation));
     if (outcome.outcome === 'applied') await this.#record(activation, outcome.value, caller);
     else if (outcome.outcome === 'not_applied' && outcome.isHeldBack !== true)
       await this.#end(activation, null);
@@ -65,7 +65,11 @@ export class Activations {
   }
 
   /** Null: the store does not say it to this agent. */
-  async #find(activation: Activation, earlier: ActivationAttempt): Promise<Outcome<Activated | null> | null> {
+  async #find(
+    activation: Activation,
+    earlier: ActivationAttempt,
+    waiting: AbortSignal,
+  ): Promise<Outcome<Activated | null> | null> {
     const { client, log, lifetime, reader } = this.#parts;
     const { sentAt } = earlier;
     const isStored = (activationId: string): boolean =>
@@ -78,10 +82,11 @@ export class Activations {
       log.warn({ sentAt, hint }, what);
       return null;
     }
-    const found = await this.#inTurn(activation, () => find(activation, earlier, lifetime, isStored));
+    const ask = () => find(activation, earlier, lifetime, isStored);
+    const found = await inTurn(this.#parts, activation, waiting, ask);
     if (found.outcome !== 'applied' || found.value !== null) return found;
-    const ageMs = this.#parts.clock.now() - sentAt;
-    if (ageMs >= 0 && ageMs < this.#parts.timeoutMs())
+    const ageMs = Math.abs(this.#parts.clock.now() - sentAt);
+    if (ageMs < this.#parts.inDoubtMs())
       return notSent('unreachable', 'an earlier activation of this name may still be under way');
     log.warn({ sentAt }, what);
     return found;
@@ -106,19 +111,16 @@ export class Activations {
   async #end({ licenseKey, name }: Activation, activationId: string | null): Promise<void> {
     await this.#parts.writer.write('endActivationAttempt', { licenseKey, name, activationId });
   }
-
-  #inTurn<Value>(activation: Activation, send: () => Promise<Outcome<Value>>): Promise<Outcome<Value>> {
-    return inTurn(this.#parts, activation, send);
-  }
 }
 
-/** Sends a request for which a caller waits, when it is its turn. */
+/** Sends a request when it is its turn. `waiting`: aborts when its caller leaves. */
 export async function inTurn<Value>(
-  { limiter, clock, lifetime }: Pick<ActivationParts, 'limiter' | 'clock' | 'lifetime'>,
+  { limiter, clock }: Pick<ActivationParts, 'limiter' | 'clock'>,
   { productId: owner, licenseKey: subject }: Pick<Activation, 'productId' | 'licenseKey'>,
+  waiting: AbortSignal,
   send: () => Promise<Outcome<Value>>,
 ): Promise<Outcome<Value>> {
-  const admission = await limiter.admit('caller', lifetime);
+  const admission = await limiter.admit('caller', waiting);
   if (!admission.admitted) return notSent('unreachable', admission.detail);
   const sentAt = clock.monotonic();
   const outcome = await send();

@@ -94,6 +94,7 @@ export type StoreRouteParts = Pick<ConnectSettings, 'accessToken'> & {
   verifyWith: (
     productId: string,
     asked: Pick<Activation, 'licenseKey' | 'parameters'>,
+    caller: AbortSignal,
   ) => Promise<Outcome<License>>;
   /** Records the license that the answer to another request shows. */
   learnLicense: (productId: string, license: License) => Promise<void>;

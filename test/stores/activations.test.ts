@@ -66,7 +66,7 @@ async function scene(): Promise<Scene> {
     reader: agent.store,
     writer: agent.writer,
     clock: { now: () => agent.now, monotonic: () => agent.monotonic },
-    timeoutMs: () => 10_000,
+    inDoubtMs: () => 10_000,
     log,
     lifetime: never,
     client: {
@@ -173,7 +173,7 @@ test('a caller that has left before the answer gets the activation at its next r
   };
   expect(idIn(await it.activations.activate(laptop, caller.signal))).toBe('a-1');
   expect(it.agent.store.activationAttempts.get(key, 'Laptop')).toMatchObject({ activationId: 'a-1' });
-  expect(idIn(await it.activations.activate(laptop, caller.signal))).toBe('not_applied');
+  await expect(it.activations.activate(laptop, caller.signal)).rejects.toThrow('aborted');
   expect(it.sent).toHaveLength(1);
 });
 

@@ -93,17 +93,17 @@ function partsOfAgent(
     limiter,
     fetcher,
     mutex: new KeyedMutex(),
-    timeoutMs: () => parts.current.upstream.timeoutMs,
+    inDoubtMs: () => parts.current.upstream.timeoutMs + parts.current.configuration.sync.reconcileAfterMs,
   });
   const routeParts: StoreRouteParts = {
     ...storeSettings(parts.current),
     client,
     activate: (activation, caller) => activations.activate(activation, caller),
     refresh: (productId, licenseKey) => fetcher.refresh(productId, licenseKey),
-    async verifyWith(productId, asked) {
+    async verifyWith(productId, asked, caller) {
       const { lifetime } = parts;
       const about = { productId, licenseKey: asked.licenseKey };
-      const outcome = await inTurn({ ...parts, limiter }, about, async () => {
+      const outcome = await inTurn({ ...parts, limiter }, about, AbortSignal.any([caller, lifetime]), async () => {
         const sent = client.verifyWith?.(productId, asked, lifetime);
         return (await sent) ?? notSent('rejected', 'this store has no such request');
       });

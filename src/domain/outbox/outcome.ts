@@ -109,7 +109,7 @@ export function isResponse(outcome: Outcome<unknown>): boolean {
 }
 
 /** Whether the upstream does not know the key or coupon. */
-export function isMissing(outcome: Outcome<unknown>): boolean {
+export function isMissing(outcome: Outcome<unknown>): outcome is NotApplied {
   return outcome.outcome === 'not_applied' && outcome.reason === 'missing';
 }
 

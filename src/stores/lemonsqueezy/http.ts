@@ -1,4 +1,4 @@
-import { done, failWith, type Result } from '../../domain/problem/problem.ts';
+import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { problems } from '../../domain/problem/problem-table.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import type { RouteResponse } from '../../http/response.ts';
@@ -98,7 +98,7 @@ async function validate(request: Request): Promise<Result<RouteResponse>> {
   if ('answered' in target) return target.answered;
   const { app, signal } = request;
   const known = await app.licenseService.verify(tenant, target.stored, signal, requesterOf(request));
-  if (!known.ok) return known;
+  if (!known.ok) return refuse(app, target, known.problem);
   app.metrics.countVerify(known.value);
   const answer = validateAnswer(known.value.license);
   if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
@@ -111,7 +111,7 @@ async function activate(request: Request, parts: Parts): Promise<Result<RouteRes
   if ('answered' in target) return target.answered;
   const { app, signal } = request;
   const known = await app.licenseService.verify(tenant, target.stored, signal, requesterOf(request));
-  if (!known.ok) return known;
+  if (!known.ok) return refuse(app, target, known.problem);
   const { license, productKey: productId } = known.value;
   const { licenseKey } = license;
   const outcome = await parts.activate(
@@ -147,6 +147,20 @@ async function deactivate(request: Request, { refresh }: Parts): Promise<Result<
   // The license key itself has a seat more now.
   refresh(changed.value.productKey, call.licenseKey);
   return done(responseOf(deactivateAnswer(changed.value.license), changed.value));
+}
+
+/** Refuses a call about a license that is not answered: of a store that is not configured any more, nothing is said. */
+function refuse(
+  { products, storedLicenses }: Request['app'],
+  { call, stored }: Target,
+  problem: Problem,
+): Result<RouteResponse> {
+  if (problem.code !== 'license_not_found') return { ok: false, problem };
+  const productId = storedLicenses.get(stored)?.productId ?? null;
+  if (productId !== null && products.idOf(products.keyOf(productId)) !== productId)
+    return failWith('upstream_unreachable', 'The store of this key is not configured here.');
+  const isOfInstance = stored !== call.licenseKey && storedLicenses.get(call.licenseKey) !== null;
+  return isOfInstance ? done(responseOf(refusal('validate', texts.noInstance))) : { ok: false, problem };
 }
 
 /** What a call is about; or its answer, if it lacks a parameter, or is about nothing that can exist. */

@@ -1,6 +1,6 @@
 import { activatedKey, partsOfKey, type ActivationAttempt } from '../../domain/agent/activated-key.ts';
 import type { License } from '../../domain/license.ts';
-import { notApplied, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
+import { isMissing, notApplied, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
 import { type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
@@ -83,8 +83,7 @@ export class LemonSqueezyClient extends ForeignClient implements StoreClient {
   async verify(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
     const { licenseKey, activationId } = partsOfKey(storedKey);
     const outcome = await this.#validate(productId, storedKey, signal);
-    if (activationId === null || outcome.outcome !== 'not_applied' || outcome.reason !== 'missing')
-      return outcome;
+    if (activationId === null || !isMissing(outcome)) return outcome;
     // No document says with which text an instance is unknown: the license key tells which of the two is gone.
     const isGone =
       outcome.message?.includes('instance') === true ||
@@ -123,7 +122,8 @@ export class LemonSqueezyClient extends ForeignClient implements StoreClient {
       signal,
       read: (body, status) => {
         const answer = { status, body };
-        if (body['activated'] !== true) return { value: { activationId: null, licenses: [], answer } };
+        const isNo = body['activated'] === false || (status === 422 && typeof body['message'] === 'string');
+        if (isNo) return { value: { activationId: null, licenses: [], answer } };
         const reading = readActivated(body, this.#about(licenseKey));
         return 'fault' in reading ? reading : { value: { ...reading.value, answer } };
       },
@@ -148,7 +148,8 @@ export class LemonSqueezyClient extends ForeignClient implements StoreClient {
     if (outcome.outcome !== 'applied' || outcome.value.productKey === '') return outcome;
     // Lemon Squeezy validates the keys of all its stores.
     const isOurs = outcome.value.productKey === this.settings.productKeyOf(productId);
-    return isOurs ? outcome : { ...notApplied('missing', 'the key is of another store'), status: 404 };
+    // Perhaps its store is missing in products: this says nothing to software.
+    return isOurs ? outcome : notApplied('rejected', `the key is of store ${outcome.value.productKey}`);
   }
 
   async #find(
@@ -160,8 +161,8 @@ export class LemonSqueezyClient extends ForeignClient implements StoreClient {
     let { activationId } = attempt;
     if (activationId === null) {
       const listed = await this.#list(apiKey, { keyId: parameters['keyId'], licenseKey, signal });
-      // Another key of the seller would have to be configured first.
-      if (listed.outcome === 'not_applied' && listed.reason === 'rejected')
+      // The API key is wrong: another one would have to be configured first.
+      if (listed.outcome === 'not_applied' && listed.status === 401)
         return { outcome: 'applied', ...nothing };
       if (listed.outcome !== 'applied') return listed;
       activationId = this.#madeBy(attempt, listed.value, isStored);

@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { camelCase } from '../../domain/text.ts';
-import type { JsonObject } from '../../upstream/wire.ts';
 import { parameters, type ValuesOf } from '../../wire/parameters.ts';
 
 /** What is wrong with one member, in the form of Polar’s framework. */
@@ -9,35 +7,39 @@ export type Fault = { type: string; loc: readonly (string | number)[]; msg: stri
 /** Why a call is refused. */
 export type Faults = { faults: readonly Fault[] };
 
-type Reading<Value> = { value: Value } | Pick<Fault, 'type' | 'msg'>;
-type Kind<Value> = (sent: unknown) => Reading<Value>;
+/** What Polar says about a member of another kind: the type of the fault, and a sentence. */
+const otherwise = (type: string, sentence: string) => ({
+  error: ({ input }: { input: unknown }) =>
+    input === undefined ? 'missing Field required' : `${type} ${sentence}`,
+});
 
-const text: Kind<string> = (sent) =>
-  typeof sent === 'string' ? { value: sent } : { type: 'string_type', msg: 'Input should be a valid string' };
-
+const text = z.string(otherwise('string_type', 'Input should be a valid string'));
+const noId = otherwise('uuid_parsing', 'Input should be a valid UUID');
 /** An id in the form in which Polar compares and shows it. */
-const id: Kind<string> = (sent) => {
-  const digits = typeof sent === 'string' ? sent.toLowerCase().replaceAll('-', '') : '';
-  if (!/^[0-9a-f]{32}$/.test(digits)) return { type: 'uuid_parsing', msg: 'Input should be a valid UUID' };
-  return { value: digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') };
-};
+const id = z
+  .string(noId)
+  .transform((sent) => sent.toLowerCase().replaceAll('-', ''))
+  .pipe(z.string().regex(/^[0-9a-f]{32}$/, noId))
+  .transform((digits) => digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'));
 
 /** Polar counts up to here. */
-const maxUses = 2_147_483_647;
+export const maxUses = 2_147_483_647;
 
-const count: Kind<number> = (sent) => {
-  const value = typeof sent === 'string' && sent.trim() !== '' ? Number(sent) : sent;
-  if (!Number.isInteger(value)) return { type: 'int_type', msg: 'Input should be a valid integer' };
-  const whole = value as number;
-  if (whole < 0) return { type: 'greater_than_equal', msg: 'Input should be greater than or equal to 0' };
-  const msg = `Input should be less than or equal to ${maxUses}`;
-  return whole <= maxUses ? { value: whole } : { type: 'less_than_equal', msg };
-};
+const count = z.preprocess(
+  (sent) => (typeof sent === 'string' && sent.trim() !== '' ? Number(sent) : sent),
+  z
+    .int(otherwise('int_type', 'Input should be a valid integer'))
+    .min(0, 'greater_than_equal Input should be greater than or equal to 0')
+    .max(maxUses, `less_than_equal Input should be less than or equal to ${maxUses}`)
+    .nullable()
+    .default(null),
+);
 
-const object: Kind<JsonObject> = (sent) =>
-  typeof sent === 'object' && sent !== null && !Array.isArray(sent)
-    ? { value: sent as JsonObject }
-    : { type: 'dict_type', msg: 'Input should be a valid dictionary' };
+const object = z
+  .record(z.string(), z.unknown(), otherwise('dict_type', 'Input should be a valid dictionary'))
+  .nullable()
+  .default(null)
+  .transform((sent) => sent ?? {});
 
 const sent = z.unknown().optional();
 
@@ -59,82 +61,35 @@ export const callParameters = parameters(
 
 type Sent = Partial<ValuesOf<typeof callParameters>>;
 
-/** What each call is about. */
-export type Named = { key: string; organizationId: string };
+const named = z.object({ key: text, organizationId: id });
+const maybe = id.nullable().default(null);
+const validation = named.extend({
+  activationId: maybe,
+  benefitId: maybe,
+  customerId: maybe,
+  incrementUsage: count,
+  conditions: object,
+});
+const activation = named.extend({ label: text, conditions: object, meta: object });
+const deactivation = named.extend({ activationId: id });
 
-export type ValidateCall = Named & {
-  activationId: string | null;
-  benefitId: string | null;
-  customerId: string | null;
-  by: number;
-  conditions: JsonObject;
-};
+/** The key and the organization, which every call names. */
+export type Named = z.infer<typeof named>;
+export type ValidateCall = z.infer<typeof validation>;
+export type ActivateCall = z.infer<typeof activation>;
+export type DeactivateCall = z.infer<typeof deactivation>;
 
-export type ActivateCall = Named & { label: string; conditions: JsonObject; meta: JsonObject };
-export type DeactivateCall = Named & { activationId: string };
-
-/** Reads the members of a call, and notes what is wrong with them. */
-class Members {
-  readonly faults: Fault[] = [];
-  readonly #sent: Readonly<Record<string, unknown>>;
-
-  constructor(values: Sent) {
-    this.#sent = values;
-  }
-
-  required<Value>(name: string, kind: Kind<Value>): Value | null {
-    if (this.#sent[camelCase(name)] === undefined)
-      this.faults.push({ type: 'missing', loc: ['body', name], msg: 'Field required', input: null });
-    return this.optional(name, kind);
-  }
-
-  optional<Value>(name: string, kind: Kind<Value>): Value | null {
-    const input = this.#sent[camelCase(name)];
-    if (input === undefined) return null;
-    const reading = kind(input);
-    if ('value' in reading) return reading.value;
-    this.faults.push({ type: reading.type, loc: ['body', name], msg: reading.msg, input });
-    return null;
-  }
-
-  /** The key and the organization, which every call names. */
-  named(): Named {
-    return {
-      key: this.required('key', text) ?? '',
-      organizationId: this.required('organization_id', id) ?? '',
-    };
-  }
+function readCall<Call>(shape: z.ZodType<Call>, values: Sent): Call | Faults {
+  const { data, error } = shape.safeParse(values, { reportInput: true });
+  if (error === undefined) return data;
+  const faults = error.issues.map(({ path: [name], message, input = null }) => {
+    const [type = '', ...words] = message.split(' ');
+    const member = String(name).replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return { type, loc: ['body', member], msg: words.join(' '), input };
+  });
+  return { faults };
 }
 
-function readCall<Call>(values: Sent, readMembers: (members: Members) => Call): Call | Faults {
-  const members = new Members(values);
-  const call = readMembers(members);
-  return members.faults.length === 0 ? call : { faults: members.faults };
-}
-
-export function readValidate(values: Sent): ValidateCall | Faults {
-  return readCall(values, (members) => ({
-    ...members.named(),
-    activationId: members.optional('activation_id', id),
-    benefitId: members.optional('benefit_id', id),
-    customerId: members.optional('customer_id', id),
-    by: members.optional('increment_usage', count) ?? 0,
-    conditions: members.optional('conditions', object) ?? {},
-  }));
-}
-
-export function readActivate(values: Sent): ActivateCall | Faults {
-  return readCall(values, (members) => ({
-    ...members.named(),
-    label: members.required('label', text) ?? '',
-    conditions: members.optional('conditions', object) ?? {},
-    meta: members.optional('meta', object) ?? {},
-  }));
-}
-
-export function readDeactivate(values: Sent): DeactivateCall | Faults {
-  return readCall(values, (members) => ({
-    ...members.named(),
-    activationId: members.required('activation_id', id) ?? '',
-  }));
-}
+export const readValidate = (values: Sent): ValidateCall | Faults => readCall(validation, values);
+export const readActivate = (values: Sent): ActivateCall | Faults => readCall(activation, values);
+export const readDeactivate = (values: Sent): DeactivateCall | Faults => readCall(deactivation, values);

@@ -1,5 +1,6 @@
 import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import { licenseKeysIn } from '../../domain/license.ts';
 import type { NotAppliedReason, Outcome } from '../../domain/outbox/outcome.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { toOneLine } from '../../domain/text.ts';
@@ -20,6 +21,7 @@ import {
 import type { StoreRouteParts } from '../store.ts';
 import {
   callParameters,
+  maxUses,
   readActivate,
   readDeactivate,
   readValidate,
@@ -141,7 +143,7 @@ async function validate(
   const target = targetOf<ValidateCall>(request, sent);
   if ('answered' in target) return target.answered;
   const { app } = request;
-  const { key, activationId, conditions, by } = target.call;
+  const { key, activationId, conditions, incrementUsage: by } = target.call;
   const storedKey = activationId === null ? key : activatedKey(key, activationId);
   const asked = { conditions, meta: {}, conditionsName: conditionsName(conditions, app.digest) };
   const known = await verify(request, target, storedKey, { asked, parts });
@@ -152,7 +154,7 @@ async function validate(
   if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
   const refused = answer.status === 200 ? mismatch(known.value.license, target.call) : answer;
   if (refused !== null) return done(responseOf(refused, known.value));
-  if (by === 0) return done(responseOf(answer, known.value));
+  if ((by ?? 0) === 0) return done(responseOf(answer, known.value));
   return await use(request, target, known.value, answer);
 }
 
@@ -164,7 +166,8 @@ async function use(
   answer: Answer,
 ): Promise<Result<RouteResponse>> {
   const { app, signal } = request;
-  const { key, by, activationId } = target.call;
+  const { key, incrementUsage, activationId } = target.call;
+  const by = incrementUsage ?? 0;
   if (activationId !== null) {
     const ofKey = await app.licenseService.verify(tenantOf(target), key, signal, requesterOf(request));
     if (!ofKey.ok) return ofKey;
@@ -172,6 +175,8 @@ async function use(
     if (own === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
     if (own.status !== 200) return done(responseOf(own, ofKey.value));
   }
+  const shown = 'usage' in answer.body ? Number(answer.body.usage) : 0;
+  if (shown + by > maxUses) return failWith('upstream_unreachable', 'Polar cannot count so far.');
   const used = await applyChange(request, target, {
     licenseKey: key,
     trigger: 'usage',
@@ -205,6 +210,8 @@ async function activate(
 ): Promise<Result<RouteResponse>> {
   const target = targetOf<ActivateCall>(request, sent);
   if ('answered' in target) return target.answered;
+  const known = await knownKey(request, target);
+  if (!known.ok) return known;
   const { app } = request;
   const { call, productId } = target;
   const { key: licenseKey, label: name, conditions, meta } = call;
@@ -236,6 +243,14 @@ async function deactivate(request: Request, sent: DeactivateCall | Faults): Prom
   return changed.ok ? noContent() : changed;
 }
 
+/** Looks up a key of which nothing is known, within the limit for unknown keys. */
+async function knownKey(request: Request, target: Target<Named>): Promise<Result<unknown>> {
+  const { app, signal } = request;
+  const { key } = target.call;
+  if (app.storedLicenses.get(key) !== null) return done(null);
+  return await app.licenseService.verify(tenantOf(target), key, signal, requesterOf(request));
+}
+
 /** Whether an activation was given back, here or at Polar. */
 function isGivenBack({ license, local }: LicenseSnapshot): boolean {
   return (license.enabled && !local.enabled) || license.extra?.['detail'] === texts.unknown;
@@ -257,7 +272,10 @@ async function verify(
   const isOpen = stored === null ? name !== null : isUnseen(stored) || needsConditions(stored.license, name);
   if (activationId !== null && isOpen) {
     const { productId } = target;
-    const outcome = await parts.verifyWith(productId, { licenseKey: storedKey, parameters: asked });
+    const known = await knownKey(request, target);
+    if (!known.ok) return known;
+    const about = { licenseKey: storedKey, parameters: asked };
+    const outcome = await parts.verifyWith(productId, about, signal);
     if (outcome.outcome !== 'applied') return refuseOutcome(outcome);
   }
   return await app.licenseService.verify(tenantOf(target), storedKey, signal, requesterOf(request));
@@ -308,8 +326,8 @@ function targetOf<Call extends Named>(
   if ('faults' in sent) return { answered: done(responseOf(invalid(sent.faults))) };
   const { key, organizationId } = sent;
   if (key.trim() === '') return { answered: done(responseOf(unknown)) };
-  // A key that looks like an activation would be asked for as one.
-  if (partsOfKey(key).activationId !== null)
+  // A key that looks like an activation would be asked for as one, and Polar cannot store a null character.
+  if (key.includes('\0') || licenseKeysIn(key).some((each) => partsOfKey(each).activationId !== null))
     return { answered: failWith('upstream_unreachable', 'A license key with “ #” cannot be served.') };
   const limited = limitedBy(app, key);
   if (limited !== null) return { answered: limited };

@@ -1,7 +1,7 @@
 import type { ActivationAttempt } from '../../domain/agent/activated-key.ts';
 import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import type { License } from '../../domain/license.ts';
-import { notApplied, type Outcome } from '../../domain/outbox/outcome.ts';
+import { isMissing, notApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
 import { type Dialect, type DialectResponse, isChallenge } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
@@ -76,7 +76,7 @@ const ofDeactivation: Dialect = {
 const ofActivation = accepting((response) => {
   const { status, body } = response;
   if (status === 422) return body?.['error'] === 'RequestValidationError';
-  return (status === 403 || isUnknown(response)) && sentenceIn(response) !== null && !isChallenge(response);
+  return isUnknown(response) || (status === 403 && body?.['error'] === 'NotPermitted');
 });
 
 const publicPath = '/v1/customer-portal/license-keys';
@@ -102,8 +102,7 @@ export class PolarClient extends ForeignClient implements StoreClient {
           : readVerdict(body, { storedKey, conditions: null }),
     });
     // A key may be late. An activation that is known was given back.
-    const isActivation = partsOfKey(storedKey).activationId !== null;
-    if (!isActivation || outcome.outcome !== 'not_applied' || outcome.reason !== 'missing') return outcome;
+    if (!isMissing(outcome) || partsOfKey(storedKey).activationId === null) return outcome;
     return { ...outcome, license: { enabled: false, extra: givenBack } };
   }
 
@@ -187,6 +186,9 @@ export class PolarClient extends ForeignClient implements StoreClient {
       if (attempt.activationId !== null) {
         const storedKey = activatedKey(licenseKey, attempt.activationId);
         const made = await this.verifyWith(productId, { ...activation, licenseKey: storedKey }, signal);
+        // It was given back since, or made under other conditions: the caller needs another one.
+        if (made.outcome === 'not_applied' && ['missing', 'refused'].includes(made.reason))
+          return this.#nothingFound();
         if (made.outcome !== 'applied') return made;
         return { ...made, ...readFound(activationOf(made.value), about) };
       }
@@ -200,14 +202,17 @@ export class PolarClient extends ForeignClient implements StoreClient {
       const found = await this.send({
         method: 'GET',
         path: `/v1/license-keys/${encodeURIComponent(id)}`,
-        request: 'verify',
+        request: 'ask',
         licenseKey,
         signal,
         token,
         read: (body) => findActivation(body, attempt.id),
       });
+      // Only the token of the organization reads the key; no caller gets what Polar says about the token.
+      if (isMissing(found)) return notApplied('rejected', 'upstream.access_token is of another organization');
       if (found.outcome !== 'applied') return found;
-      return { ...found, ...readFound(found.value, about) };
+      // It may have been made under other conditions than those of this call.
+      return { ...found, ...readFound(found.value, { licenseKey, conditions: 'unconfirmed' }) };
     };
   }
 

@@ -92,7 +92,11 @@ export function readLicense(body: JsonObject, { storedKey, conditions = null }: 
   if (others.key !== licenseKey) return { fault: 'the response is about another license key' };
   if ((activation?.id ?? null) !== activationId) return { fault: 'the response is about another activation' };
   const extra = {
-    ...documentOf(body, ['customer', 'activation', 'user']),
+    ...documentOf(activation === null ? body : { ...body, activation: withoutMark(activation) }, [
+      'customer',
+      'activation',
+      'user',
+    ]),
     ...(conditions !== null && { [conditionsMember]: conditions }),
   };
   const isKey = activationId === null;

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { activatedKey, type ActivationAttempt } from '../../../src/domain/agent/activated-key.ts';
 import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
@@ -11,10 +14,10 @@ import { apiKey, keys, openLemonSqueezy, storeId } from '../../support/stores/le
 
 type Scene = AsyncDisposable & { store: LemonSqueezyStore; client: LemonSqueezyClient };
 
-async function scene(token: string | null = apiKey): Promise<Scene> {
+async function scene(token: string | null = apiKey, url: string | null = null): Promise<Scene> {
   const store = await openLemonSqueezy();
   const settings = {
-    baseUrl: store.url,
+    baseUrl: url ?? store.url,
     timeoutMs: 5_000,
     trust: trustSystemAnd(),
     proxy: () => null,
@@ -70,10 +73,24 @@ test('a read needs no credential, and names the instance', async () => {
   expect(it.store.calls[0]?.headers.authorization).toBeUndefined();
 });
 
-test('an unknown key and a key of another store are missing', async () => {
+test('an unknown key is missing, and a key of a store that is not configured says nothing', async () => {
   await using it = await scene();
-  for (const key of [keys.unknown, keys.ofAnotherSeller])
-    expect(await it.client.verify('p1', key, never())).toMatchObject({ reason: 'missing' });
+  expect(await it.client.verify('p1', keys.unknown, never())).toMatchObject({ reason: 'missing' });
+  expect(await it.client.verify('p1', keys.ofAnotherSeller, never())).toMatchObject({ reason: 'rejected' });
+});
+
+test('an answer to an activate that does not say whether it was made proves nothing', async () => {
+  const other = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json').end('{"message":"ok"}');
+  });
+  await once(other.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const { port } = other.address() as AddressInfo;
+    await using it = await scene(apiKey, `http://127.0.0.1:${port}`);
+    expect(await it.client.activate(laptop, attempt(), never())).toMatchObject({ outcome: 'ambiguous' });
+  } finally {
+    other.close();
+  }
 });
 
 test.each([texts.noInstance, texts.unknown])(

@@ -161,6 +161,25 @@ test('an activation is found by its mark, which its answer does not have', async
   });
 });
 
+test('an activation that was given back since is not found, so that its caller gets another one', async () => {
+  await using it = await scene();
+  const id = await activate(it, 'attempt-1');
+  await it.client.change(changeOf('disable', activatedKey(keys.good, id)), never());
+  const find = it.client.findsActivations();
+  expect(await find(activation, attemptOf('attempt-1', id), never(), () => false)).toMatchObject({
+    outcome: 'applied',
+    value: null,
+  });
+});
+
+test('a later answer about an activation does not show our mark', async () => {
+  await using it = await scene();
+  const id = await activate(it, 'attempt-1');
+  const read = await it.client.verify('p1', activatedKey(keys.good, id), never());
+  expect(read).toMatchObject({ outcome: 'applied', value: { extra: { activation: { id } } } });
+  expect(JSON.stringify(read)).not.toContain('latchkey_activation');
+});
+
 test('without a token, an activation is found only if its id is known', async () => {
   await using it = await scene(null);
   const id = await activate(it, 'attempt-1');

@@ -94,7 +94,7 @@ export class ActivationAgent {
       fetcher,
       mutex,
       lifetime,
-      timeoutMs: () => timeoutMs,
+      inDoubtMs: () => timeoutMs + reconcileAfterMs,
     });
     this.#routes = routes({
       activate: (...activation) => activations.activate(...activation),
