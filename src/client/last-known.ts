@@ -119,8 +119,10 @@ export class LastKnown {
     const source = 'last_known';
     if (verdict === 'disabled') return { verdict: 'refused', reason: 'disabled', license, source };
     if (verdict === 'not_found') return { verdict: 'refused', reason: 'not_found', license: null, source };
-    const graceUntil = Math.min(confirmedAt + this.#graceMs, license.expiresAt?.getTime() ?? Infinity);
-    if (this.#now < graceUntil) {
+    const unconfirmedUntil = confirmedAt + this.#graceMs;
+    const end = endOf(license);
+    if (this.#now < unconfirmedUntil && this.#now <= end) {
+      const graceUntil = Math.min(unconfirmedUntil, end);
       const dates = { confirmedAt: this.#dateOf(confirmedAt), graceUntil: this.#dateOf(graceUntil) };
       return { verdict: 'valid', license, source, freshness: 'grace', pending: 0, ...dates };
     }
@@ -233,10 +235,15 @@ function update(before: Entry | null, verdict: Verdict, now: number): Entry | nu
   return { ...before, verdict: isRefused ? 'not_found' : before.verdict, notFoundSince: since, saidAt: now };
 }
 
+/** The last instant at which a license is valid, in ms. */
+function endOf({ expiresAt, graceUntil }: License): number {
+  return (graceUntil ?? expiresAt)?.getTime() ?? Infinity;
+}
+
 function isWorthWriting(stored: Entry | null, after: Entry): boolean {
   if (stored === null || stored.verdict !== after.verdict) return true;
   if (stored.notFoundSince !== after.notFoundSince) return true;
-  if (stored.license.expiresAt?.getTime() !== after.license.expiresAt?.getTime()) return true;
+  if (endOf(stored.license) !== endOf(after.license)) return true;
   return after.confirmedAt - stored.confirmedAt >= minRewriteMs;
 }
 

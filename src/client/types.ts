@@ -15,6 +15,8 @@ export interface License {
   readonly entitlements: readonly string[];
   /** The last instant at which the license is valid. Null: it has no end. */
   readonly expiresAt: Date | null;
+  /** Until when its seller still lets it work after `expiresAt`. Null: no longer. */
+  readonly graceUntil: Date | null;
   /** `grace`: the license has ended, and its seller still lets it work. `expired`: it has ended, and is not enabled. */
   readonly status: 'active' | 'grace' | 'expired' | 'disabled';
 }

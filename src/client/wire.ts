@@ -31,11 +31,14 @@ export function readLicense(data: unknown): License | null {
 const statuses = ['active', 'grace', 'expired', 'disabled'] as const;
 
 /** Reads the members that only a license with terms has. */
-function readTerms(data: unknown, enabled: boolean): Pick<License, 'entitlements' | 'expiresAt' | 'status'> {
-  const end = new Date(String(member(data, 'expires_at')));
+function readTerms(
+  data: unknown,
+  enabled: boolean,
+): Pick<License, 'entitlements' | 'expiresAt' | 'graceUntil' | 'status'> {
   return {
     entitlements: list(member(data, 'entitlements')).map(String),
-    expiresAt: Number.isNaN(end.getTime()) ? null : end,
+    expiresAt: readDate(String(member(data, 'expires_at'))),
+    graceUntil: readDate(String(member(data, 'grace_until'))),
     status: statuses.find((each) => each === member(data, 'status')) ?? (enabled ? 'active' : 'disabled'),
   };
 }
@@ -51,6 +54,7 @@ export function writeLicense(license: License): object {
     date: license.date.toISOString(),
     entitlements: license.entitlements,
     expires_at: license.expiresAt?.toISOString() ?? null,
+    grace_until: license.graceUntil?.toISOString(),
     status: license.status,
   };
 }

@@ -24,7 +24,8 @@ const maxAgeS = 2 ** 31;
 
 /** How to understand a response. */
 export type ResponseContext<Value> = {
-  read: (body: JsonObject) => Parsed<Value>;
+  /** `isLatchkey`: the response has a header that only a Latchkey sends. */
+  read: (body: JsonObject, isLatchkey: boolean) => Parsed<Value>;
   request: RequestKind;
   dialect: Dialect;
   /** The instance id of this process; null if it has none. */
@@ -104,7 +105,7 @@ function classifyResponse<Value>(
   const refusal = dialect.refusalOf(received, request);
   if (refusal !== null) return refused(refusal.reason, message ?? refusal.what);
   if ((status >= 200 && status < 300) || dialect.isAnswer?.(received, request) === true) {
-    const reading = 'value' in body ? read(body.value) : body;
+    const reading = 'value' in body ? read(body.value, isOfLatchkey(response)) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
     const at = isCached ? confirmed : now;
     // Before the upstream itself has answered once, the age of a cached response is unknown.
@@ -150,6 +151,10 @@ function provenanceOf(
 function epochOf({ headers }: CompleteResponse): Pick<Applied<unknown>, 'epoch'> {
   const epoch = headerOf(headers, epochHeader.toLowerCase()) ?? '';
   return /^[0-9a-f]{32}$/.test(epoch) ? { epoch } : {};
+}
+
+function isOfLatchkey(response: CompleteResponse): boolean {
+  return 'epoch' in epochOf(response) || instanceOf(response) !== null;
 }
 
 function revisionOf({ headers }: CompleteResponse): Pick<Applied<unknown>, 'revision' | 'appliedRevision'> {

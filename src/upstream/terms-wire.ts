@@ -34,7 +34,8 @@ type Read = Pick<License, 'enabled' | 'expiresAt' | 'graceUntil' | 'usesLimit' |
 
 /**
  * Splits the members of a license into its terms and the others; null: it has no terms. After its end a license is answered
- * as not enabled: then its status tells that its seller has not disabled it.
+ * as not enabled: then its status tells that its seller has not disabled it. A license whose end cannot be read stays
+ * disabled, because it would be valid for ever.
  */
 export function readTerms(
   enabled: boolean,
@@ -61,7 +62,7 @@ export function readTerms(
   const others = Object.entries(sent).filter(([name]) => !Object.hasOwn(members.shape, name));
   return {
     terms: {
-      enabled: enabled || status === 'expired',
+      enabled: enabled || (status === 'expired' && (expires_at ?? null) !== null),
       expiresAt: expires_at ?? null,
       graceUntil: grace_until ?? null,
       usesLimit: uses_limit ?? null,

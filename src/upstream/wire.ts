@@ -105,25 +105,28 @@ const couponName = z.object({
   code: z.string().nullable().catch(null),
 });
 
-/** Reads the response to a license operation, with the key as the upstream spells it; another key is an error. */
-export function readLicense(body: unknown, licenseKey: string): Parsed<License> {
+/**
+ * Reads the response to a license operation, with the key as the upstream spells it; another key is an error. The terms
+ * of a license are read only from a Latchkey: another store may mean something else by members of the same names.
+ */
+export function readLicense(body: unknown, licenseKey: string, isLatchkey: boolean): Parsed<License> {
   const reading = read(licenseResponse, body);
   if ('fault' in reading) return reading;
   const { data } = reading.value;
   return foldKey(data.license_key) === foldKey(licenseKey)
-    ? { value: licenseFrom(data) }
+    ? { value: licenseFrom(data, isLatchkey) }
     : { fault: 'the response is about another license key' };
 }
 
-/** Reads a license without an envelope. */
+/** Reads a license of a Latchkey without an envelope. */
 export function readBareLicense(body: unknown): Parsed<License> {
   const reading = read(license, body);
-  return 'fault' in reading ? reading : { value: licenseFrom(reading.value) };
+  return 'fault' in reading ? reading : { value: licenseFrom(reading.value, true) };
 }
 
-function licenseFrom(wire: z.infer<typeof license>): License {
+function licenseFrom(wire: z.infer<typeof license>, isLatchkey: boolean): License {
   const { license_key, product_link, buyer_email, uses, enabled, date, ...sent } = wire;
-  const { terms = {}, others = sent } = readTerms(enabled, sent) ?? {};
+  const { terms = {}, others = sent } = (isLatchkey ? readTerms(enabled, sent) : null) ?? {};
   const extra = limitExtra(others);
   return {
     licenseKey: license_key.trim(),

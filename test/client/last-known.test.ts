@@ -26,6 +26,7 @@ const license: License = {
   date: new Date(Date.UTC(2025, 0, 1)),
   entitlements: ['pro'],
   expiresAt: null,
+  graceUntil: null,
   status: 'active',
 };
 const key = license.licenseKey;
@@ -43,10 +44,10 @@ const unavailable: Verdict = {
   error: null,
 };
 
-function valid(confirmedAt = new Date(), expiresAt: Date | null = null): Verdict {
+function valid(confirmedAt = new Date(), terms: Partial<License> = {}): Verdict {
   return {
     verdict: 'valid',
-    license: { ...license, expiresAt },
+    license: { ...license, ...terms },
     source: 'agent',
     freshness: 'fresh',
     confirmedAt,
@@ -184,15 +185,25 @@ it('while the agent is down, the last known license is returned', async () => {
 
 it('a license is not valid after its end while the agent is down, and a renewal counts at once', async () => {
   const end = (days: number): Date => new Date(today + days * day);
-  await resolve(valid(new Date(), end(2)));
-  pass(2 * day - 1);
+  await resolve(valid(new Date(), { expiresAt: end(2) }));
+  pass(2 * day);
   expect(await resolve(unavailable)).toBe('valid (last_known)');
   pass(1);
   expect(await resolve(unavailable)).toBe('agent_unavailable');
-  await resolve(valid(new Date(), end(3)));
-  await resolve(valid(new Date(), end(300)));
+  await resolve(valid(new Date(), { expiresAt: end(3) }));
+  await resolve(valid(new Date(), { expiresAt: end(300) }));
   pass(2 * day);
   expect(await resolve(unavailable)).toBe('valid (last_known)');
+});
+
+it('a license is valid until the end of its grace while the agent is down, and a longer grace counts at once', async () => {
+  const expiresAt = new Date(today + day);
+  await resolve(valid(new Date(), { expiresAt }));
+  await resolve(valid(new Date(), { expiresAt, graceUntil: new Date(today + 3 * day) }));
+  pass(3 * day);
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+  pass(1);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
 });
 
 it('a key that was never valid has no last known verdict', async () => {

@@ -76,6 +76,7 @@ it('a valid lease gives the license, the dates, the seats and the version of the
       date: new Date('2026-02-22T10:00:00Z'),
       entitlements: [],
       expiresAt: null,
+      graceUntil: null,
       status: 'active',
     },
     activationId: 'activation-1',

@@ -22,13 +22,12 @@ const license: License = {
   date: new Date('2026-02-22T10:00:00Z'),
   entitlements: ['export', 'pro'],
   expiresAt: new Date('2027-02-22T10:00:00Z'),
+  graceUntil: new Date('2027-03-01T10:00:00Z'),
   status: 'active',
 };
 
 /** Members that programs do not need. */
-const ofSellers = new Set(
-  'graceUntil usesLimit metadata seats leaseHoldS leaseTermS leaseRefreshS'.split(' '),
-);
+const ofSellers = new Set('usesLimit metadata seats leaseHoldS leaseTermS leaseRefreshS'.split(' '));
 
 function exampleOf(operation: string): unknown {
   return (examples[operation]?.response as { data: unknown } | undefined)?.data;
@@ -55,10 +54,11 @@ test('the client reads a license without terms, whose status is what enabled say
   const {
     entitlements: _,
     expires_at: __,
-    status: ___,
+    grace_until: ___,
+    status: ____,
     ...plain
   } = licenseObject.parse(writeLicense(license));
-  const read = { ...license, entitlements: [], expiresAt: null };
+  const read = { ...license, entitlements: [], expiresAt: null, graceUntil: null };
   expect(readLicenseBody({ data: plain })).toEqual(read);
   const disabled = { ...read, enabled: false, status: 'disabled' };
   expect(readLicenseBody({ data: { ...plain, enabled: false } })).toEqual(disabled);

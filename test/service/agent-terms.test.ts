@@ -104,6 +104,21 @@ describe('at an agent, a license that ends', () => {
     expect(await verify(harness, 'none')).toEqual(expired);
   });
 
+  it('is asked for after its grace if the upstream confirmed it in the grace: it may have been renewed since', async () => {
+    await using harness = await createManualHarness();
+    const ends = { expiresAt: harness.now + hour, graceUntil: harness.now + hour + 7 * day };
+    await harness.passes(hour + 5 * day);
+    await harness.read(says(harness, ends));
+    await harness.passes(2 * day);
+    expect(serviceOf(harness).verifyNow?.(tenant, key)).toMatchObject({ license: inGrace });
+    await harness.passes(1);
+    expect(serviceOf(harness).verifyNow?.(tenant, key)).toBeNull();
+    expect(await verify(harness, 'none')).toEqual(inGrace);
+    await harness.passes(day);
+    expect(await verify(harness, 'none')).toEqual(expired);
+    expect(await verify(harness, { expiresAt: harness.now + day })).toEqual(active);
+  });
+
   it('tells programs no later end for the time without the agent', async () => {
     await using harness = await agentThatKnows((now) => ({ expiresAt: now + hour }));
     const { provenance } = valueOf(await serviceOf(harness).verify(tenant, key, never));

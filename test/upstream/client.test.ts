@@ -95,6 +95,28 @@ test('a change to a Latchkey carries the id of its operation as its key, and whe
   expect(second?.headers).toMatchObject({ 'latchkey-operation': `created=${keyed.createdAt}` });
 });
 
+test('the terms of a license are read from a Latchkey, and in the answer of another store they are members like others', async () => {
+  const members = { status: 'expired', expires_at: '2026-01-01T00:00:00Z', seats: 2, metadata: { a: 1 } };
+  const license = { ...data, enabled: false, uses: 1, date: '2025-12-01T00:00:00Z', ...members };
+  const answer = { status: 200, text: JSON.stringify({ data: license }) };
+  const terms = {
+    enabled: true,
+    expiresAt: Date.UTC(2026, 0, 1),
+    graceUntil: null,
+    usesLimit: null,
+    terms: { seats: 2, metadata: { a: 1 } },
+  };
+  const names = { 'latchkey-epoch': keyed.epoch ?? '', 'latchkey-instance': 'an-agent' };
+  for (const [name, value] of Object.entries(names)) {
+    const read = await recording(answer, { [name]: value }).client.verify('p1', 'KEY', never());
+    expect(read).toMatchObject({ value: terms });
+    expect(read).not.toHaveProperty('value.extra');
+  }
+  const read = await recording(answer).client.verify('p1', 'KEY', never());
+  expect(read).toMatchObject({ value: { enabled: false, extra: members } });
+  expect(read).not.toHaveProperty('value.expiresAt');
+});
+
 test('several uses at once are not sent to an upstream that counts one at a time', async () => {
   const { sent, client } = recording({ status: 200, text });
   const change = { productId: 'p1', licenseKey: 'KEY', kind: 'usage', requestId: null, amount: 5 } as const;

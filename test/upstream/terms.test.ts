@@ -34,10 +34,17 @@ test('a license without terms is read without them', () => {
   expect(readBareLicense(serializeLicense(buildLicense()))).toEqual({ value: buildLicense() });
 });
 
-test('the members of a store that is no Latchkey are no terms', () => {
+test('the members of a license without a status are no terms', () => {
   const license = { ...serializeLicense(buildLicense()), expires_at: '2020-01-01T00:00:00Z', seats: 'many' };
   const extra = { expires_at: '2020-01-01T00:00:00Z', seats: 'many' };
   expect(readBareLicense(license)).toEqual({ value: { ...buildLicense(), extra } });
+});
+
+test('a license that has ended and whose end cannot be read stays disabled', () => {
+  for (const expires_at of ['soon', null, undefined]) {
+    const license = { ...serializeLicense(buildLicense({ enabled: false })), status: 'expired', expires_at };
+    expect(readBareLicense(license)).toMatchObject({ value: { enabled: false, expiresAt: null } });
+  }
 });
 
 test('a term that cannot be read is left out, and the license stays readable', () => {

@@ -262,14 +262,16 @@ export function freshnessEndsAt(
 
 type WithEnd = Pick<LicenseSnapshot, 'license' | 'confirmedAt'>;
 
-/** When a license ended of which the upstream may have said nothing since; Infinity: never. */
-function unconfirmedEnd({ license: { expiresAt }, confirmedAt }: WithEnd): number {
-  const end = expiresAt ?? Infinity;
-  return confirmedAt <= end ? end : Infinity;
+/**
+ * The end, or the end of the grace, that comes next after the upstream has confirmed the license: behind it the license
+ * may have been renewed. Infinity: none.
+ */
+function unconfirmedEnd({ license: { expiresAt, graceUntil }, confirmedAt }: WithEnd): number {
+  return [expiresAt, graceUntil].find((end) => confirmedAt <= (end ?? -Infinity)) ?? Infinity;
 }
 
 /** Whether the license has ended, and may have been renewed since the upstream confirmed it. */
-function mayBeRenewed(snapshot: WithEnd, now: number): boolean {
+export function mayBeRenewed(snapshot: WithEnd, now: number): boolean {
   return now > unconfirmedEnd(snapshot);
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { agentRetentionMs } from '../../../domain/latchkey.ts';
 import { maxFollowed, maxWaitS, maxWatched, syncProtocol } from '../domain/change-feed.ts';
-import { withStatus } from '../../../domain/terms.ts';
+import { asAnswered } from '../../../domain/terms.ts';
 import { dayMs, formatDatetime } from '../../../domain/time.ts';
 import type { FollowedChanges } from '../service/ports.ts';
 import type { Follower } from '../service/tables.ts';
@@ -99,7 +99,7 @@ export function serializeChanges(reply: FollowedChanges): ChangesObject {
     changes: reply.changes.map(({ license, revision }) => ({
       license_key: license.licenseKey,
       revision,
-      license: serializeLicense(withStatus(license, reply.confirmedAt)),
+      license: serializeLicense(asAnswered(license, reply.confirmedAt)),
     })),
     absent: [...reply.absent],
     ...(reply.appeared.length > 0 && { appeared: [...reply.appeared] }),

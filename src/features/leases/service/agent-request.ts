@@ -1,5 +1,5 @@
 import {
-  answeredLicense,
+  mayBeRenewed,
   validWithoutUpstreamUntil,
   verdict,
   localLicense,
@@ -132,8 +132,9 @@ export async function answerAgentLeaseRequest(
  * renewed, devices are let in for as long as the agent lets callers in.
  */
 export function endAtAgent(snapshot: LicenseSnapshot, freshness: FreshnessPolicy, now: number): number {
-  const isInGrace = answeredLicense(snapshot, freshness, now).status === 'grace';
-  return isInGrace ? validWithoutUpstreamUntil(snapshot, freshness) : endOf(snapshot.license);
+  return mayBeRenewed(snapshot, now)
+    ? validWithoutUpstreamUntil(snapshot, freshness)
+    : endOf(snapshot.license);
 }
 
 /** The snapshot of a license key as typed in: exactly, or without special characters. Aliases find it, too. */

@@ -348,8 +348,11 @@ BEGIN
   );
   RETURN NULL;
 END $body$;
-CREATE TRIGGER license_enabled AFTER UPDATE OF enabled ON latchkey.license
-  FOR EACH ROW WHEN (OLD.enabled <> NEW.enabled) EXECUTE FUNCTION latchkey.announce_license();
+CREATE TRIGGER license_terms AFTER UPDATE OF enabled, expires_at, grace_until, uses_limit, terms ON latchkey.license
+  FOR EACH ROW WHEN (
+    (OLD.enabled, OLD.expires_at, OLD.grace_until, OLD.uses_limit, OLD.terms)
+      IS DISTINCT FROM (NEW.enabled, NEW.expires_at, NEW.grace_until, NEW.uses_limit, NEW.terms)
+  ) EXECUTE FUNCTION latchkey.announce_license();
 CREATE TRIGGER activation_state AFTER UPDATE OF state ON latchkey.activation
   FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION latchkey.announce_license();
 

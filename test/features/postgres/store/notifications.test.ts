@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgres)('notifications between the nodes of an authority',
     expect(own).toEqual(['changed']);
   });
 
-  test('name the license that was disabled or enabled, or one of whose devices has lost its seat', async () => {
+  test('name the license that was disabled, enabled or renewed, or one of whose devices has lost its seat', async () => {
     await using database = await server.store();
     const writer = writerOn(database);
     await writer.write('startAuthority', { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: 'key' });
@@ -98,6 +98,11 @@ describe.skipIf(!hasPostgres)('notifications between the nodes of an authority',
       await writer.write('changeLicense', { tenant, licenseKey: 'KÄY', trigger });
     }
     await expect.poll(() => received).toEqual([null, 'KÄY', 'KÄY']);
+    const end = Date.UTC(2030, 0, 1);
+    for (const change of [{ expiresAt: end }, { expiresAt: end }, { expiresAt: end + 1_000 }, { seats: 2 }]) {
+      await writer.write('updateLicense', { tenant, licenseKey: 'KÄY', change });
+    }
+    await expect.poll(() => received.slice(3)).toEqual(['KÄY', 'KÄY', 'KÄY']);
     const activation = buildActivation({ licenseKey: 'KEY-1', productKey: 'press' });
     for (const state of ['active', 'active', 'ended', 'ended', 'blocked'] as const) {
       await database.query(
@@ -109,7 +114,7 @@ describe.skipIf(!hasPostgres)('notifications between the nodes of an authority',
         [activation.activationId, activation.licenseKey, activation.productKey, activation.device, state],
       );
     }
-    await expect.poll(() => received.slice(3)).toEqual(['KEY-1', 'KEY-1']);
+    await expect.poll(() => received.slice(6)).toEqual(['KEY-1', 'KEY-1']);
   });
 
   test('are listened for again on another connection when nothing comes on the one before', async () => {
