@@ -17,19 +17,21 @@ export async function forgetCustomer(
 ): Promise<Result<Forgotten>> {
   const folded = folding(buyerEmail);
   const found = await customers.licensesOf(folded, accountId);
-  if (found.length === 0) return { ...done({ licenses: 0, devices: 0 }), unchanged: true };
   const licenseKeys = found.map(({ licenseKey }) => licenseKey);
   for (const spelled of new Set(found.map((license) => license.buyerEmail)))
     await activations.removeEmail(licenseKeys, spelled);
   const devices = await activations.removeNames(licenseKeys);
-  await customers.setBuyer(licenseKeys, '');
+  if (licenseKeys.length > 0) await customers.setBuyer(licenseKeys, '');
   const texts = [...licenseKeys.map((key) => JSON.stringify(key)), ...devices];
   // Of another account, the person may still be a buyer.
   if (accountId === null) texts.push(JSON.stringify(folded));
-  for (const { credential, key, ...stored } of await customers.responsesWith(texts))
+  // A buyer whose license was transferred has none, and may be in responses.
+  const responses = await customers.responsesWith(texts);
+  for (const { credential, key, ...stored } of responses)
     await idempotency.replace(credential, key, { ...stored, value: withoutPerson(stored.value, folded) });
   for (const licenseKey of licenseKeys) events.add({ type: 'license.forgotten', subject: licenseKey });
-  return done({ licenses: licenseKeys.length, devices: devices.length });
+  const forgotten = done({ licenses: licenseKeys.length, devices: devices.length });
+  return licenseKeys.length + responses.length === 0 ? { ...forgotten, unchanged: true } : forgotten;
 }
 
 /** The letters of ASCII in lower case, as the stores compare addresses. */

@@ -288,6 +288,17 @@ test('nothing of a person who is forgotten is left, and every count is', async (
   expect(again.data).toEqual({ licenses: 0, devices: 0 });
 });
 
+test('a buyer who has no license any more leaves the stored responses as well', async () => {
+  await sell('SOLD-ON', { buyer_email: 'former@example.com' });
+  const use = { license_key: 'SOLD-ON' };
+  await call('PUT', '/api/v2/license/usage', use, { key: 'use-of-former' });
+  await call('POST', 'licenses/SOLD-ON/transfer', { buyer_email: 'next@example.com' });
+  const forgotten = await call('POST', 'customers/forget', { buyer_email: 'Former@example.com' });
+  expect(forgotten.data).toEqual({ licenses: 0, devices: 0 });
+  const repeated = await call('PUT', '/api/v2/license/usage', use, { key: 'use-of-former' });
+  expect(repeated.data).toMatchObject({ uses: 1, buyer_email: '' });
+});
+
 test('another account changes nothing', async () => {
   await sell('OURS', { buyer_email: 'ours@example.com' });
   const theirs = { token: stranger };
