@@ -119,7 +119,7 @@ class BuyersPage {
       return this.#send(reply, { texts, view: start, code: 'license_not_found' });
     }
     const { licenseKey } = view.license;
-    const token = formToken(await logKey(app.reader), licenseKey, app.now());
+    const token = formToken(await logKey(app.reader), view.license, app.now());
     return this.#showLicense(reply, { fields, texts, view, session: { licenseKey, token } });
   }
 
@@ -128,9 +128,9 @@ class BuyersPage {
     const { app } = this.#parts;
     const fields = await fieldsOf(request);
     const [licenseKey = '', token = ''] = ['license_key', 'token'].map((name) => fields.get(name));
-    const isValid = isFormToken(token, await logKey(app.reader), licenseKey, app.now());
-    const view = isValid ? await readLicense(app, licenseKey) : null;
-    if (view === null) throw foreignForm();
+    const view = await readLicense(app, licenseKey);
+    const secret = await logKey(app.reader);
+    if (view === null || !isFormToken(token, secret, view.license, app.now())) throw foreignForm();
     return { fields, texts: textsFor(request, fields.get('lang')), view, session: { licenseKey, token } };
   }
 
