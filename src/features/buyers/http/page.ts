@@ -105,12 +105,14 @@ class BuyersPage {
   }
 
   async #open(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { app, limits, settings } = this.#parts;
+    const { app, listener, limits, settings } = this.#parts;
     const fields = await fieldsOf(request);
     if (fields.has('token')) return this.#showLicense(reply, await this.#openForm(request));
     const spellings = spellingsOf(fields.get('license_key') ?? '');
     // The last one is without what surrounds it, so all spellings of a license key have one limit.
-    limit(limits.keys.take(app.digest(spellings.at(-1) ?? '')));
+    const key = app.digest(spellings.at(-1) ?? '');
+    const network = networkOf(addressOf(request, listener));
+    limit(limits.keys.take(`${key} ${network}`) || limits.keysOfAll.take(key));
     const email = settings.askEmail ? (fields.get('email') ?? '') : null;
     const view = await openLicense(app, { spellings, email });
     const texts = textsFor(request, fields.get('lang'));
