@@ -18,9 +18,8 @@ export async function endsToReport(
   const stored = await settings.get(name);
   const reported = stored === null ? { at: until, key: null } : reportedEnd(stored);
   // A restored store, or a clock that was set back, must not stop the reports.
-  const isUsable = reported.at >= from && reported.at <= until;
-  const after = isUsable ? reported : { at: Math.max(from, Math.min(reported.at, until)), key: null };
-  const found = await read(after, until, maxReported);
+  const at = Math.max(from, Math.min(reported.at, until));
+  const found = await read({ at, key: at === reported.at ? reported.key : null }, until, maxReported);
   const last = found.length < maxReported ? undefined : found.at(-1);
   await settings.set(name, last === undefined ? String(until) : `${last.at} ${last.key}`);
   return found;
