@@ -122,6 +122,3 @@ export function changedTerms(
     terms: Object.keys(terms).length === 0 ? null : terms,
   };
 }
-
-/** When a license ends, or its grace (epoch ms). */
-export type EndingLicense = { licenseKey: string; at: number };

@@ -2,6 +2,12 @@ export const minuteMs = 60_000;
 export const hourMs: number = 60 * minuteMs;
 export const dayMs: number = 24 * hourMs;
 
+/** When something ends (epoch ms), and its key. */
+export type End = { at: number; key: string };
+
+/** The last end that was reported. Ends at one instant are in the order of their keys; `key` null: all of them. */
+export type ReportedEnd = { at: number; key: string | null };
+
 const rfc3339 = /^(\d{4}-\d{2}-(\d{2}))[Tt ]((\d{2}):\d{2}:\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 
 /** Formats epoch ms as in the API: UTC, whole seconds, `2024-02-22T11:23:05+00:00` (RFC 3339). */

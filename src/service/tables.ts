@@ -7,7 +7,7 @@ import type { NewEvents } from '../domain/event.ts';
 import type { Page } from '../domain/page.ts';
 import type { Searched } from '../domain/search.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
-import type { EndingLicense } from '../domain/terms.ts';
+import type { End, ReportedEnd } from '../domain/time.ts';
 import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../domain/license.ts';
 import type { Account, Collection, Product, Purchase, PurchaseWithLicense } from '../domain/catalogue.ts';
 import type { Coupon, CouponFilter, CouponTerms } from '../domain/checkout/coupon.ts';
@@ -292,8 +292,8 @@ export interface LicenseReads {
   after(filter: ExportFilter, licenseKey: string, limit: number): License[];
   list(filter: LicenseFilter, page: Page): SoldLicense[];
   count(filter: LicenseFilter): number;
-  /** Enabled licenses that end after an instant and until another: by their date, or also after their grace. */
-  ending(which: 'date' | 'grace', since: number, until: number, limit: number): EndingLicense[];
+  /** Enabled licenses that end after another end and until an instant: by their date, or also after their grace. */
+  ending(which: 'date' | 'grace', after: ReportedEnd, until: number, limit: number): End[];
 }
 /** `historyEntry`: the time and the credential of the entry, with epoch ms; null: no history. */
 export type LicenseChange = {

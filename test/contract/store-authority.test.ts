@@ -234,6 +234,26 @@ describe('the store of an authority', () => {
     expect(await licenses.get('KEY-1')).toEqual({ ...buildLicense(), revision: 3 });
   });
 
+  test('the licenses that end are read by their ends, and at one instant by their keys', async () => {
+    await using store = await openAuthorityStore();
+    await catalogue(store);
+    await add(
+      store,
+      buildLicense({ licenseKey: 'LATER', expiresAt: at + 1, graceUntil: at + 3 }),
+      ...['C', 'A', 'B'].map((licenseKey) => buildLicense({ licenseKey, expiresAt: at })),
+      buildLicense({ licenseKey: 'OFF', expiresAt: at, enabled: false }),
+      buildLicense({ licenseKey: 'EVER' }),
+    );
+    const { licenses } = store.reader;
+    const keys = async (...range: Parameters<typeof licenses.ending>): Promise<string[]> =>
+      (await licenses.ending(...range)).map(({ key }) => key);
+    expect(await licenses.ending('date', { at: at - 1, key: null }, at, 1)).toEqual([{ at, key: 'A' }]);
+    expect(await keys('date', { at, key: 'A' }, at + 1, 9)).toEqual(['B', 'C', 'LATER']);
+    expect(await keys('date', { at, key: null }, at + 1, 9)).toEqual(['LATER']);
+    expect(await keys('grace', { at, key: 'B' }, at + 2, 9)).toEqual(['C']);
+    expect(await keys('grace', { at, key: null }, at + 3, 9)).toEqual(['LATER']);
+  });
+
   test('a license outside the tenant of a credential is not changed, and a license without a history has an empty one', async () => {
     await using store = await openAuthorityStore();
     await catalogue(store);

@@ -4,6 +4,7 @@ import type { License } from '../../domain/license.ts';
 import { done, failWithFaults, keyReplaced, notFound, type Result } from '../../domain/problem/problem.ts';
 import { changedTerms, withStatus, type TermsChange } from '../../domain/terms.ts';
 import { addSpan, isInstant, parseSpan } from '../../domain/time.ts';
+import { endsToReport } from '../ends.ts';
 import { recordChange } from '../history.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
@@ -98,9 +99,6 @@ export function ownLeaseTermsFault(
   return changed.ok ? null : changed;
 }
 
-/** How many licenses one commit reports. */
-const maxReported = 5_000;
-
 /** Up to when the ends of licenses were reported. */
 const reportedUntil = {
   'license.expiring': 'licenses_expiring_reported',
@@ -126,16 +124,9 @@ async function report(
   { settings, licenses, events }: AuthorityTransaction,
   { type, which, until }: { type: keyof typeof reportedUntil; which: 'date' | 'grace'; until: number },
 ): Promise<number> {
-  const name = reportedUntil[type];
-  const reported = Number((await settings.get(name)) ?? until);
-  // A clock that was set back must not stop the reports.
-  const since = Math.min(reported, until);
-  const found = await licenses.ending(which, since, until, maxReported);
-  const last = found.at(-1)?.at ?? until;
-  // The next call also finds the licenses that end at the same instant as the last one.
-  const isCut = found.length === maxReported && found[0]?.at !== last;
-  const ending = isCut ? found.filter(({ at }) => at < last) : found;
-  for (const { licenseKey } of ending) events.add({ type, subject: licenseKey });
-  await settings.set(name, String(isCut ? last - 1 : until));
-  return ending.length;
+  const ends = await endsToReport(settings, { name: reportedUntil[type], until }, (...range) =>
+    licenses.ending(which, ...range),
+  );
+  for (const { key } of ends) events.add({ type, subject: key });
+  return ends.length;
 }

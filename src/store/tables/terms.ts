@@ -1,4 +1,5 @@
-import { type EndingLicense, hasTerms, type LicenseTerms } from '../../domain/terms.ts';
+import { hasTerms, type LicenseTerms } from '../../domain/terms.ts';
+import type { End } from '../../domain/time.ts';
 import type { LicenseReads, LicenseTable } from '../../service/tables.ts';
 import type { Engine, On, Sql, SqlValue, WritingSql } from '../sql.ts';
 
@@ -43,12 +44,14 @@ export function termValues(given: Partial<StoredTerms>): SqlValue[] {
 /** What both engines read alike. */
 export function termReads<E extends Engine>(sql: Sql<E>): On<E, Pick<LicenseReads, 'ending'>> {
   const read = (end: string) =>
-    sql.all<EndingLicense>(`SELECT license_key AS "licenseKey", ${end} AS at FROM latchkey.license
-      WHERE expires_at IS NOT NULL AND ${end} > $1 AND ${end} <= $2 AND enabled ORDER BY ${end} LIMIT $3`);
+    sql.all<End>(`SELECT ${end} AS at, license_key AS key FROM latchkey.license
+      WHERE expires_at IS NOT NULL AND ${end} >= $1 AND (${end} > $1 OR license_key > $2) AND ${end} <= $3 AND enabled
+      ORDER BY ${end}, license_key LIMIT $4`);
   const byDate = read('expires_at');
   const byGrace = read('coalesce(grace_until, expires_at)');
   return {
-    ending: (which, since, until, limit) => (which === 'date' ? byDate : byGrace)(since, until, limit),
+    ending: (which, { at, key }, until, limit) =>
+      (which === 'date' ? byDate : byGrace)(at, key, until, limit),
   };
 }
 

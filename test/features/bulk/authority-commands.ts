@@ -1,7 +1,7 @@
 import type { CommandOf } from '../../../src/service/writer.ts';
 import { at } from '../../support/builders/store-builders.ts';
 
-const noLicenseCells = { uses: null, enabled: null, createdAt: null, terms: {} };
+const noLicenseCells = { uses: null, enabled: null, createdAt: null, replacedBy: null, terms: {} };
 const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
 
 type Imports = 'importLicenses' | 'importPurchases' | 'importCoupons';

@@ -111,6 +111,8 @@ export type LicenseRow = {
   uses: number | null;
   enabled: boolean | null;
   createdAt: number | null;
+  /** The key that the license has instead of this one, which stays disabled. */
+  replacedBy: string | null;
   /** Undefined: the file has no value. */
   terms: TermsChange;
 };
@@ -196,7 +198,7 @@ async function importLicense(
 }
 
 function licenseOf(row: LicenseRow, now: number): License {
-  const { licenseKey, productKey, buyerEmail, uses, enabled, createdAt } = row;
+  const { licenseKey, productKey, buyerEmail, uses, enabled, createdAt, replacedBy } = row;
   return {
     licenseKey,
     productKey,
@@ -204,6 +206,7 @@ function licenseOf(row: LicenseRow, now: number): License {
     uses: uses ?? 0,
     enabled: enabled ?? true,
     createdAt: createdAt ?? now,
+    ...(replacedBy !== null && { replacedBy }),
   };
 }
 
@@ -214,6 +217,7 @@ function isSameLicense(row: LicenseRow, license: License): boolean {
     row.buyerEmail === license.buyerEmail &&
     (row.uses ?? license.uses) === license.uses &&
     (row.enabled ?? license.enabled) === license.enabled &&
+    (row.replacedBy ?? license.replacedBy) === license.replacedBy &&
     secondOf(row.createdAt ?? license.createdAt) === secondOf(license.createdAt)
   );
 }

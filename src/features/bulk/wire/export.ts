@@ -84,6 +84,7 @@ const licenseExport: ExportShape<License> = {
     'uses',
     'enabled',
     'date',
+    'replaced_by',
     ...Object.keys(termCells({})),
   ],
   row: licenseRow,
@@ -108,7 +109,16 @@ function termCells({
   };
 }
 
-function licenseRow({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...license }: License) {
+function licenseRow({
+  licenseKey,
+  productKey,
+  buyerEmail,
+  uses,
+  enabled,
+  createdAt,
+  replacedBy,
+  ...license
+}: License) {
   return {
     license_key: licenseKey,
     product_key: productKey,
@@ -116,6 +126,7 @@ function licenseRow({ licenseKey, productKey, buyerEmail, uses, enabled, created
     uses,
     enabled,
     date: formatDatetime(createdAt),
+    replaced_by: replacedBy ?? null,
     ...termCells(license),
   };
 }

@@ -51,6 +51,7 @@ const licenseShape = {
   date: instantCell.optional(),
   refunded: stateCell.optional(),
   refunded_at: instantCell.optional(),
+  replaced_by: undamaged(newLicenseKey).optional(),
   ...termParameters,
   expires_at: endCell.transform(toSecond).optional(),
 };
@@ -71,7 +72,17 @@ export function licenseRow(
   sent: LicenseCells & { row: number },
   defaultProduct: string | undefined,
 ): LicenseRow | RejectedRow {
-  const { row, licenseKey, productKey, buyerEmail, uses, date, terms, ...cells } = withTerms(sent);
+  const {
+    row,
+    licenseKey,
+    productKey,
+    buyerEmail,
+    uses,
+    date,
+    terms,
+    replacedBy = null,
+    ...cells
+  } = withTerms(sent);
   const product = productKey ?? defaultProduct;
   if (licenseKey === null || product === undefined) {
     return { row, code: 'required', detail: 'product_key is required.' };
@@ -81,8 +92,9 @@ export function licenseRow(
     return { row, code: 'excluded', detail: 'refunded is false, but refunded_at has a date.' };
   }
   // A refunded key may have been enabled again later, but only an export of this program says so, without `refunded`.
-  const enabled = refunded === true ? false : (cells.enabled ?? (refundedAt === undefined ? null : false));
-  const input = { uses: uses ?? null, enabled, createdAt: date ?? null, terms };
+  const isOff = refunded === true || replacedBy !== null;
+  const enabled = isOff ? false : (cells.enabled ?? (refundedAt === undefined ? null : false));
+  const input = { uses: uses ?? null, enabled, createdAt: date ?? null, replacedBy, terms };
   return { row, licenseKey, productKey: product, buyerEmail, ...input };
 }
 

@@ -8,8 +8,9 @@ import type { RateLimiter } from '../../../http/app.ts';
 export type PageLimits = {
   /** Requests of one network that send a form. */
   readonly networks: RateLimiter;
-  /** Attempts to open one license key. */
+  /** Attempts to open one license key: of one network, so that nobody locks out the buyer, and of all together. */
   readonly keys: RateLimiter;
+  readonly keysOfAll: RateLimiter;
   /** Mails with lost license keys to one e-mail address: two at first, then one in 12 hours. */
   readonly mails: RateLimiter;
   /** Requests for such mails, of one network and of all together. */
@@ -23,6 +24,7 @@ export function pageLimits(monotonic: () => number): PageLimits {
   return {
     networks: limit(0.5, 40),
     keys: limit(1 / 60, 20),
+    keysOfAll: limit(0.5, 300),
     mails: limit(1 / 43_200, 2),
     recoveries: limit(1 / 300, 5),
     allRecoveries: limit(0.5, 60),

@@ -105,12 +105,14 @@ class BuyersPage {
   }
 
   async #open(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { app, limits, settings } = this.#parts;
+    const { app, listener, limits, settings } = this.#parts;
     const fields = await fieldsOf(request);
     if (fields.has('token')) return this.#showLicense(reply, await this.#openForm(request));
     const spellings = spellingsOf(fields.get('license_key') ?? '');
     // The last one is without what surrounds it, so all spellings of a license key have one limit.
-    limit(limits.keys.take(app.digest(spellings.at(-1) ?? '')));
+    const key = app.digest(spellings.at(-1) ?? '');
+    const network = networkOf(addressOf(request, listener));
+    limit(limits.keys.take(`${key} ${network}`) || limits.keysOfAll.take(key));
     const email = settings.askEmail ? (fields.get('email') ?? '') : null;
     const view = await openLicense(app, { spellings, email });
     const texts = textsFor(request, fields.get('lang'));
@@ -119,7 +121,7 @@ class BuyersPage {
       return this.#send(reply, { texts, view: start, code: 'license_not_found' });
     }
     const { licenseKey } = view.license;
-    const token = formToken(await logKey(app.reader), licenseKey, app.now());
+    const token = formToken(await logKey(app.reader), view.license, app.now());
     return this.#showLicense(reply, { fields, texts, view, session: { licenseKey, token } });
   }
 
@@ -128,9 +130,9 @@ class BuyersPage {
     const { app } = this.#parts;
     const fields = await fieldsOf(request);
     const [licenseKey = '', token = ''] = ['license_key', 'token'].map((name) => fields.get(name));
-    const isValid = isFormToken(token, await logKey(app.reader), licenseKey, app.now());
-    const view = isValid ? await readLicense(app, licenseKey) : null;
-    if (view === null) throw foreignForm();
+    const view = await readLicense(app, licenseKey);
+    const secret = await logKey(app.reader);
+    if (view === null || !isFormToken(token, secret, view.license, app.now())) throw foreignForm();
     return { fields, texts: textsFor(request, fields.get('lang')), view, session: { licenseKey, token } };
   }
 

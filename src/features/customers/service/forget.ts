@@ -1,5 +1,6 @@
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
+import type { FoundResponse } from './tables.ts';
 
 /** How much of a person was found and removed. */
 export type Forgotten = { licenses: number; devices: number };
@@ -17,19 +18,47 @@ export async function forgetCustomer(
 ): Promise<Result<Forgotten>> {
   const folded = folding(buyerEmail);
   const found = await customers.licensesOf(folded, accountId);
-  if (found.length === 0) return { ...done({ licenses: 0, devices: 0 }), unchanged: true };
   const licenseKeys = found.map(({ licenseKey }) => licenseKey);
   for (const spelled of new Set(found.map((license) => license.buyerEmail)))
     await activations.removeEmail(licenseKeys, spelled);
   const devices = await activations.removeNames(licenseKeys);
-  await customers.setBuyer(licenseKeys, '');
-  const texts = [...licenseKeys.map((key) => JSON.stringify(key)), ...devices];
+  if (licenseKeys.length > 0) await customers.setBuyer(licenseKeys, '');
   // Of another account, the person may still be a buyer.
-  if (accountId === null) texts.push(JSON.stringify(folded));
-  for (const { credential, key, ...stored } of await customers.responsesWith(texts))
+  const texts = new Set([...licenseKeys, ...devices, ...(accountId === null ? [folded] : [])].map(folding));
+  // A buyer whose license was transferred has none, and may be in responses.
+  let responses = 0;
+  for await (const { credential, key, ...stored } of allResponses(customers)) {
+    if (!hasText(stored.value, texts)) continue;
     await idempotency.replace(credential, key, { ...stored, value: withoutPerson(stored.value, folded) });
+    responses += 1;
+  }
   for (const licenseKey of licenseKeys) events.add({ type: 'license.forgotten', subject: licenseKey });
-  return done({ licenses: licenseKeys.length, devices: devices.length });
+  const forgotten = done({ licenses: licenseKeys.length, devices: devices.length });
+  return licenseKeys.length + responses === 0 ? { ...forgotten, unchanged: true } : forgotten;
+}
+
+/** How many responses are in memory. */
+const pageLength = 500;
+
+async function* allResponses({
+  responsesAfter,
+}: AuthorityTransaction['customers']): AsyncGenerator<FoundResponse> {
+  let [credential, key] = ['', ''];
+  for (;;) {
+    const page = await responsesAfter(credential, key, pageLength);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    ({ credential, key } = last);
+  }
+}
+
+/** Whether a stored response has one of some texts, which are in lower-case letters. */
+function hasText(value: unknown, texts: ReadonlySet<string>): boolean {
+  if (typeof value === 'string') return texts.has(folding(value));
+  return (
+    typeof value === 'object' && value !== null && Object.values(value).some((each) => hasText(each, texts))
+  );
 }
 
 /** The letters of ASCII in lower case, as the stores compare addresses. */

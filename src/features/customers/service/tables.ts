@@ -16,8 +16,8 @@ export interface CustomerTable extends CustomerReads {
    * address is in lower-case letters.
    */
   licensesOf(buyerEmail: string, accountId: string | null): Pick<License, 'licenseKey' | 'buyerEmail'>[];
-  /** The responses under idempotency keys that have one of some texts in them. */
-  responsesWith(texts: readonly string[]): FoundResponse[];
+  /** The responses under idempotency keys, behind one of them. */
+  responsesAfter(credential: string, key: string, limit: number): FoundResponse[];
 }
 
 declare module '../../../service/tables.ts' {

@@ -21,12 +21,6 @@ function customerTable<E extends Engine>(sql: WritingSql<E>): On<E, CustomerTabl
   ].map((text) => sql.run(text));
   const setBuyer = sql.run(`UPDATE latchkey.license SET buyer_email = $2, revision = revision + 1
     WHERE ${dialect.isIn('license_key', '$1')}`);
-  const responsesWith = sql.all(
-    `SELECT credential, key, fingerprint, value, kept_until AS until FROM latchkey.idempotency
-     WHERE EXISTS (SELECT 1 FROM ${dialect.items('$1')}
-       WHERE ${dialect.contains('idempotency.value', 'items.value')})`,
-    responseFrom,
-  );
   const reindexed = engine === 'sqlite' ? reindexing(sql) : withoutIndex;
   return {
     replaceKey(from: string, to: string) {
@@ -39,7 +33,11 @@ function customerTable<E extends Engine>(sql: WritingSql<E>): On<E, CustomerTabl
       WHERE lower(buyer_email) = $1 AND ($2::text IS NULL OR EXISTS (
         SELECT 1 FROM latchkey.product AS sold WHERE sold.product_key = license.product_key AND sold.account_id = $2))
       ORDER BY license_key ${dialect.forUpdate}`),
-    responsesWith: (texts: readonly string[]) => responsesWith(JSON.stringify(texts)),
+    responsesAfter: sql.all(
+      `SELECT credential, key, fingerprint, value, kept_until AS until FROM latchkey.idempotency
+       WHERE (credential, key) > ($1, $2) AND value IS NOT NULL ORDER BY credential, key LIMIT $3`,
+      responseFrom,
+    ),
   };
 }
 
@@ -86,7 +84,7 @@ export const tables: FeatureTables = {
       setBuyer: ([licenseKey, ...others]) =>
         licenseKey === undefined || others.length > 0 ? 'anything' : { licenseKey },
       licensesOf: () => null,
-      responsesWith: () => null,
+      responsesAfter: () => null,
     },
   },
 };

@@ -1,6 +1,7 @@
 import { maxEndedActivations, movesWithinMs, type Activation } from '../domain/lease.ts';
 import { done, notFound, type Result } from '../../../domain/problem/problem.ts';
 import { seatEvent, endAs, freeSeat, hasSeat } from '../domain/lease-rules.ts';
+import { endsToReport } from '../../../service/ends.ts';
 import { note } from '../../../service/events.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
@@ -55,8 +56,6 @@ async function change(
 export const expiringMs = 3 * dayMs;
 
 const leasesReported = 'webhook_leases_reported';
-/** How many leases one commit reports. */
-const maxReported = 5_000;
 
 /**
  * Reports the leases that end in three days and were not renewed. A lease with a shorter term is not reported. Returns
@@ -69,22 +68,16 @@ export async function recordExpiringLeases(
 ): Promise<Result<{ events: number }>> {
   const { settings, activations, events } = transaction;
   const until = now + expiringMs;
-  const reported = Number((await settings.get(leasesReported)) ?? until);
-  // A restored store, or a clock that was set back, must not stop the reports.
-  const since = Math.max(now, Math.min(reported, until));
-  const found = await activations.expiring(since, until, maxReported);
-  const last = found.at(-1)?.expiresAt ?? until;
-  // The next call also finds the leases that end in the same second as the last one.
-  const isCut = found.length === maxReported && found[0]?.expiresAt !== last;
-  const expiring = isCut ? found.filter(({ expiresAt }) => expiresAt < last) : found;
+  const ends = await endsToReport(settings, { name: leasesReported, from: now, until }, (...range) =>
+    activations.expiring(...range),
+  );
   let reportedNow = 0;
-  for (const { activationId } of expiring) {
-    const answer = (await activations.get(activationId))?.answer;
+  for (const { key } of ends) {
+    const answer = (await activations.get(key))?.answer;
     // A device that renews in time has a lease that ends with its license.
     if (answer?.kind === 'lease' && answer.lease.refreshAt > now) continue;
-    events.add({ type: 'lease.expiring', subject: activationId });
+    events.add({ type: 'lease.expiring', subject: key });
     reportedNow += 1;
   }
-  await settings.set(leasesReported, String(isCut ? last - 1 : until));
   return done({ events: reportedNow });
 }

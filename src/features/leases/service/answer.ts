@@ -278,11 +278,18 @@ async function record(
 ): Promise<AnsweredRequest> {
   const { digest, request } = command.signedRequest;
   const { activationId, licenseKey } = after;
-  await activations.put({ ...after, seq: request.seq, digest, answer });
+  await activations.put({ ...after, seq: request.seq, digest, answer: withoutNames(answer) });
   note({ events }, seatEvent(activationId, issued.stored?.state ?? null, after.state));
   const losesSeat = issued.stored !== null && hasSeat(issued.stored, now) && !hasSeat(after, now);
   if (issued.stored === null || losesSeat) await activations.pruneEnded(licenseKey, maxEndedActivations, now);
   return { answer, activationId, licenseKey, uses };
+}
+
+/** An answer to store: whoever is forgotten must not be left in the answers to other devices. */
+function withoutNames(answer: LeaseAnswer): LeaseAnswer {
+  if (answer.kind !== 'refused' || answer.problem.holders === undefined) return answer;
+  const holders = answer.problem.holders.map((holder) => ({ ...holder, deviceName: null }));
+  return { kind: 'refused', problem: { ...answer.problem, holders } };
 }
 
 /** Refuses a lease that would be shorter than a person wants it, or that could not be valid at all. */

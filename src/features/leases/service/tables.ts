@@ -2,6 +2,7 @@ import type { Activation, HeldLease } from '../domain/lease.ts';
 import type { Page } from '../../../domain/page.ts';
 import type { Search } from '../../../domain/search.ts';
 import type { TenantFilter } from '../../../domain/access/principal.ts';
+import type { End, ReportedEnd } from '../../../domain/time.ts';
 
 /** Undefined members do not filter. */
 export type ActivationFilter = TenantFilter & {
@@ -28,8 +29,8 @@ export interface ActivationReads {
   seatsTaken(licenseKey: string, at: number, exceptActivation: string): number;
   /** How many seats of the license were freed at once since an instant (epoch ms). */
   movesSince(licenseKey: string, since: number): number;
-  /** Active ones whose last lease ends after an instant and at another or earlier, by their end. */
-  expiring(after: number, until: number, limit: number): Pick<Activation, 'activationId' | 'expiresAt'>[];
+  /** Active ones whose last lease ends after another end and until an instant. */
+  expiring(after: ReportedEnd, until: number, limit: number): End[];
   list(filter: ActivationFilter, page: Page): Activation[];
   count(filter: ActivationFilter): number;
 }

@@ -1,5 +1,6 @@
 import { movesWithinMs, type Activation } from '../domain/lease.ts';
 import { maxFound, type Search } from '../../../domain/search.ts';
+import type { End } from '../../../domain/time.ts';
 import { isFound } from '../../../store/tables/search.ts';
 import type { ActivationFilter, ActivationReads, ActivationTable } from '../service/tables.ts';
 import {
@@ -50,10 +51,11 @@ export function activationReads<E extends Engine>(sql: Sql<E>): On<E, Activation
   const from = 'latchkey.activation';
   const listed = sql.list({ select: activation.list, from, key: ['activation_id'] }, activationFrom);
   const select = `SELECT ${activation.list} FROM ${from}`;
+  const expiring = sql.all<End>(`SELECT expires_at AS at, activation_id AS key FROM ${from}
+     WHERE state = 'active' AND expires_at >= $1 AND (expires_at > $1 OR activation_id > $2) AND expires_at <= $3
+     ORDER BY expires_at, activation_id LIMIT $4`);
   return {
-    expiring:
-      sql.all(`SELECT activation_id AS "activationId", expires_at AS "expiresAt" FROM latchkey.activation
-     WHERE state = 'active' AND expires_at > $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3`),
+    expiring: ({ at, key }, until, limit) => expiring(at, key, until, limit),
     get: sql.get(`${select} WHERE activation_id = $1`, activationFrom),
     ofDevice: sql.get(`${select} WHERE license_key = $1 AND device = $2`, activationFrom),
     activeOf: sql.column(`SELECT activation_id FROM ${from}

@@ -162,8 +162,8 @@ function filterParameters(filter: LicenseFilter): SqlValue[] {
 export function licenseTable(sql: SqliteSql, changes: Pick<HistoryTable, 'add'>): LicenseTable {
   const add =
     sql.changes(`INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at,
-       expires_at, grace_until, uses_limit, terms)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (license_key) DO NOTHING`);
+       replaced_by, expires_at, grace_until, uses_limit, terms)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (license_key) DO NOTHING`);
   const visible = sql.get(
     `${selectLicense} WHERE license_key = $1 AND CASE WHEN $3 IS NOT NULL THEN product_key = $3 ELSE ${soldBy(2)} END`,
     license.from,
@@ -175,8 +175,8 @@ export function licenseTable(sql: SqliteSql, changes: Pick<HistoryTable, 'add'>)
   );
   return {
     ...licenseReads(sql),
-    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...terms }) =>
-      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...termValues(terms)) > 0,
+    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, replacedBy = null, ...terms }) =>
+      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt, replacedBy, ...termValues(terms)) > 0,
     setState: ({ licenseKey, uses, enabled }, isRefund) => setState(licenseKey, uses, enabled, isRefund),
     ...termWrites(sql),
     clearDisabledRevisions: sql.run('UPDATE license SET disabled_revision = 0 WHERE disabled_revision > 0'),

@@ -55,6 +55,29 @@ test.for<readonly [noun: string, rows: readonly object[]]>([
   expect(await exported(other, noun)).toBe(csv);
 });
 
+test('a key that was replaced stays disabled after an export and an import', async () => {
+  await using here = await openApp();
+  await using elsewhere = await openApp();
+  const [server, other] = [serverOf(here.app), serverOf(elsewhere.app)];
+  for (const each of [server, other]) await addProduct(each);
+  const leaked = { license_key: 'LEAKED', buyer_email: 'a@example.com', product_key: 'press' };
+  await imported(server, 'licenses', { licenses: [{ ...leaked, replaced_by: 'NEW' }] });
+  const csv = await exported(server, 'licenses');
+  const report = { imported: 1, unchanged: 0, ignored: [], rejected: [] };
+  expect(await imported(other, 'licenses', csv)).toEqual(report);
+  expect(await imported(other, 'licenses', csv)).toEqual({ ...report, imported: 0, unchanged: 1 });
+  expect(await exported(other, 'licenses')).toBe(csv);
+  for (const each of [server, other]) {
+    const enabled = await each.inject({
+      method: 'PUT',
+      url: '/api/v2/license/enable',
+      headers,
+      payload: { license_key: 'LEAKED' },
+    });
+    expect([enabled.statusCode, enabled.json()]).toMatchObject([409, { code: 'license_revoked' }]);
+  }
+});
+
 const formulas = [
   '=HYPERLINK("http://example.com","click")',
   '+1+1',
@@ -129,9 +152,9 @@ test('states and dates are read as stores write them', async () => {
     ],
   });
   expect((await exported(server, 'licenses')).split('\r\n').slice(1, 4)).toEqual([
-    'A,press,a@example.com,0,true,2024-02-22T00:00:00+00:00,,,,,,,,',
-    'B,press,a@example.com,0,false,2024-02-22T11:23:05+00:00,,,,,,,,',
-    'C,press,a@example.com,0,true,2024-02-22T09:23:05+00:00,,,,,,,,',
+    'A,press,a@example.com,0,true,2024-02-22T00:00:00+00:00,,,,,,,,,',
+    'B,press,a@example.com,0,false,2024-02-22T11:23:05+00:00,,,,,,,,,',
+    'C,press,a@example.com,0,true,2024-02-22T09:23:05+00:00,,,,,,,,,',
   ]);
 });
 

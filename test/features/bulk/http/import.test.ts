@@ -425,7 +425,7 @@ test('an administrator of one account can neither import into nor export from an
   expect(reportOf(await server.inject(asked))).toMatchObject({ rejected: [{ code: 'product_not_found' }] });
   const csv = await server.inject({ url: '/admin/v1/licenses/export', headers });
   expect(csv.body).toBe(
-    'license_key,product_key,buyer_email,uses,enabled,date,expires_at,uses_limit,entitlements,metadata,seats,lease_hold_s,lease_term_s,lease_refresh_s\r\n',
+    'license_key,product_key,buyer_email,uses,enabled,date,replaced_by,expires_at,uses_limit,entitlements,metadata,seats,lease_hold_s,lease_term_s,lease_refresh_s\r\n',
   );
   const url = `/admin/v1/coupons/export?account_id=${account_id}`;
   expect((await server.inject({ url, headers })).statusCode).toBe(422);

@@ -288,6 +288,53 @@ test('nothing of a person who is forgotten is left, and every count is', async (
   expect(again.data).toEqual({ licenses: 0, devices: 0 });
 });
 
+test('a buyer who has no license any more leaves the stored responses as well', async () => {
+  await sell('SOLD-ON', { buyer_email: 'former@example.com' });
+  const use = { license_key: 'SOLD-ON' };
+  await call('PUT', '/api/v2/license/usage', use, { key: 'use-of-former' });
+  await call('POST', 'licenses/SOLD-ON/transfer', { buyer_email: 'next@example.com' });
+  const forgotten = await call('POST', 'customers/forget', { buyer_email: 'Former@example.com' });
+  expect(forgotten.data).toEqual({ licenses: 0, devices: 0 });
+  const repeated = await call('PUT', '/api/v2/license/usage', use, { key: 'use-of-former' });
+  expect(repeated.data).toMatchObject({ uses: 1, buyer_email: '' });
+});
+
+test('a person is forgotten in each of 1,200 stored responses, and other responses stay as they are', async () => {
+  await sell('MANY', { buyer_email: 'many@example.com' });
+  const response = (license_key: string, buyer_email: string): object => ({
+    fingerprint: 'f',
+    value: { body: { data: { license_key, buyer_email } } },
+    until: far,
+    unchanged: false,
+  });
+  const numbers = Array.from({ length: 1_200 }, (_, number) => number);
+  await opened.write(async ({ idempotency }) => {
+    for (const number of numbers) {
+      await idempotency.put(
+        `many-${number % 7}`,
+        `mine-${number}`,
+        response('MANY', 'Many@Example.com') as never,
+      );
+      await idempotency.put(
+        `many-${number % 7}`,
+        `other-${number}`,
+        response('ELSE', 'else@example.com') as never,
+      );
+    }
+  });
+  await call('POST', 'customers/forget', { buyer_email: 'many@example.com' });
+  const left = async (name: string): Promise<Set<string>> => {
+    const values = numbers.map(
+      async (number) => await opened.app.reader.idempotency.get(`many-${number % 7}`, `${name}-${number}`),
+    );
+    return new Set((await Promise.all(values)).map((each) => JSON.stringify(each?.value)));
+  };
+  expect([...(await left('mine'))]).toEqual(['{"body":{"data":{"license_key":"MANY","buyer_email":""}}}']);
+  expect([...(await left('other'))]).toEqual([
+    '{"body":{"data":{"license_key":"ELSE","buyer_email":"else@example.com"}}}',
+  ]);
+});
+
 test('another account changes nothing', async () => {
   await sell('OURS', { buyer_email: 'ours@example.com' });
   const theirs = { token: stranger };

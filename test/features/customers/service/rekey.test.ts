@@ -86,6 +86,18 @@ test('after a person is forgotten, the names that the devices send are not store
   expect(JSON.stringify(issuer.activation(device))).not.toMatch(/ann|a@example/i);
 });
 
+test('the answer that a device without a seat got does not keep the names of the others', async () => {
+  await using issuer = await new IssuingAuthority().open({ seats: 1 });
+  await issuer.device('a').lease('take', { deviceName: "Ann's laptop" });
+  const refused = issuer.device('b');
+  const named = valueOf(await refused.ask('take'));
+  expect(JSON.stringify(named.answer)).toContain("Ann's laptop");
+  const command = { licenseKey: key, buyerEmail: 'bob@example.com', freesSeats: true, accountId: null };
+  valueOf(await issuer.writer.write('transferLicense', command));
+  expect(issuer.activation(refused)?.answer).toMatchObject({ kind: 'refused' });
+  expect(JSON.stringify(issuer.activation(refused))).not.toMatch(/ann/i);
+});
+
 /** What happens to a license before its rekey. */
 const step = fc.oneof(
   fc

@@ -59,6 +59,28 @@ test('the licenses of a person are those with the address in any letter case, of
   });
 });
 
+test('the stored responses are read page by page, each once', async () => {
+  await using store = await openShop();
+  const response = { fingerprint: 'f', value: { uses: 1 }, until: at };
+  const keys = [
+    ['a', '1'],
+    ['a', '2'],
+    ['b', '0'],
+    ['b', '1'],
+  ] as const;
+  await store.write(async ({ customers, idempotency }) => {
+    for (const [credential, key] of keys.toReversed())
+      await idempotency.put(credential, key, { ...response, unchanged: false });
+    const read = async (...after: readonly [string, string]): Promise<unknown> =>
+      await customers.responsesAfter(...after, 2);
+    expect(await read('', '')).toEqual(
+      keys.slice(0, 2).map(([credential, key]) => ({ ...response, credential, key })),
+    );
+    expect(await read('a', '2')).toMatchObject([{ key: '0' }, { key: '1' }]);
+    expect(await read('b', '1')).toEqual([]);
+  });
+});
+
 test('a key that was replaced stays disabled, its history moves, and each change is a revision', async () => {
   await using store = await openShop('ann@example.com');
   const tenant = { accountId: 'default', productKey: null };

@@ -91,6 +91,27 @@ describe('activations in the store of an authority', () => {
     expect(await activations.movesSince('KEY-1', at - 5)).toBe(3);
   });
 
+  test('the leases that end are read by their ends, and at one instant by their activations', async () => {
+    await using store = await openAuthorityStore();
+    await catalogue(store);
+    await store.write(async ({ activations }) => {
+      for (const [activationId, expiresAt] of [
+        ['later', at + 1],
+        ['b', at],
+        ['a', at],
+      ] as const)
+        await activations.put(buildActivation({ activationId, device: activationId, expiresAt }));
+    });
+    const { activations } = store.reader;
+    expect(await activations.expiring({ at: at - 1, key: null }, at, 1)).toEqual([{ at, key: 'a' }]);
+    const others = [
+      { at, key: 'b' },
+      { at: at + 1, key: 'later' },
+    ];
+    expect(await activations.expiring({ at, key: 'a' }, at + 1, 9)).toEqual(others);
+    expect(await activations.expiring({ at, key: null }, at + 1, 9)).toEqual(others.slice(1));
+  });
+
   test('only the oldest devices without a seat are removed, and never a blocked device or one whose move counts', async () => {
     await using store = await openAuthorityStore();
     await catalogue(store);

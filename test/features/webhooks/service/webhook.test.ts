@@ -272,3 +272,37 @@ test('a license is reported once before its end and once after its grace, again 
   await report();
   expect(typesOf(agent)).toEqual(['license.expiring ONE', 'license.expired ONE', 'license.expiring ONE']);
 });
+
+test('each license and each lease is reported once, even if 12,000 of them end at one instant', async () => {
+  await using agent = await createAgent();
+  await addWebhook(agent);
+  const { accounts, products, licenses, activations } = agent.store;
+  accounts.add(account, 'digest');
+  products.add(product, 'digest');
+  const count = 12_000;
+  const report = async (): Promise<void> => {
+    await agent.writer.write('recordLicenseEnds', { expiringMs: day });
+    await agent.writer.write('recordExpiringLeases', {});
+  };
+  await report();
+  const expiresAt = agent.now + 30 * day;
+  for (let number = 0; number < count; number += 1) {
+    licenses.add(buildLicense({ licenseKey: `KEY ${number}`, productKey: 'press', expiresAt }));
+    activations.put(buildActivation({ activationId: `${number}`, device: `${number}`, expiresAt }));
+  }
+  agent.pass(30 * day - expiringMs);
+  for (let call = 0; call < 4; call += 1) await report();
+  agent.pass(expiringMs);
+  for (let call = 0; call < 4; call += 1) await report();
+  const reported = events(agent).map(({ type, subject }) => `${type} ${subject}`);
+  const numbers = Array.from({ length: count }, (_, number) => number);
+  expect(reported.toSorted()).toEqual(
+    numbers
+      .flatMap((number) => [
+        `lease.expiring ${number}`,
+        `license.expired KEY ${number}`,
+        `license.expiring KEY ${number}`,
+      ])
+      .toSorted(),
+  );
+});

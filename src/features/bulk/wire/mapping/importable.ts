@@ -9,6 +9,7 @@ const sale = {
     'date',
     'refunded',
     'refunded_at',
+    'replaced_by',
     'expires_at',
     'uses_limit',
     'entitlements',

@@ -100,8 +100,8 @@ export function licenseReads(sql: PostgresSql): On<'postgres', LicenseReads> {
 export function licenseTable(sql: WritingPostgresSql): AuthorityTable<LicenseTable> {
   const add = sql.exists(
     `INSERT INTO latchkey.license (license_key, product_key, buyer_email, uses, enabled, created_at,
-       expires_at, grace_until, uses_limit, terms)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
+       replaced_by, expires_at, grace_until, uses_limit, terms)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
   );
   const setState = sql.run('UPDATE latchkey.license SET uses = $2, enabled = $3 WHERE license_key = $1');
   const refund = sql.run(`UPDATE latchkey.license SET uses = $2, enabled = $3, revision = revision + 1,
@@ -112,8 +112,8 @@ export function licenseTable(sql: WritingPostgresSql): AuthorityTable<LicenseTab
   return {
     ...licenseReads(sql),
     ...termWrites(sql),
-    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...terms }) =>
-      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt, ...termValues(terms)),
+    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt, replacedBy = null, ...terms }) =>
+      add(licenseKey, productKey, buyerEmail, uses, enabled, createdAt, replacedBy, ...termValues(terms)),
     setState: ({ licenseKey, uses, enabled }, isRefund) =>
       (isRefund ? refund : setState)(licenseKey, uses, enabled),
     clearDisabledRevisions: sql.run(

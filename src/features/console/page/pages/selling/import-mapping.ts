@@ -52,6 +52,7 @@ const saleLabels = {
   date: 'Date of the sale',
   refunded: 'Refunded or not',
   refunded_at: 'Date of the refund',
+  replaced_by: 'The key that replaces it',
   expires_at: 'Valid until',
   uses_limit: 'Limit of the uses',
   entitlements: 'Entitlements',
