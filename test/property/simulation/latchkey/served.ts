@@ -98,6 +98,7 @@ export class Served {
     const app = {
       ...this.#services,
       version: '0.0.0',
+      foreignStore: null,
       dialect: dialects.specification,
       lists: reader,
       cachesResponses: false,
