@@ -103,12 +103,15 @@ test.concurrent.for([200, 400, 404])(
   },
 );
 
-test.concurrent('about a key of a store that is not configured nothing is said, and it is not activated', async () => {
-  await using it = await startLemonSqueezy();
-  await expect(it.call('validate', keys.ofAnotherSeller)).rejects.toThrow();
-  await expect(it.call('activate', keys.ofAnotherSeller, { instance_name: 'x' })).rejects.toThrow();
-  expect(activations(it)).toBe(0);
-});
+test.concurrent(
+  'about a key of a store that is not configured nothing is said, and it is not activated',
+  async () => {
+    await using it = await startLemonSqueezy();
+    await expect(it.call('validate', keys.ofAnotherSeller)).rejects.toThrow();
+    await expect(it.call('activate', keys.ofAnotherSeller, { instance_name: 'x' })).rejects.toThrow();
+    expect(activations(it)).toBe(0);
+  },
+);
 
 test.concurrent('a deactivation during an outage holds at once, and arrives later', async () => {
   await using it = await startLemonSqueezy();

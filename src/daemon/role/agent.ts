@@ -103,10 +103,15 @@ function partsOfAgent(
     async verifyWith(productId, asked, caller) {
       const { lifetime } = parts;
       const about = { productId, licenseKey: asked.licenseKey };
-      const outcome = await inTurn({ ...parts, limiter }, about, AbortSignal.any([caller, lifetime]), async () => {
-        const sent = client.verifyWith?.(productId, asked, lifetime);
-        return (await sent) ?? notSent('rejected', 'this store has no such request');
-      });
+      const outcome = await inTurn(
+        { ...parts, limiter },
+        about,
+        AbortSignal.any([caller, lifetime]),
+        async () => {
+          const sent = client.verifyWith?.(productId, asked, lifetime);
+          return (await sent) ?? notSent('rejected', 'this store has no such request');
+        },
+      );
       if (outcome.outcome === 'applied') await fetcher.learnLicense(productId, outcome.value, outcome.shows);
       return outcome;
     },
