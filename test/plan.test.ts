@@ -120,8 +120,6 @@ const walks: readonly RegExp[] = [
   /IN \(SELECT product_key FROM product AS license /,
   // At the first request of an agent.
   /^SELECT count\(\*\) AS count FROM sync_agent WHERE reach = \$1$/,
-  // The stored responses, when a person is forgotten.
-  /^SELECT credential, key, fingerprint, value, kept_until AS until FROM idempotency\s+WHERE EXISTS/,
   // The length of a list.
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token|sync_agent)( WHERE account_id = \$1)?$/,
   /^SELECT count\(\*\) AS count FROM activation( WHERE seat_until > \$1)?$/,

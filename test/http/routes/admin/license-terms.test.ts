@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, test } from 'vitest';
+import { formatDatetime } from '../../../../src/domain/time.ts';
 import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
@@ -115,7 +116,8 @@ describe('the terms of a license', () => {
 
   test('of the product count for new licenses, and its grace for all', async () => {
     await using shop = await open();
-    await shop.sell('OLD', { expires_at: inDays(-1) });
+    const endsAt = inDays(-1);
+    await shop.sell('OLD', { expires_at: endsAt });
     const product = { name: 'Editor', recurring: false, archived: false };
     const terms = { license_for: '1y', entitlements: ['pro'], expiry_grace_s: 7 * 86_400 };
     const updated = await shop.send('PUT', '/admin/v1/products/EDIT', { ...product, ...terms });
@@ -123,7 +125,7 @@ describe('the terms of a license', () => {
     expect(await shop.verify('OLD')).toMatchObject({
       enabled: true,
       status: 'grace',
-      grace_until: inDays(6),
+      grace_until: formatDatetime(Date.parse(endsAt) + 7 * day),
     });
     await shop.sell('NEW', { date: '2024-02-29T10:00:00Z' });
     expect(await shop.verify('NEW')).toMatchObject({
