@@ -1,6 +1,5 @@
 /*
- * What a license says beyond `enabled`: until when it is valid, how often it may be used, what it unlocks. All of it is
- * optional.
+ * The terms of a license: until when it is valid, how often it may be used, what it unlocks. All of them are optional.
  */
 
 /** The end of a license and the limit of its uses. Times are epoch ms in whole seconds. Absent or null: none. */

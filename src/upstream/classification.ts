@@ -47,7 +47,7 @@ const reads: ReadonlySet<RequestKind> = new Set<RequestKind>([
 ]);
 
 /** Stands for the body of a 204, with which a Latchkey has voided a redemption, or a store has answered. */
-export const voidedBody: JsonObject = {};
+export const emptyBody: JsonObject = {};
 
 /** Decides the outcome of a request: applied, not applied or ambiguous (src/sync/PLAIN-UPSTREAM.md, What a response proves). */
 export function classify<Value>(exchange: Exchange, context: ResponseContext<Value>): Outcome<Value> {
@@ -80,7 +80,7 @@ function classifyResponse<Value>(
   // A gateway may send another 204.
   const isVoided = request === 'voidRedemption' && status === 204 && 'epoch' in epochOf(response);
   const body =
-    isVoided || dialect.isEmptyAnswer?.(response) === true ? { value: voidedBody } : bodyOf(response);
+    isVoided || dialect.isEmptyAnswer?.(response) === true ? { value: emptyBody } : bodyOf(response);
   const retryAfterMs = retryAfterOf(response, { now, isJson: 'value' in body });
   const ambiguous = (what: string | null): Outcome<never> => ({
     outcome: 'ambiguous',

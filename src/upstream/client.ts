@@ -24,7 +24,7 @@ import {
   writeCoupon,
   writeLicenseKey,
 } from './wire.ts';
-import { voidedBody, type ResponseContext } from './classification.ts';
+import { emptyBody, type ResponseContext } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
 import { specification, type Dialect, type RequestKind } from './dialects.ts';
 import { networkTransport, type Transport } from './exchange.ts';
@@ -149,7 +149,7 @@ class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
     const path = `${redemptionPath}/${encodeURIComponent(order)}`;
     const route: Route = { request: 'voidRedemption', path, ...about, signal };
     return this.#callCoupons(route, null, (body) =>
-      body === voidedBody ? { value: null } : { fault: 'the response is not that of a void' },
+      body === emptyBody ? { value: null } : { fault: 'the response is not that of a void' },
     );
   }
 

@@ -34,5 +34,5 @@ export type ActivationAttempt = {
   activationId: string | null;
 };
 
-/** How many attempts are kept: more than that are kept only for the latest. */
+/** How many attempts are kept; the oldest are removed first. */
 export const maxAttempts = 10_000;

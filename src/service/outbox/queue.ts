@@ -170,8 +170,8 @@ export function queueOfOperation(operation: Operation): QueueName {
 }
 
 /**
- * A change to deliver. `amount`: 1 unless given. `id`: a device has given it. `below`: the request of an agent below, whose id it gets. `maybeApplied`,
- * `unanswered`: it may have been sent before.
+ * A change to deliver. `amount`: 1 unless given. `id`: a device has given it. `below`: the request of an agent below, whose
+ * id it gets. `maybeApplied`, `unanswered`: it may have been sent before.
  */
 type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productId'> &
   Partial<Pick<Operation, 'id' | 'amount' | 'seenEnabled' | 'seenRevision' | 'payload'>> &

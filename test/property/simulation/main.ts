@@ -20,9 +20,9 @@ const seedsOfAProcess = 250;
 /**
  * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
  * With `--aimed` each seed makes two troubles meet, such as a restore and a listing; without, the troubles of a seed are
- * drawn. With `--store gumroad` the upstream is that store (at-store.ts), and with
- * `--store lemonsqueezy` programs activate license keys there (activations/play.ts). `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol. `--latchkey`:
- * the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own. `--fleet 1000`: what an agent costs in fleets of
+ * drawn. With `--store gumroad` or `polar` the upstream is that store (at-store.ts); with `--store lemonsqueezy` programs
+ * activate license keys there (activations/play.ts). `--troubles people,wait` plays all seeds under these, `--sabotage NAME`
+ * with a corrupted protocol. `--latchkey`: the upstream is a Latchkey that speaks `/sync/v1`, with troubles of its own. `--fleet 1000`: what an agent costs in fleets of
  * 10, 100 and 1,000 agents at one authority.
  */
 const usage = `npm run simulate -- [--seeds N] [--from N] [--steps N] [--aimed] [--store NAME] [--latchkey]

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
 import type { GumroadStore } from '../../../src/features/sandbox/stores/gumroad.ts';
 import type { StandInFault } from '../../../src/features/sandbox/stores/stand-in.ts';
 import type { UpstreamChange } from '../../../src/service/ports.ts';
@@ -7,24 +6,14 @@ import { GumroadClient } from '../../../src/stores/gumroad/upstream.ts';
 import { texts } from '../../../src/stores/gumroad/wire.ts';
 import { networkTransport } from '../../../src/upstream/exchange.ts';
 import { never, now } from '../../support/harness/upstream-harness.ts';
+import { clientSettings } from '../../support/stores/client-settings.ts';
 import { accessToken, keys, openGumroad, productId } from '../../support/stores/gumroad.ts';
 
 type Scene = AsyncDisposable & { store: GumroadStore; client: GumroadClient };
 
 async function scene(token: string | null = accessToken): Promise<Scene> {
   const store = await openGumroad();
-  const settings = {
-    baseUrl: store.url,
-    timeoutMs: 5_000,
-    trust: trustSystemAnd(),
-    proxy: () => null,
-    connectTo: null,
-    maxConnections: () => 4,
-    userAgent: 'latchkey/test',
-    self: 'me',
-    productKeyOf: () => productId,
-    accessToken: () => token,
-  };
+  const settings = clientSettings(store.url, productId, token);
   const clock = { now: () => now, confirmed: () => now, monotonic: () => now };
   const client = new GumroadClient(networkTransport(settings), settings, clock);
   return {

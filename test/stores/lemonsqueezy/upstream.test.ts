@@ -3,31 +3,20 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { activatedKey, type ActivationAttempt } from '../../../src/domain/agent/activated-key.ts';
-import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
 import type { LemonSqueezyStore } from '../../../src/features/sandbox/stores/lemonsqueezy.ts';
 import type { StandInFault } from '../../../src/features/sandbox/stores/stand-in.ts';
 import { LemonSqueezyClient } from '../../../src/stores/lemonsqueezy/upstream.ts';
 import { texts } from '../../../src/stores/lemonsqueezy/wire.ts';
 import { networkTransport } from '../../../src/upstream/exchange.ts';
 import { never } from '../../support/harness/upstream-harness.ts';
+import { clientSettings } from '../../support/stores/client-settings.ts';
 import { apiKey, keys, openLemonSqueezy, storeId } from '../../support/stores/lemonsqueezy.ts';
 
 type Scene = AsyncDisposable & { store: LemonSqueezyStore; client: LemonSqueezyClient };
 
 async function scene(token: string | null = apiKey, url: string | null = null): Promise<Scene> {
   const store = await openLemonSqueezy();
-  const settings = {
-    baseUrl: url ?? store.url,
-    timeoutMs: 5_000,
-    trust: trustSystemAnd(),
-    proxy: () => null,
-    connectTo: null,
-    maxConnections: () => 4,
-    userAgent: 'latchkey/test',
-    self: 'me',
-    productKeyOf: () => String(storeId),
-    accessToken: () => token,
-  };
+  const settings = clientSettings(url ?? store.url, String(storeId), token);
   const now = (): number => Date.now();
   const client = new LemonSqueezyClient(networkTransport(settings), settings, {
     now,

@@ -1,7 +1,6 @@
 import { array, asyncProperty, assert, constantFrom } from 'fast-check';
 import { expect, test } from 'vitest';
 import { activatedKey } from '../../../src/domain/agent/activated-key.ts';
-import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
 import type { PolarStore } from '../../../src/features/sandbox/stores/polar.ts';
 import type { StandInFault } from '../../../src/features/sandbox/stores/stand-in.ts';
 import type { UpstreamChange } from '../../../src/service/ports.ts';
@@ -9,24 +8,14 @@ import { PolarClient } from '../../../src/stores/polar/upstream.ts';
 import { givenBack, texts } from '../../../src/stores/polar/wire.ts';
 import { networkTransport } from '../../../src/upstream/exchange.ts';
 import { never, now } from '../../support/harness/upstream-harness.ts';
+import { clientSettings } from '../../support/stores/client-settings.ts';
 import { accessToken, keys, openPolar, organizationId } from '../../support/stores/polar.ts';
 
 type Scene = AsyncDisposable & { store: PolarStore; client: PolarClient };
 
 async function scene(token: string | null = accessToken): Promise<Scene> {
   const store = await openPolar();
-  const settings = {
-    baseUrl: store.url,
-    timeoutMs: 5_000,
-    trust: trustSystemAnd(),
-    proxy: () => null,
-    connectTo: null,
-    maxConnections: () => 4,
-    userAgent: 'latchkey/test',
-    self: 'me',
-    productKeyOf: () => organizationId,
-    accessToken: () => token,
-  };
+  const settings = clientSettings(store.url, organizationId, token);
   const clock = { now: () => now, confirmed: () => now, monotonic: () => now };
   const client = new PolarClient(networkTransport(settings), settings, clock);
   return {

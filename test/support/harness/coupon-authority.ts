@@ -12,7 +12,7 @@ import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
 import { localWriter } from '../../../src/store/sqlite/commit.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/connection.ts';
 import { readRedemption, readCoupon, type JsonObject, type Parsed } from '../../../src/upstream/wire.ts';
-import { classify, voidedBody, type ResponseContext } from '../../../src/upstream/classification.ts';
+import { classify, emptyBody, type ResponseContext } from '../../../src/upstream/classification.ts';
 import { received as dialects } from '../stores/dialects.ts';
 import { serializeRedemption } from '../../../src/wire/checkout.ts';
 import { serializeCoupon } from '../../../src/wire/coupon.ts';
@@ -117,7 +117,7 @@ export class CouponAuthority implements Disposable {
 
   async voidKeyed(order: string, keyed: Keyed, epoch: string): Promise<Outcome<null>> {
     const read = (body: JsonObject): Parsed<null> =>
-      body === voidedBody ? { value: null } : { fault: 'it has a body' };
+      body === emptyBody ? { value: null } : { fault: 'it has a body' };
     return await this.#answer({ request: 'voidRedemption', read, keyed, epoch }, async () => {
       const once = onceOf(keyed, `void ${order}`);
       const voided = await this.writer.write('voidRedemption', { accountId, order, isFromAgent: true }, once);

@@ -52,7 +52,7 @@ const withoutIndex: Reindexed = (_, change) => change();
 
 /**
  * Removes licenses from the index of the search before a change, and adds them at its end after it. The index has no copy
- * of its texts: to remove one, it must be told.
+ * of its texts: a statement that removes a text must name the text.
  */
 function reindexing<E extends Engine>(sql: WritingSql<E>): Reindexed {
   const last = sql.value<number>('SELECT max(number) FROM license_number');

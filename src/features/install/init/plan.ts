@@ -106,13 +106,13 @@ function formatRole(store: PlannedRole): string {
 }
 
 function formatForeign({ foreign, baseUrl, accessToken, products }: PlannedForeignStore): string {
-  const { title, productKey } = foreignStores[foreign];
+  const { title, productKey, withoutToken } = foreignStores[foreign];
   return `
 upstream:
   # Software that was written for ${title} can call this agent.
   store: ${foreign}
   ${baseUrl === null ? `# base_url: ${foreignStores[foreign].baseUrl}` : `base_url: ${quote(baseUrl)}`}
-  # Only for what the seller does, such as to disable a license key: access_token_file, or access_token.
+  # Optional: access_token_file, or access_token. Without it, ${withoutToken}.
   ${accessToken === null ? '# access_token_file: ./access-token' : formatSecret('access_token', accessToken)}
 
 # The products whose license keys this agent serves; key is the ${productKey.name} at ${title}.

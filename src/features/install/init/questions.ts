@@ -65,13 +65,13 @@ async function askForIssuer(before: PlannedIssuer | null): Promise<PlannedIssuer
 }
 
 async function askForForeign(before: PlannedForeignStore): Promise<PlannedForeignStore> {
-  const { title, productKey } = foreignStores[before.foreign];
+  const { title, productKey, withoutToken } = foreignStores[before.foreign];
   const message = `${productKey.name} of the product (${productKey.where})`;
   const products = [await askText(message, types.productKey, before.products[0])];
   while (await askForAnother()) products.push(await askText(message, types.productKey, undefined));
   const accessToken =
     before.accessToken ??
-    (await askSecret(`Your access token at ${title}, only to enable and disable keys (optional)`, true));
+    (await askSecret(`Your access token at ${title} (optional; without it, ${withoutToken})`, true));
   return { ...before, products, accessToken };
 }
 

@@ -150,7 +150,7 @@ const events = [
   ['license.disabled', 'a license was disabled'],
   ['license.enabled', 'a license was enabled'],
   ['license.renewed', 'a license was renewed'],
-  ['license.expiring', 'a license ends in seven days'],
+  ['license.expiring', 'a license ends soon'],
   ['license.expired', 'a license has ended'],
   ['license.recovery_requested', 'a buyer has lost the license keys'],
   ['license.rekeyed', 'a license key was replaced'],

@@ -55,14 +55,18 @@ const changes: Readonly<Record<string, string>> = {
   disable: 'Disabled',
   enable: 'Enabled',
   refund: 'Refunded',
+  renew: 'Renewed',
+  update: 'Terms changed',
   rekey: 'Key replaced',
   transfer: 'Given to another customer',
   set_uses: 'Uses set',
 };
 
+/** Changes whose effect is neither a count nor a state. */
+const others: ReadonlySet<string> = new Set(['renew', 'update', 'rekey', 'transfer']);
+
 /** The counts before and after, where they differ. */
 function effectOf({ change, before, after }: ChangeObject): string {
   if (before.uses !== after.uses) return `: ${count(before.uses)} → ${counted(after.uses, 'use')}`;
-  const isOfKey = change === 'rekey' || change === 'transfer';
-  return before.enabled === after.enabled && !isOfKey ? ' (changed nothing)' : '';
+  return before.enabled === after.enabled && !others.has(change) ? ' (changed nothing)' : '';
 }
