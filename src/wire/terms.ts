@@ -70,9 +70,12 @@ export function parseEnd(input: string): number | null | undefined {
 
 const noEnd = 'not_a_datetime: must be a date, an RFC 3339 datetime, or none';
 
+/** What an end looks like; whether the day exists, `parseEnd` knows. */
+const endText = String.raw`^(?:none|\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2}))?)$`;
+
 const end = z
   .string(noEnd)
-  .meta({ minLength: 4, maxLength: 40 })
+  .meta({ pattern: endText })
   .transform(parseEnd)
   .refine((input) => input !== undefined, noEnd)
   .describe('A date stands for its end in UTC, `none` for no end.');
@@ -86,12 +89,20 @@ function integerOrNone(minimum: number, maximum: number) {
 const word = new RegExp(String.raw`^[\w.:-]{1,${maxEntitlementLength}}$`);
 const notWords = `malformed: must be at most ${maxEntitlements} words of letters, digits and . _ : -, each with at most ${maxEntitlementLength} characters`;
 
-/** A list, or words with white space or commas between them, as a form or a cell has them. */
+const words = z.array(z.string(notWords).regex(word, notWords), notWords).max(maxEntitlements, notWords);
+
+/** Words with white space or commas between them, as a form or a cell has them. */
+const wordsInText = z
+  .string()
+  .meta({
+    pattern: String.raw`^[\s,;]*(?:[\w.:-]{1,${maxEntitlementLength}}(?:[\s,;]+|$)){0,${maxEntitlements}}$`,
+  })
+  .transform((input) => input.split(/[\s,;]+/).filter((each) => each !== ''))
+  .pipe(words);
+
+/** A list, or its words as text. */
 const entitlements = z
-  .preprocess(
-    (input) => (typeof input === 'string' ? input.split(/[\s,;]+/).filter((each) => each !== '') : input),
-    z.array(z.string(notWords).regex(word, notWords), notWords).max(maxEntitlements, notWords),
-  )
+  .union([words, wordsInText], notWords)
   .transform((input): readonly string[] => [...new Set(input)].toSorted());
 
 const notMetadata = `malformed: must be a JSON object of at most ${maxMetadataBytes} bytes`;
