@@ -29,7 +29,6 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
       name: 'Editor',
       product_key: 'EDITOR',
       seats: '4',
-      license_for: '1y',
     });
     browser = opened.use(await startBrowser());
     page = new ConsolePage(await browser.newPage(), daemon);
@@ -49,9 +48,17 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     return (body as { data: { licenses: Record<string, unknown>[] } }).data.licenses;
   }
 
-  test('a seller sells for a year, renews, replaces a leaked key, sets its uses, gives the license to another customer and forgets that customer', async () => {
+  test('a seller sells for a year, renews, adds an entitlement, replaces a leaked key, sets its uses, gives the license to another customer and forgets that customer', async () => {
+    await page.open('products/EDITOR', 'Editor');
+    await page.press('Change');
+    await page.fill('A license is valid for', '1y');
+    await page.shows('latchkey product update EDITOR --seats 4 --license-for 1y');
+    await page.page.keyboard.press('Enter');
+    await page.shows('A license is valid for\n1y');
     await page.open('purchases', 'Purchases');
     await page.press('Sell a license');
+    await page.fill('Entitlements', 'export');
+    await page.shows('--entitlement export');
     await page.fill('E-mail address of the customer', 'ines@example.com');
     await page.fill('License key', 'LEAKED-1');
     await page.page.keyboard.press('Enter');
@@ -70,9 +77,24 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
         }),
       ),
     );
-    await post('/admin/v1/licenses/LEAKED-1/renew', { for: '1y' });
     await page.open('licenses/LEAKED-1', 'LEAKED-1');
-    await page.shows('Valid until');
+    await page.press('Renew');
+    await page.shows('latchkey license renew LEAKED-1 --for 1y');
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.page.keyboard.press('Enter');
+    await page.shows('Renewed');
+    const [renewed] = await licensesOf('ines@example.com');
+    const untilEnd = Date.parse(String(renewed?.['expires_at'])) - Date.now();
+    expect(Math.round(untilEnd / 86_400_000)).toBeOneOf([730, 731]);
+    await page.press('Change terms');
+    await page.fill('Entitlements', 'export, pro');
+    await page.shows("latchkey license update LEAKED-1 --entitlement 'export, pro'");
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.page.keyboard.press('Enter');
+    await page.shows('export, pro');
+    expect(await licensesOf('ines@example.com')).toMatchObject([
+      { entitlements: ['export', 'pro'], expires_at: renewed?.['expires_at'] },
+    ]);
     await page.shows('Seats: 3 of 4 taken');
     await page.press('Replace key');
     await page.shows('3 devices keep their seats, and need the new key.');

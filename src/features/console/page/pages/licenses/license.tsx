@@ -14,6 +14,7 @@ import { CustomerActions } from './customer-actions.tsx';
 import { commandKey, LicenseActions } from './license-actions.tsx';
 import { History } from './history.tsx';
 import { Seats } from './seats.tsx';
+import { TermActions } from './terms.tsx';
 
 const readEveryMs = 5_000;
 
@@ -33,7 +34,12 @@ export function License({ licenseKey }: { licenseKey: string }) {
           <Copy text={data.license.license_key} label="Copy the key" />
         )}
         {data !== null && <LicenseActions detail={data} onDone={reload} />}
-        {isAuthority && data?.replaced_by === null && <CustomerActions detail={data} onDone={reload} />}
+        {isAuthority && data?.replaced_by === null && (
+          <>
+            <TermActions detail={data} onDone={reload} />
+            <CustomerActions detail={data} onDone={reload} />
+          </>
+        )}
       </Heading>
       {error !== null && (
         <Notice tone="fail">{error.status === 404 ? unknownHere(isAuthority) : error.message}</Notice>
@@ -107,6 +113,7 @@ function LicenseCard({ detail }: { detail: LicenseDetail }) {
               <ExactTime at={license.grace_until} />
             ),
             Entitlements: license.entitlements !== undefined && license.entitlements.join(', '),
+            'Seats of its own': license.seats,
           }}
         />
       )}

@@ -11,6 +11,7 @@ import { Secret } from '../../parts/secret.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
 import { rotate } from '../../parts/rotate.tsx';
+import { EntitlementsField } from '../licenses/terms.tsx';
 import { sell } from './sell.tsx';
 
 /** What is sold, and on how many devices a license works. */
@@ -77,6 +78,8 @@ const products: List<ProductObject> = {
         <Field label="Name" name="name" isRequired />
         <PriceField />
         <SeatsField />
+        <LicenseForField />
+        <EntitlementsField value="" />
       </>
     ),
   },
@@ -91,8 +94,13 @@ function seatsText(seats: number | null): string {
 }
 
 function newOptions(form: FormData): string {
-  const seats = fieldText(form, 'seats');
-  return `${fieldText(form, 'recurring') === 'true' ? ' --recurring' : ''}${seats === '' ? '' : ` --seats ${quoted(seats)}`}`;
+  const { recurring, seats, license_for: span, entitlements } = filled(form);
+  return [
+    ...(recurring === 'true' ? [' --recurring'] : []),
+    ...(seats === undefined ? [] : [` --seats ${quoted(seats)}`]),
+    ...(span === undefined ? [] : [` --license-for ${quoted(span)}`]),
+    ...(entitlements === undefined ? [] : [` --entitlement ${quoted(entitlements)}`]),
+  ].join('');
 }
 
 function PriceField({ recurring = false }: { recurring?: boolean }) {
@@ -116,6 +124,17 @@ function SeatsField({ seats = null }: { seats?: number | null }) {
       name="seats"
       value={seats === null ? '' : String(seats)}
       help="On how many devices a license works at the same time; empty: any number."
+    />
+  );
+}
+
+function LicenseForField({ value = null }: { value?: string | null }) {
+  return (
+    <Field
+      label="A license is valid for"
+      name="license_for"
+      value={value ?? ''}
+      help="Such as 30d, 6mo or 1y; empty: for ever."
     />
   );
 }
@@ -148,6 +167,10 @@ function ProductCards({ product }: { product: ProductObject }) {
             Key: <code>{key}</code>,
             Price: recurring ? 'recurring' : 'paid once',
             Account: product.account_id,
+            'A license is valid for': product.license_for ?? 'ever',
+            'Answered as valid after its end for':
+              product.expiry_grace_s > 0 && duration(product.expiry_grace_s),
+            'A license unlocks': product.entitlements.length > 0 && product.entitlements.join(', '),
           }}
         />
         <p>
@@ -210,12 +233,13 @@ function update(product: ProductObject, change: object): Promise<void> {
 }
 
 function EditProduct({ product, onDone }: { product: ProductObject; onDone: () => void }) {
-  const { product_key: key, name, recurring, seats } = product;
+  const { product_key: key, name, recurring, seats, license_for: span, entitlements } = product;
+  const words = entitlements.join(', ');
   return (
     <Action
       label="Change"
       title={`Change ${name}`}
-      consequence="Licenses that were sold stay valid. Fewer seats take no lease away: devices keep their seat until they give it back or stop renewing."
+      consequence="Licenses that were sold stay as they are. Fewer seats take no lease away: devices keep their seat until they give it back or stop renewing."
       command={(form) => {
         const [newName, newPrice] = [fieldText(form, 'name'), fieldText(form, 'recurring')];
         return [
@@ -223,6 +247,12 @@ function EditProduct({ product, onDone }: { product: ProductObject; onDone: () =
           ...(newName === name || newName === '' ? [] : [`--name ${quoted(newName)}`]),
           ...(newPrice === String(recurring) || newPrice === '' ? [] : [`--recurring ${newPrice}`]),
           `--seats ${quoted(fieldText(form, 'seats') || 'unlimited')}`,
+          ...(fieldText(form, 'license_for') === (span ?? '')
+            ? []
+            : [`--license-for ${quoted(fieldText(form, 'license_for') || 'none')}`]),
+          ...(fieldText(form, 'entitlements') === words
+            ? []
+            : [`--entitlement ${quoted(fieldText(form, 'entitlements') || 'none')}`]),
         ].join(' ');
       }}
       run={(form) =>
@@ -230,6 +260,8 @@ function EditProduct({ product, onDone }: { product: ProductObject; onDone: () =
           name: fieldText(form, 'name'),
           recurring: fieldText(form, 'recurring') === 'true',
           seats: fieldText(form, 'seats') || 'unlimited',
+          license_for: fieldText(form, 'license_for') || 'none',
+          entitlements: fieldText(form, 'entitlements') || [],
         })
       }
       onDone={onDone}
@@ -237,6 +269,8 @@ function EditProduct({ product, onDone }: { product: ProductObject; onDone: () =
       <Field label="Name" name="name" value={name} isRequired />
       <PriceField recurring={recurring} />
       <SeatsField seats={seats} />
+      <LicenseForField value={span} />
+      <EntitlementsField value={words} />
     </Action>
   );
 }

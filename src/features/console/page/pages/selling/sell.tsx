@@ -4,6 +4,7 @@ import { shownKey } from '../../format.ts';
 import { Field, fieldText, filled, type ActionProps } from '../../parts/action.tsx';
 import { Command, quoted } from '../../parts/command.tsx';
 import { hrefTo } from '../../router.ts';
+import { changedOptions, changedTerms, TermFields } from '../licenses/terms.tsx';
 
 /** Records a purchase, and shows the license key that the customer gets. */
 export function sell(products: readonly ProductObject[]): ActionProps {
@@ -20,10 +21,14 @@ export function sell(products: readonly ProductObject[]): ActionProps {
         `--product ${quoted(fieldText(form, 'product_key') || 'PRODUCT')}`,
         `--email ${quoted(fieldText(form, 'buyer_email') || 'EMAIL')}`,
         ...(key === '' ? [] : [`--key ${quoted(key)}`]),
+        ...changedOptions(form),
       ].join(' ');
     },
     run: async (form) => {
-      const { license } = await send<PurchaseObject>('POST', '/admin/v1/purchases', filled(form));
+      const { license } = await send<PurchaseObject>('POST', '/admin/v1/purchases', {
+        ...filled(form),
+        ...changedTerms(form),
+      });
       return (
         <>
           <p>The license key of {license.buyer_email}:</p>
@@ -48,6 +53,7 @@ export function sell(products: readonly ProductObject[]): ActionProps {
           name="license_key"
           help="Only to keep a key that the customer has; empty: a new key."
         />
+        <TermFields empty="as the product says" />
       </>
     ),
   };
