@@ -84,6 +84,15 @@ const token = {
   last_used_at: null,
   expires_at: null,
 };
+const withTerms = {
+  ...license,
+  license_key: 'OLD-1',
+  buyer_email: 'b@example.com',
+  uses: 3,
+  status: 'active',
+  expires_at: '2124-06-01T23:59:59+00:00',
+  entitlements: ['pro'],
+};
 const byKey = { license_key: licenseKey };
 
 /** By operation id; sent in this order, each request gets its response. */
@@ -172,6 +181,18 @@ export const examples: Readonly<Record<string, Example>> = {
     },
     status: 200,
     response: { data: { imported: 1, unchanged: 0, ignored: [], rejected: [] } },
+  },
+  updateLicense: {
+    path: { key: 'OLD-1' },
+    body: { expires_at: '2124-06-01', entitlements: ['pro'] },
+    status: 200,
+    response: { data: withTerms },
+  },
+  renewLicense: {
+    path: { key: 'OLD-1' },
+    body: { for: '1y' },
+    status: 200,
+    response: { data: { ...withTerms, expires_at: '2125-06-01T23:59:59+00:00' } },
   },
   issueToken: {
     body: { scopes: ['verify', 'use'], product_key: 'RGsF', label: 'checkout' },
