@@ -81,9 +81,9 @@ function acceptsProblem(request: FastifyRequest): boolean {
   return accepts(request, specification.refusal.mediaType);
 }
 
-/** Whether a refusal says nothing about the license key: a 429 is only about the caller. */
+/** Whether a refusal says nothing about the license key: a 408 or 429 is only about the caller or a slow machine. */
 export function hidesVerdict(status: number): boolean {
-  return status >= 500 || status === 429;
+  return status >= 500 || status === 408 || status === 429;
 }
 
 /** Closes the connection instead of a refusal without a verdict; undefined: send the refusal. */

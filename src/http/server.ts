@@ -85,7 +85,7 @@ function addRoutes(
   const carriers = [...names.apiKey, ...names.productSecret, 'authorization'];
   const common = commonHeaders(app, settings, carriers);
   const checkRequest = requestCheck(app, settings, { names, origins, pages });
-  const broken = new BrokenRequests(app, connections);
+  const broken = new BrokenRequests(app, connections, settings);
   const server = fastify({
     ...serverOptions(settings),
     serverFactory: (handle) => {

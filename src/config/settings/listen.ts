@@ -184,7 +184,7 @@ export const listen = section(
       }),
       unknown: z.enum(['problem', 'reset']).meta({
         description:
-          'What a license route does if nothing is known about the key: `problem` sends a problem (503, 429), `reset` closes the connection without a response. Much existing software treats a response that it cannot read as "invalid", but tolerates a failed connection.',
+          'What a license route does if nothing is known about the key: `problem` sends a problem (503, 408, 429), `reset` closes the connection without a response. Much existing software treats a response that it cannot read as "invalid", but tolerates a failed connection.',
         defaultText: '`reset` if `listen.dialect` is `payhip` or `upstream.store` is given, else `problem`',
       }),
       header_aliases: headerAliases.prefault({}).meta({

@@ -9,6 +9,7 @@ import { pathOf, readPairs } from './request.ts';
 import { type Head, headReader, newRequestId } from './request-state.ts';
 import type { WebPage, UnknownRoute } from '../web-page.ts';
 import { ProblemError } from '../problem-error.ts';
+import { hidesVerdict } from '../problem-response.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import {
   idempotencyKeyHeader,
@@ -209,12 +210,14 @@ type Answering = Pick<App, 'instance' | 'now' | 'log' | 'metrics' | 'dialect'>;
 export class BrokenRequests {
   readonly #app: Answering;
   readonly #connections: Connections;
+  readonly #unknown: ServerSettings['unknown'];
   /** The requests whose body was cut off, each with the problem for its response. */
   readonly #brokenOff = new WeakMap<IncomingMessage, ProblemError>();
 
-  constructor(app: Answering, connections: Connections) {
+  constructor(app: Answering, connections: Connections, { unknown }: Pick<ServerSettings, 'unknown'>) {
     this.#app = app;
     this.#connections = connections;
+    this.#unknown = unknown;
   }
 
   /**
@@ -276,6 +279,11 @@ export class BrokenRequests {
     const { status, body: object } = refusal.present(failWith(code, detail).problem, requestId);
     logRequest(this.#app.log, { method: null, route: null, status, code, requestId, durationMs: 0 });
     this.#app.metrics.countUnrouted(status);
+    // Where software cannot read a 408, an agent that had no processor time would mean: not valid.
+    if (this.#unknown === 'reset' && hidesVerdict(status)) {
+      socket.destroy();
+      return;
+    }
     const body = JSON.stringify(object);
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,

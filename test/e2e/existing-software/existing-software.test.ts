@@ -146,12 +146,14 @@ test('a program that treats 429 as a refusal finds a new license key valid while
   const activation = join(directory.path, 'activation');
   await using harness = await setStore('payhip', 'reset', { limits: { misses: 1 } });
   const agent = await harness.startAgent();
-  // Ten guesses are sent at once; the others wait.
+  // Ten guesses are sent at once; the others wait. After one of these is answered, all others have arrived.
+  let answered = 0;
   const guesses = Promise.allSettled(
-    Array.from({ length: 40 }, (_, index) => agent.verify(`GUESS-${index}`)),
+    Array.from({ length: 40 }, (_, index) => agent.verify(`GUESS-${index}`).then(() => (answered += 1))),
   );
   const settings = { api: agent.process.tcp, secret, apiKey, productLink: productKey, activation };
   const command = await audioPlugin.build(directory.path);
+  await expect.poll(() => answered).toBeGreaterThan(10);
   expect(await conclude([...command, 'check', unseen], settings)).toBe('VALID');
   expect(existsSync(activation)).toBe(true);
   await agent.kill();

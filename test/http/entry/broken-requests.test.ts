@@ -209,3 +209,17 @@ test('headers that are too large are refused in the form of the store for which 
     { error: true, message: 'The request line and headers are larger than the limit.' },
   ]);
 });
+
+test.each([
+  ['a head that never ends', 'GET /api/v2/license/verify?license_key=AAAAA HTTP/1.1\r\nHo'],
+  [
+    'a body that never ends',
+    `PUT /api/v2/license/usage HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
+  ],
+])('with `unknown: reset`, software gets no answer that it could misread to %s', async (_, bytes) => {
+  const short = { ...limits, headerTimeoutMs: 1_000, requestTimeoutMs: 1_200 };
+  await using store = await serveApp({ dialect: dialects.payhip }, { limits: short, unknown: 'reset' });
+  const answer = await sendRaw(store.listeners.tcp, bytes);
+  expect(answer.status).toBeUndefined();
+  expect(store.lines).toMatchObject([{ message: 'refused', status: 408, code: 'request_timeout' }]);
+});
