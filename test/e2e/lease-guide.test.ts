@@ -39,7 +39,9 @@ it('a vendor, two customers and a program do what the guide about leases says', 
   await vendor.type(`latchkey product add Editor --json > product.json`);
   const { product_key: product } = read(vendor, 'product.json') as { product_key: string };
   names.set('RGsF', product);
-  await vendor.type('latchkey license issue --product RGsF --email buyer@example.com --json > license.json');
+  await vendor.type(
+    'latchkey license issue --product RGsF --email buyer@example.com --entitlement pro --json > license.json',
+  );
   const { license } = read(vendor, 'license.json') as { license: { license_key: string } };
   const licenseKey = license.license_key;
   names.set('WTKP4-66NL5-HMKQW-GFSCZ', licenseKey);
@@ -65,7 +67,7 @@ it('a vendor, two customers and a program do what the guide about leases says', 
     licenseKey,
     roots,
   });
-  expect(verdict).toMatch(/^valid until 20\d\d-/);
+  expect(verdict).toBe('pro');
   const [list, end, block] = linesOf('Look at the devices, and help a customer');
   names.set('01997a3e-1111-7222-8333-444455556666', await activationOf(vendor, 0));
   // The first device has renewed today: only the vendor can free its seat.
