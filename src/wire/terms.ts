@@ -89,7 +89,9 @@ function integerOrNone(minimum: number, maximum: number) {
 const word = new RegExp(String.raw`^[\w.:-]{1,${maxEntitlementLength}}$`);
 const notWords = `malformed: must be at most ${maxEntitlements} words of letters, digits and . _ : -, each with at most ${maxEntitlementLength} characters`;
 
-const words = z.array(z.string(notWords).regex(word, notWords), notWords).max(maxEntitlements, notWords);
+const listOfWords = z
+  .array(z.string(notWords).regex(word, notWords), notWords)
+  .max(maxEntitlements, notWords);
 
 /** Words with white space or commas between them, as a form or a cell has them. */
 const wordsInText = z
@@ -98,11 +100,11 @@ const wordsInText = z
     pattern: String.raw`^[\s,;]*(?:[\w.:-]{1,${maxEntitlementLength}}(?:[\s,;]+|$)){0,${maxEntitlements}}$`,
   })
   .transform((input) => input.split(/[\s,;]+/).filter((each) => each !== ''))
-  .pipe(words);
+  .pipe(listOfWords);
 
 /** A list, or its words as text. */
 const entitlements = z
-  .union([words, wordsInText], notWords)
+  .union([listOfWords, wordsInText], notWords)
   .transform((input): readonly string[] => [...new Set(input)].toSorted());
 
 const notMetadata = `malformed: must be a JSON object of at most ${maxMetadataBytes} bytes`;

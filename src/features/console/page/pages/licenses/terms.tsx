@@ -67,7 +67,7 @@ export function EntitlementsField({ value }: { value: string }) {
 export function TermActions({ detail, onDone }: { detail: LicenseDetail; onDone: () => void }) {
   return (
     <>
-      {detail.license.expires_at != null && <Action {...renew(detail.license)} onDone={onDone} />}
+      {typeof detail.license.expires_at === 'string' && <Action {...renew(detail.license)} onDone={onDone} />}
       <Action {...changeTerms(detail.license)} onDone={onDone} />
     </>
   );
