@@ -279,7 +279,7 @@ export class BrokenRequests {
     const { status, body: object } = refusal.present(failWith(code, detail).problem, requestId);
     logRequest(this.#app.log, { method: null, route: null, status, code, requestId, durationMs: 0 });
     this.#app.metrics.countUnrouted(status);
-    // Where software cannot read a 408, an agent that had no processor time would mean: not valid.
+    // Software would take the 408 of a slow machine for a refusal of its license key.
     if (this.#unknown === 'reset' && hidesVerdict(status)) {
       socket.destroy();
       return;

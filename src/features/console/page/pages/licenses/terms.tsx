@@ -24,7 +24,7 @@ function changed(form: FormData, before: Texts): [keyof typeof options, string][
 }
 
 /** The terms that a person has changed, as parameters. */
-export function changedTerms(form: FormData, before: Texts = {}): object {
+function changedTerms(form: FormData, before: Texts): object {
   const removed = (name: string): unknown => (name === 'entitlements' ? [] : 'none');
   const terms = changed(form, before).map(([name, text]) => [name, text === '' ? removed(name) : text]);
   return Object.fromEntries(terms) as object;
