@@ -86,3 +86,13 @@ test('a refusal of a read that says something about a known license is an answer
   await agent.writer.write('recordRead', { ...command, outcome: refused, isMissingConfirmed: true });
   expect(agent.store.snapshots.get('OTHER')).toBeNull();
 });
+
+test('a use that the store refuses because the key is closed dates what is known of the key', async () => {
+  await using agent = await createAgent({ uses: 5 });
+  await agent.record('usage');
+  const operation = await agent.send('counter');
+  agent.pass(1);
+  const extra = { error: 'ResourceNotFound' };
+  await agent.answer(operation, { ...no('refused'), license: { enabled: false, extra } });
+  expect(agent.snapshot).toMatchObject({ license: { enabled: false, extra }, confirmedAt: agent.now });
+});

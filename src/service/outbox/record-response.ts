@@ -183,10 +183,18 @@ function recordNotApplied(
   if (outcome.reason === 'refused') {
     refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
-    // A use beyond its limit: other programs have used the key, or the limit was changed.
-    const isOutdated = operation.kind === 'usage' && outcome.license === undefined;
-    const change = isOutdated ? { refreshAt: context.monotonic } : {};
-    updateSnapshot(transaction, operation.subject, change, outcome.license);
+    const { license: said } = outcome;
+    updateSnapshot(
+      transaction,
+      operation.subject,
+      {
+        // What the store said of activations of the key before is older than this no.
+        ...(said !== undefined && { confirmedAt: confirmTime(transaction, context.now, context) }),
+        // A use beyond its limit: other programs have used the key, or the limit was changed.
+        ...(said === undefined && operation.kind === 'usage' && { refreshAt: context.monotonic }),
+      },
+      said,
+    );
     return;
   }
   const waiting = move(transaction, operation, { type: 'not_applied' });
@@ -198,7 +206,7 @@ function recordNotApplied(
 function updateSnapshot(
   transaction: Transaction,
   licenseKey: string,
-  change: Partial<Pick<LicenseSnapshot, 'readFirst' | 'refreshAt'>>,
+  change: Partial<Pick<LicenseSnapshot, 'confirmedAt' | 'readFirst' | 'refreshAt'>>,
   said: Partial<NonNullable<NotApplied['license']>> = {},
 ): void {
   const snapshot = transaction.snapshots.get(licenseKey);
