@@ -111,10 +111,14 @@ function hasRoom(folder: string): boolean {
 const inProcess = { isolate: false, ...timeouts, sequence: { groupOrder: 0 } };
 
 // Real daemons on real clocks. Tests are not retried: a use that counts twice once in a while is a bug.
-const inProcesses = { ...timeouts, sequence: { groupOrder: 1 } };
+const inProcesses = {
+  ...timeouts,
+  sequence: { groupOrder: 1 },
+  globalSetup: ['test/support/process/built-program.ts'],
+};
 const inProcessesAlone = { ...inProcesses, maxWorkers: 1, sequence: { groupOrder: 2 } };
 
-const globalSetup = 'test/features/postgres/support/shared-postgres.ts';
+const sharedPostgres = 'test/features/postgres/support/shared-postgres.ts';
 
 /** Windows' Node under Wine runs tests too: `test/windows/vitest.config.ts` chooses them. */
 const windows = ['test/windows/**/*.test.ts'];
@@ -132,12 +136,12 @@ const projects = [
 ];
 
 const projectsOnPostgres = [
-  { name: 'on PostgreSQL', include: onBothEngines, globalSetup, ...inProcess },
+  { name: 'on PostgreSQL', include: onBothEngines, globalSetup: sharedPostgres, ...inProcess },
   {
     name: 'real processes on PostgreSQL',
     include: realProcessesOnBothEngines,
-    globalSetup,
     ...inProcesses,
+    globalSetup: [sharedPostgres, ...inProcesses.globalSetup],
   },
 ];
 

@@ -22,7 +22,7 @@ import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import {
-  fromSource,
+  ownProgram,
   latchkey,
   type Outcome,
   type Program,
@@ -272,8 +272,8 @@ test('doctor reports a state directory that a start would refuse', async () => {
 /** Latchkey as a user who may not look into what this one has closed, also where this one is root. */
 const asStranger: Program =
   process.getuid?.() === 0
-    ? ['setpriv', '--reuid=54321', '--regid=54321', '--clear-groups', ...fromSource]
-    : fromSource;
+    ? ['setpriv', '--reuid=54321', '--regid=54321', '--clear-groups', ...ownProgram]
+    : ownProgram;
 
 test.each([
   ['it', 'state'],

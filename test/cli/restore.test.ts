@@ -5,7 +5,7 @@ import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { databaseIn } from '../../src/store/sqlite/files/state-directory.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
-import { fromSource, latchkey } from '../support/process/command-line.ts';
+import { ownProgram, latchkey } from '../support/process/command-line.ts';
 import { openPseudoTerminal } from '../support/process/pseudo-terminal.ts';
 import { patienceMs } from '../support/patience.ts';
 import { isWindows } from '../support/platform.ts';
@@ -106,7 +106,7 @@ test.skipIf(isWindows)('on a terminal, restore asks whether to give up unsent ch
   await using directory = temporaryDirectory();
   const [backup, state] = [leave(join(directory.path, 'backup'), 'agent'), join(directory.path, 'state')];
   leave(state, 'agent', 3);
-  const argv = [...fromSource, 'restore', backup, '--state-dir', state];
+  const argv = [...ownProgram, 'restore', backup, '--state-dir', state];
   const answer = async (keys: string): Promise<number> => {
     await using terminal = openPseudoTerminal(argv, { columns: 300 });
     await vi.waitFor(() => expect(terminal.written()).toContain('3 changes (3 pending)'), patienceMs);

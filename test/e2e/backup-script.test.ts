@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/process/command-line.ts';
+import { latchkey, ownProgram } from '../support/process/command-line.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { readExample } from '../support/reference/guides.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const repository = join(import.meta.dirname, '../..');
 const script = join(repository, 'examples/backup/latchkey-backup');
-const main = join(repository, 'src/cli/main.ts');
+const [, main = ''] = ownProgram;
 
 /** Runs the script with `latchkey` on its PATH; `after` runs on each backup as soon as it exists. */
 function backUp(

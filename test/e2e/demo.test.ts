@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { fromSource } from '../support/process/command-line.ts';
+import { ownProgram } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 type Trial = ChildProcessByStdio<null, Readable, null>;
@@ -39,7 +39,7 @@ test.each([
   ['sandbox --store lemonsqueezy --with-agent', 'its credentials are never read', cut],
 ])('%s removes its data if %s', async (command, _, leave) => {
   await using home = temporaryDirectory();
-  const [program, ...argv] = fromSource;
+  const [program, ...argv] = ownProgram;
   const trial = spawn(program, [...argv, ...command.split(' ')], {
     env: { PATH: process.env['PATH'], HOME: home.path, TMPDIR: home.path },
     stdio: ['ignore', 'pipe', 'inherit'],

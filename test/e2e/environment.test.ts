@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { fromSource, runProcess, type Outcome } from '../support/process/command-line.ts';
+import { ownProgram, runProcess, type Outcome } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const run = promisify(execFile);
@@ -14,7 +14,7 @@ test('a start in the environment of another user reports that the directory of X
   await using directory = temporaryDirectory();
   const missing = join(directory.path, 'run', '4711');
   const environment = { ...noService, HOME: directory.path, XDG_STATE_HOME: '', XDG_RUNTIME_DIR: missing };
-  const { code, err } = await runProcess(['serve'], environment, fromSource, directory.path);
+  const { code, err } = await runProcess(['serve'], environment, ownProgram, directory.path);
   expect([code, err]).toEqual([
     1,
     expect.stringMatching(
@@ -30,7 +30,7 @@ test.each(['HOME', 'XDG_STATE_HOME'])(
     const file = join(directory.path, 'file');
     writeFileSync(file, '');
     const environment = { ...noService, HOME: directory.path, XDG_STATE_HOME: '', [name]: file };
-    const { code, err } = await runProcess(['serve'], environment, fromSource, directory.path);
+    const { code, err } = await runProcess(['serve'], environment, ownProgram, directory.path);
     expect([code, err]).toEqual([
       1,
       expect.stringMatching(
@@ -48,7 +48,7 @@ test('an error about an explicit state directory does not mention an environment
   const file = join(directory.path, 'file');
   writeFileSync(file, '');
   const argv = ['serve', '--state-dir', join(file, 'state')];
-  const { err } = await runProcess(argv, { ...noService, HOME: directory.path }, fromSource, directory.path);
+  const { err } = await runProcess(argv, { ...noService, HOME: directory.path }, ownProgram, directory.path);
   expect(err).toMatch(/cannot be used: /);
   expect(err).not.toMatch(/follows from/);
 });
@@ -64,7 +64,7 @@ test.each(['demo', 'sandbox'])('%s reports TMPDIR if its directory is missing', 
 
 /** Runs a command under an unknown user id, without HOME. */
 async function asUnknownUser(directory: string, ...argv: string[]): Promise<Outcome> {
-  const [file, ...first] = fromSource;
+  const [file, ...first] = ownProgram;
   const options = { uid: 54_321, gid: 54_321, cwd: directory, env: { PATH: process.env['PATH'] } };
   return await run(file, [...first, ...argv], options).then(
     ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { fromSource, runProcess, type Outcome } from '../support/process/command-line.ts';
+import { ownProgram, runProcess, type Outcome } from '../support/process/command-line.ts';
 import { type DaemonProcess, serveIn } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -11,7 +11,7 @@ const stranger = 54_321;
 /** Runs a command line in a directory, with an empty home. */
 async function runIn(directory: string, ...argv: string[]): Promise<Outcome> {
   const empty = { HOME: '/nonexistent', XDG_CONFIG_HOME: '', XDG_STATE_HOME: '', XDG_RUNTIME_DIR: '' };
-  return await runProcess(argv, empty, fromSource, directory);
+  return await runProcess(argv, empty, ownProgram, directory);
 }
 
 /** Starts a daemon in a directory, with a `latchkey.yaml` in it. */

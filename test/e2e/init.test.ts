@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fromSource, runProcess, type Outcome } from '../support/process/command-line.ts';
+import { ownProgram, runProcess, type Outcome } from '../support/process/command-line.ts';
 import { type DaemonProcess, serveIn } from '../support/process/daemon-process.ts';
 import { takeUsualPort } from '../support/network/usual-port.ts';
 import { hasProgram } from '../support/process/installed.ts';
@@ -23,7 +23,7 @@ function startStore(): Promise<PlainUpstream> {
 }
 
 async function runIn(directory: string, ...argv: string[]): Promise<Outcome> {
-  return await runProcess(argv, { HOME: '/nonexistent' }, fromSource, directory);
+  return await runProcess(argv, { HOME: '/nonexistent' }, ownProgram, directory);
 }
 
 const modeOf = (file: string): number => statSync(file).mode & 0o777;

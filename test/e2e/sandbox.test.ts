@@ -3,18 +3,17 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { type LeaseCheck, verifyLease } from '../../src/client/index.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { foreignStoreNames } from '../../src/domain/header-names.ts';
-import { runProcess } from '../support/process/command-line.ts';
+import { ownProgram, runProcess } from '../support/process/command-line.ts';
 import { listen } from '../support/network/listener.ts';
 import { hasProgram } from '../support/process/installed.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { patience } from '../support/patience.ts';
 
-const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const [, program = ''] = ownProgram;
 
 /** A sandbox as a person starts it; resolves once it has printed its credentials. */
 async function startSandbox(home: string, ...options: string[]) {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
 import { eventually, startHarness } from '../support/harness/agent-harness.ts';
-import { fromSource } from '../support/process/command-line.ts';
+import { ownProgram } from '../support/process/command-line.ts';
 import { operate } from '../support/app/people.ts';
 import { openPseudoTerminal } from '../support/process/pseudo-terminal.ts';
 
@@ -15,7 +15,7 @@ test('a terminal shows the state of the daemon in colour', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  const argv = [...fromSource, 'status', '--state-dir', join(harness.directory, 'state')];
+  const argv = [...ownProgram, 'status', '--state-dir', join(harness.directory, 'state')];
   await using terminal = openPseudoTerminal(argv, { columns: 100 });
   expect(await terminal.ended).toBe(0);
   expect(terminal.written()).toContain(`${escape}[32mup${escape}[39m`);
@@ -35,7 +35,7 @@ test('a terminal shows a hostile e-mail address as text in a table that fits', a
     `${escape}]0;x\u0007${escape}[31m山田\tx`,
   );
   expect(issued.code).toBe(0);
-  const argv = [...fromSource, 'token', 'list', '--state-dir', join(harness.directory, 'state')];
+  const argv = [...ownProgram, 'token', 'list', '--state-dir', join(harness.directory, 'state')];
   const outs = await Promise.all(
     [60, 200].map(async (columns) => {
       await using terminal = openPseudoTerminal(argv, { columns });
@@ -59,7 +59,7 @@ test.each([[['outbox', '--help']], [['init']]])(
   async (words) => {
     const [unknown, usual] = await Promise.all(
       [0, 80].map(async (columns) => {
-        await using terminal = openPseudoTerminal([...fromSource, ...words], { columns });
+        await using terminal = openPseudoTerminal([...ownProgram, ...words], { columns });
         if (words[0] === 'init') {
           await eventually(() => Promise.resolve(terminal.written().includes('└')));
           terminal.type('\u0003');

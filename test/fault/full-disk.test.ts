@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { Agent, productKey, secret } from '../support/harness/agent-harness.ts';
-import { fromSource } from '../support/process/command-line.ts';
+import { ownProgram } from '../support/process/command-line.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { hang, startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
@@ -201,7 +201,7 @@ test.runIf(canMount)(
     await using disk = smallDisk(256);
     const log = join(disk.path, 'log');
     const address = `127.0.0.1:${await freePort()}`;
-    const intoFile = ['sh', '-c', `exec "$@" >>'${log}'`, 'sh', ...fromSource] as const;
+    const intoFile = ['sh', '-c', `exec "$@" >>'${log}'`, 'sh', ...ownProgram] as const;
     await using daemon = spawnDaemon(directory.path, { listen: { tcp: address } }, {}, intoFile);
     await using client = httpClient({ tcp: `http://${address}` });
     const statusOf = async (path: string): Promise<number> => (await client.get(path)).status;

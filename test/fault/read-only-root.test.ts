@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { createTables } from '../../src/store/sqlite/files/migrations.ts';
 import { secret } from '../support/harness/agent-harness.ts';
-import { fromSource, runProcess, type Program } from '../support/process/command-line.ts';
+import { ownProgram, runProcess, type Program } from '../support/process/command-line.ts';
 import { serveBy } from '../support/process/daemon-process.ts';
 import { canMount } from '../support/process/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 /** The program on a machine where it can write only to this directory, as in a container. */
 function writingOnlyTo(directory: string): Program {
   const mounts = 'mount --bind "$0" "$0" && mount -o remount,bind,ro / && cd / && exec "$@"';
-  return ['unshare', '--mount', 'sh', '-c', mounts, directory, ...fromSource];
+  return ['unshare', '--mount', 'sh', '-c', mounts, directory, ...ownProgram];
 }
 
 /** A backup of an agent with so many changes that SQLite cannot restore it in memory alone. */

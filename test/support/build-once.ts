@@ -11,9 +11,9 @@ const maxWaitMs = 300_000;
 export const compileCache: string = join(cache, 'compiled');
 
 /**
- * Builds a file once for all test files of this run and of later runs with the same `key`. The key must
+ * Builds a file or a folder once for all test files of this run and of later runs with the same `key`. The key must
  * depend on everything that goes into the file. `make` writes the file to the given path; other processes
- * wait for it. Returns the path of the file, which must not be changed. `npm ci` removes the file.
+ * wait for the file. Returns its path; nobody may change it. `npm ci` removes it.
  */
 export function buildOnce(name: string, key: string, make: (file: string) => void): string {
   const file = join(cache, `${name}-${key}`);
@@ -22,7 +22,7 @@ export function buildOnce(name: string, key: string, make: (file: string) => voi
   using _lock = takeLock(join(cache, `lock-${name}`));
   if (existsSync(file)) return file;
   for (const old of readdirSync(cache)) {
-    if (old.startsWith(`${name}-`)) rmSync(join(cache, old));
+    if (old.startsWith(`${name}-`)) rmSync(join(cache, old), { recursive: true });
   }
   // Only a complete file gets the name.
   const unfinished = `${file}.unfinished`;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { playSeeds } from './play-seeds.ts';
 
 // This is a file of its own so that it runs on another core than the drawn seeds.
-const seeds = 80;
+const seeds = 40;
 const steps = 200;
 
 test(

@@ -4,7 +4,7 @@ import { playSeeds } from './play-seeds.ts';
 import { sabotages } from './sabotage.ts';
 import { simulate } from './simulation.ts';
 
-const seeds = 80;
+const seeds = 40;
 const steps = 200;
 
 test(

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { vi, type MockInstance } from 'vitest';
+import { inject, vi, type MockInstance } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { compileCache } from '../build-once.ts';
@@ -59,22 +59,22 @@ async function runHere(argv: readonly string[]): Promise<Outcome> {
 /** The program, with its first arguments. */
 export type Program = readonly [file: string, ...argv: string[]];
 
-/** The program of this repository. */
-export const fromSource: Program = [
+/** The program of this repository: built, in the projects that build it once, and otherwise from source. */
+export const ownProgram: Program = [
   process.execPath,
-  fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url)),
+  inject('builtProgram') ?? fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url)),
 ];
 
-/** The default environment of a program. Programs from source share one compile cache. */
+/** The default environment of a program. All runs of `ownProgram` share one compile cache. */
 export function compiledOnce(program: Program): Record<string, string> {
-  return program === fromSource ? { NODE_COMPILE_CACHE: compileCache } : {};
+  return program === ownProgram ? { NODE_COMPILE_CACHE: compileCache } : {};
 }
 
 /** Runs a command line in a separate process, which is killed if it hangs. */
 export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  program: Program = fromSource,
+  program: Program = ownProgram,
   cwd: string = emptyDirectory,
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();

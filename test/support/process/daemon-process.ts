@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll } from 'vitest';
-import { compiledOnce, fromSource, type Program } from './command-line.ts';
+import { compiledOnce, ownProgram, type Program } from './command-line.ts';
 import { patienceMs } from '../patience.ts';
 
 export type LogLine = Record<string, unknown> & { msg?: string };
@@ -32,15 +32,15 @@ export async function startDaemonProcess(
   directory: string,
   configuration: object,
   environment: Record<string, string> = {},
-  program: Program = fromSource,
+  program: Program = ownProgram,
 ): Promise<DaemonProcess> {
   return await untilReady(spawnDaemon(directory, configuration, environment, program));
 }
 
 /** Starts a daemon with the configuration in its working directory, and waits until it is ready. */
 export async function serveIn(directory: string): Promise<DaemonProcess> {
-  const env = { HOME: directory, ...compiledOnce(fromSource) };
-  return await untilReady(spawnServe([...fromSource, 'serve'], { cwd: directory, env }));
+  const env = { HOME: directory, ...compiledOnce(ownProgram) };
+  return await untilReady(spawnServe([...ownProgram, 'serve'], { cwd: directory, env }));
 }
 
 /** Starts a daemon by a complete command line, and waits until it is ready. */
@@ -69,7 +69,7 @@ export function spawnDaemon(
   directory: string,
   configuration: object,
   environment: Record<string, string> = {},
-  program: Program = fromSource,
+  program: Program = ownProgram,
 ): DaemonProcess {
   const config = join(directory, 'config.yaml');
   const text = JSON.stringify({ state_dir: join(directory, 'state'), ...configuration });

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { createHash, type Hash } from 'node:crypto';
-import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildOnce } from '../build-once.ts';
+import { sourcesDigest } from './built-program.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -28,22 +28,4 @@ export function buildExecutable(target: keyof typeof targets = 'linux'): string 
     if (status !== 0) throw new Error(`npm run build:executable ended with ${status}: ${stderr}`);
     copyFileSync(join(root, 'dist/executable', output), file);
   });
-}
-
-/**
- * The hash of everything that goes into the executable: the files that `examples/Dockerfile` copies, and
- * Node.
- */
-function sourcesDigest(): string {
-  const digest = createHash('sha256').update(`${process.version} ${process.arch}`);
-  for (const path of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json']) add(digest, path);
-  const sources = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true });
-  const files = sources.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
-  for (const path of files.toSorted()) add(digest, path.slice(root.length + 1));
-  return digest.digest('hex').slice(0, 16);
-}
-
-function add(digest: Hash, path: string): void {
-  const content = readFileSync(join(root, path));
-  digest.update(`\n${path} ${content.length}\n`).update(content);
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { wordsOf } from '../reference/guides.ts';
-import { fromSource, runProcess } from './command-line.ts';
+import { ownProgram, runProcess } from './command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from './daemon-process.ts';
 
 /** The texts of the guide that are another text in each shop. */
@@ -34,7 +34,7 @@ export class GuidedMachine {
     const redirection = words.indexOf('>');
     const argv = redirection === -1 ? words : words.slice(0, redirection);
     const environment = { LATCHKEY_STATE_DIR: join(this.#directory, 'state') };
-    const { code, out, err } = await runProcess(argv, environment, fromSource, this.#directory);
+    const { code, out, err } = await runProcess(argv, environment, ownProgram, this.#directory);
     if (code !== 0) throw new Error(`${line}: ${err}`);
     if (redirection !== -1) writeFileSync(this.path(words[redirection + 1] ?? ''), out);
     return out;

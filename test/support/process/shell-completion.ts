@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { fromSource } from './command-line.ts';
+import { ownProgram } from './command-line.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { patienceMs } from '../patience.ts';
 
@@ -25,7 +25,7 @@ export function isInstalled(program: string): boolean {
 /** A folder for the PATH with a `latchkey` that answers completion requests, and otherwise prints its arguments. */
 function makeProgram(folder: string): { readonly path: string; readonly given: string } {
   const [program, given] = ['latchkey', 'given'].map((name) => join(folder, name)) as [string, string];
-  const source = fromSource.map(quote).join(' ');
+  const source = ownProgram.map(quote).join(' ');
   writeFileSync(
     program,
     `#!/bin/sh\n[ "$1" = completion ] && exec ${source} "$@"\nfor word; do printf '%s|' "$word"; done >> ${quote(given)}\necho >> ${quote(given)}\n`,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
-import { fromSource } from './command-line.ts';
+import { ownProgram } from './command-line.ts';
 import { patienceMs } from '../patience.ts';
 
 /** A command line on a terminal, with a simulated user at the keyboard. */
@@ -18,7 +18,7 @@ export interface Terminal extends AsyncDisposable {
 export function onTerminal(
   argv: readonly string[],
   cwd: string,
-  { program = fromSource, home = '/nonexistent' }: { program?: readonly string[]; home?: string } = {},
+  { program = ownProgram, home = '/nonexistent' }: { program?: readonly string[]; home?: string } = {},
 ): Terminal {
   const words = [...program, ...argv].map((word) => `'${word}'`);
   const line = `stty columns 100 rows 40; exec ${words.join(' ')}`;

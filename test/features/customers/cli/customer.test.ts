@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { openCliShop } from '../../../support/app/cli-shop.ts';
 import { patienceMs } from '../../../support/patience.ts';
 import { isWindows } from '../../../support/platform.ts';
-import { fromSource } from '../../../support/process/command-line.ts';
+import { ownProgram } from '../../../support/process/command-line.ts';
 import { openPseudoTerminal } from '../../../support/process/pseudo-terminal.ts';
 
 test('a seller gives a license another key, count and buyer with commands', async () => {
@@ -46,7 +46,7 @@ test.skipIf(isWindows)('on a terminal, the address must be typed in again', asyn
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Editor', '--key', 'ED');
   await shop.run('license', 'issue', '--product', 'ED', '--email', 'ann@example.com', '--key', 'K-1');
-  const argv = [...fromSource, 'customer', 'forget', 'ann@example.com', '--state-dir', shop.directory];
+  const argv = [...ownProgram, 'customer', 'forget', 'ann@example.com', '--state-dir', shop.directory];
   const answer = async (keys: string): Promise<number> => {
     await using terminal = openPseudoTerminal(argv, { columns: 100 });
     await vi.waitFor(() => expect(terminal.written()).toContain('address again'), patienceMs);

@@ -15,7 +15,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { fromSource, latchkey, type Outcome } from '../../../support/process/command-line.ts';
+import { ownProgram, latchkey, type Outcome } from '../../../support/process/command-line.ts';
 import { canMount, smallDisk } from '../../../support/process/small-disk.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
@@ -274,7 +274,7 @@ test('a signing key is rotated by either root key, also from standard input, and
   const argv = ['lease', 'signing-key', 'rotate', '--root', '-', '--retire', first?.kid ?? ''];
   const { stdout } = spawnSync(
     process.execPath,
-    [...fromSource.slice(1), ...argv, '--state-dir', join(place.signingDir, '..'), '--json'],
+    [...ownProgram.slice(1), ...argv, '--state-dir', join(place.signingDir, '..'), '--json'],
     { input: readFileSync(join(place.roots, 'root-1.jwk')), encoding: 'utf8' },
   );
   const third = JSON.parse(stdout) as { kid: string };

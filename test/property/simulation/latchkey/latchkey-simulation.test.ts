@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { playLatchkeySeeds } from './play.ts';
 
 // This is a file of its own so that it runs on another core than the seeds of the plain protocol.
-const seeds = 80;
+const seeds = 40;
 const steps = 100;
 
 test(
