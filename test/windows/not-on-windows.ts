@@ -3,7 +3,6 @@ export const notOnWindows: Readonly<Record<string, string>> = {
   'test/features/postgres/{store,daemon,cli,service}/**': 'They start a PostgreSQL server.',
   'test/config/{certificates,defaults,errors,local-file,location,precedence,secrets,show,tls,warnings}.test.ts':
     'Their configurations have POSIX paths.',
-  'test/domain/header-names.test.ts': 'Its configurations have POSIX paths.',
   'test/store/sqlite/{open,reserve,state-directory}.test.ts': 'They are about owners and permission bits.',
   'test/daemon/sockets.test.ts': 'It is about owners and permission bits.',
   'test/daemon/slow-stop.test.ts': 'Its client reads from a Unix socket.',
@@ -17,8 +16,10 @@ export const notOnWindows: Readonly<Record<string, string>> = {
   'test/features/install/{service,unit-reach}.test.ts': 'They need a shell or systemd.',
 };
 
-/** Test files without a subject that is different on Windows: with them a run would take more than 6 minutes. */
+/** Test files without a subject that is different on Windows: with them a run would take twice as long. */
 export const tooSlow: readonly string[] = [
+  'test/{domain,service,sync,upstream,wire}/**',
+  'test/features/*/{domain,service,sync,upstream,wire}/**',
   'test/features/leases/{*,holder/*,issuer/*}.test.ts',
   'test/features/leases/property/**',
   'test/features/webhooks/*.test.ts',

@@ -19,8 +19,11 @@ const stories = [
 const folders =
   'test/{cli,client,config,contract,daemon,domain,features,http,service,store,sync,upstream,wire}';
 
+/** Where `wine.test.ts` has built the program. */
+const builtProgram = process.env['BUILT_PROGRAM'];
+
 const projects = [
-  { name: 'stories', include: stories, ...timeouts, sequence: { groupOrder: 1 } },
+  { name: 'stories', include: stories, provide: { builtProgram }, ...timeouts, sequence: { groupOrder: 1 } },
   {
     name: 'in process',
     include: [`${folders}/**/*.test.ts`],

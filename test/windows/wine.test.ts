@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import {
   closeSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   openSync,
@@ -13,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/harness/agent-harness.ts';
+import { buildProgramOnce, programFile } from '../support/process/built-program.ts';
 import { buildExecutable } from '../support/process/executable.ts';
 import { openPseudoTerminal } from '../support/process/pseudo-terminal.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -62,8 +64,10 @@ describe.skipIf(wine === null)("Windows' Node under Wine", () => {
     'the tests of the project "%s" pass',
     { timeout: limitMs },
     async (project) => {
+      cpSync(buildProgramOnce(), join(shared.path, 'program'), { recursive: true });
       const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/windows/vitest.config.ts'];
-      const { code, output } = await run([...windowsNode, ...vitest, '--project', project]);
+      const built = `BUILT_PROGRAM=Z:/shared/program/${programFile}`;
+      const { code, output } = await run(['env', built, ...windowsNode, ...vitest, '--project', project]);
       expect(code, output).toBe(0);
     },
   );

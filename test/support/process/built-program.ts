@@ -14,17 +14,24 @@ declare module 'vitest' {
 
 const root = join(import.meta.dirname, '../../..');
 
-/**
- * Builds the program once for the same sources, before the files of a project that starts it as a process. A daemon
- * from source takes 2.1 s of processor time to start and stop, and a built daemon 1.2 s; the build takes 5 s.
- */
+/** The file that starts the program, from the folder of `buildProgramOnce`. */
+export const programFile = 'dist/cli/main.js';
+
+/** Before the files of a project that starts the program as a process. */
 export function setup(project: TestProject): void {
-  const folder = buildOnce('program', sourcesDigest(), (directory) => {
+  project.provide('builtProgram', join(buildProgramOnce(), programFile));
+}
+
+/**
+ * Builds the program once for the same sources; returns its folder. A daemon from source takes 2.1 s of processor time
+ * to start and stop, and a built daemon 1.2 s; the build takes 5 s.
+ */
+export function buildProgramOnce(): string {
+  return buildOnce('program', sourcesDigest(), (directory) => {
     mkdirSync(directory);
     copyFileSync(join(root, 'package.json'), join(directory, 'package.json'));
     execFileSync(process.execPath, [join(root, 'src/packaging/program.ts'), join(directory, 'dist')]);
   });
-  project.provide('builtProgram', join(folder, 'dist/cli/main.js'));
 }
 
 /** The hash of everything that goes into a build: the files that `examples/Dockerfile` copies, and Node. */
