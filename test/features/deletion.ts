@@ -119,7 +119,7 @@ function removeFromList(list: string, gone: readonly string[]): void {
 function importersOfNothing(directory: string): readonly string[] {
   return globSync('{src,test}/**/*.{ts,tsx}', { cwd: directory }).filter((path) => {
     const text = readFileSync(join(directory, path), 'utf8');
-    return [...text.matchAll(/(?:from|import\() ?'(\.[^']+\.tsx?)'/g)].some(([, written = '']) => {
+    return [...text.matchAll(/(?:from|import\(?) ?'(\.[^']+\.tsx?)'/g)].some(([, written = '']) => {
       const target = posix.join(posix.dirname(path), written);
       // Some texts only look like imports.
       return existsSync(join(root, target)) && !existsSync(join(directory, target));
