@@ -25,8 +25,9 @@ const groups = [
 ].map((group, index, all) => ({ ...group, priority: all.length - index }));
 
 /**
- * Builds the program into a folder beside a package.json: our own source and the dependencies in few files, the launcher,
- * and the files that the program reads. `libraries` adds modules that other programs import, by the names of their files.
+ * Builds the program into `directory`, whose parent folder has the package.json: the sources and the dependencies in few
+ * files, the launcher, and the files that the program reads. `libraries` are modules for other programs: a source for each
+ * name of a file.
  */
 export async function buildProgram(directory: string, libraries: Record<string, string> = {}): Promise<void> {
   // Shared chunks must stay at their sources' depth: the code resolves package.json and the threads by relative path.

@@ -13,7 +13,7 @@ export const compileCache: string = join(cache, 'compiled');
 /**
  * Builds a file or a folder once for all test files of this run and of later runs with the same `key`. The key must
  * depend on everything that goes into the file. `make` writes the file to the given path; other processes
- * wait for the file. Returns its path; nobody may change it. `npm ci` removes it.
+ * wait for the file. Returns the path. The content must stay as it is. `npm ci` removes the file.
  */
 export function buildOnce(name: string, key: string, make: (file: string) => void): string {
   const file = join(cache, `${name}-${key}`);

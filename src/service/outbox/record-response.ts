@@ -188,7 +188,7 @@ function recordNotApplied(
       transaction,
       operation.subject,
       {
-        // What the store said of activations of the key before is older than this no.
+        // The refusal is newer than what the store has said of activations of the key.
         ...(said !== undefined && { confirmedAt: confirmTime(transaction, context.now, context) }),
         // A use beyond its limit: other programs have used the key, or the limit was changed.
         ...(said === undefined && operation.kind === 'usage' && { refreshAt: context.monotonic }),

@@ -25,10 +25,10 @@ export function isInstalled(program: string): boolean {
 /** A folder for the PATH with a `latchkey` that answers completion requests, and otherwise prints its arguments. */
 function makeProgram(folder: string): { readonly path: string; readonly given: string } {
   const [program, given] = ['latchkey', 'given'].map((name) => join(folder, name)) as [string, string];
-  const source = ownProgram.map(quote).join(' ');
+  const own = ownProgram.map(quote).join(' ');
   writeFileSync(
     program,
-    `#!/bin/sh\n[ "$1" = completion ] && exec ${source} "$@"\nfor word; do printf '%s|' "$word"; done >> ${quote(given)}\necho >> ${quote(given)}\n`,
+    `#!/bin/sh\n[ "$1" = completion ] && exec ${own} "$@"\nfor word; do printf '%s|' "$word"; done >> ${quote(given)}\necho >> ${quote(given)}\n`,
   );
   chmodSync(program, 0o755);
   return { path: [folder, process.env['PATH']].join(delimiter), given };
