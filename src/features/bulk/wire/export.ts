@@ -6,6 +6,7 @@ import type { PurchaseWithLicense } from '../../../domain/catalogue.ts';
 import type { ExportFilter, AuthorityReader } from '../../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../../../wire/coupon.ts';
 import { withGuard } from '../../../wire/csv.ts';
+import { isEmptyCell } from './import.ts';
 import { importable } from './mapping/importable.ts';
 
 type Cell = string | number | boolean | null;
@@ -100,13 +101,19 @@ function termCells({
   return {
     expires_at: expiresAt === null ? null : formatDatetime(expiresAt),
     uses_limit: usesLimit,
-    entitlements: entitlements?.join(' ') ?? null,
+    entitlements: entitlements === undefined ? null : wordsCell(entitlements),
     metadata: metadata === undefined ? null : JSON.stringify(metadata),
     seats: seats ?? null,
     lease_hold_s: inSeconds(leaseHoldMs),
     lease_term_s: inSeconds(leaseTermMs),
     lease_refresh_s: inSeconds(leaseRefreshMs),
   };
+}
+
+/** An import must not take a word such as `NULL` for an empty cell. */
+function wordsCell(words: readonly string[]): string {
+  const cell = words.join(' ');
+  return isEmptyCell(cell) ? `${cell},` : cell;
 }
 
 function licenseRow({

@@ -198,6 +198,18 @@ test('the terms of licenses are exported, and imported again as they were', asyn
   });
 });
 
+test.each(['NULL', '-', '1970-01-01', '-x'])('an entitlement may be called %s', async (word) => {
+  await using opened = await openApp();
+  await using elsewhere = await openApp();
+  const [server, other] = [serverOf(opened.app), serverOf(elsewhere.app)];
+  for (const each of [server, other]) await addProduct(each);
+  const row = { license_key: 'A', buyer_email: 'a@example.com', product_key: 'press', entitlements: [word] };
+  await imported(server, 'licenses', { licenses: [row] });
+  const csv = await exported(server, 'licenses');
+  expect(await imported(other, 'licenses', csv)).toMatchObject({ imported: 1, rejected: [] });
+  expect(await elsewhere.app.reader.licenses.get('A')).toMatchObject({ terms: { entitlements: [word] } });
+});
+
 test('an imported coupon id leaves room for the ids of all later coupons', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
