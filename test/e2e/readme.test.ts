@@ -215,7 +215,7 @@ test("a central API run by the commands of the seller's guide sells, refunds, di
   for (const [file, lines] of Object.entries({
     'licenses.csv': ['Key,Mail', 'OLD-KEY-0,buyer@example.com'],
     'keys.csv': [
-      'license_key,buyer_email,status,expires_at',
+      'license_key,buyer_email,status,Valid until',
       'OLD-KEY-2,buyer@example.com,trial,',
       'OLD-KEY-3,buyer@example.com,revoked,2020-01-01',
     ],

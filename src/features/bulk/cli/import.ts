@@ -125,7 +125,7 @@ function usageErrorOf({ parameter, given, message }: MappingFault): UsageError {
 
 function valueHelp({ optional }: Columns): string {
   if (optional.includes('enabled'))
-    return '. A state needs its words: enabled=status:active|inactive (- is an empty cell, * any other, future or past a date). A date may need its order: date=THEIRS:D.M.Y, :D/M/Y or :M/D/Y';
+    return '. A state needs its words: enabled=status:active|inactive (- is an empty cell, * any other). A date may need its order: date=THEIRS:D.M.Y, :D/M/Y or :M/D/Y';
   return optional.includes('amount_off')
     ? '. An amount needs its unit: amount_off=THEIRS:money or :cents'
     : '';
@@ -281,9 +281,9 @@ async function send({ noun, scope }: Importable, { rows, report, args }: Batch):
 
 async function show(report: Report, { json, dryRun }: ImportOptions, output: Output): Promise<void> {
   const { imported, unchanged, columns } = report;
-  const { ignored, withoutKey, renewals, endLater } = columns;
+  const { ignored, withoutKey, renewals } = columns;
   const rejected = report.rejected.toSorted((one, other) => one.line - other.line);
-  if (!json && rejected.length > 0) output.printError(linesOf(rejected));
+  if (!json && rejected.length > 0) output.printError(linesOf(rejected, columns));
   const done = dryRun ? 'would be imported' : 'imported';
   const lines = [
     `${imported} ${done}, ${unchanged} unchanged, ${rejectedRows(report)} rejected`,
@@ -292,34 +292,31 @@ async function show(report: Report, { json, dryRun }: ImportOptions, output: Out
     ...(renewals > 0
       ? [`Left out, because they renew the key of another row: ${counted(renewals, 'row')}`]
       : []),
-    ...(endLater > 0
-      ? [
-          `Keys have no end date here: disable ${counted(endLater, 'key')} of the file when their date has passed`,
-        ]
-      : []),
   ];
-  const counts = { imported, unchanged, without_key: withoutKey, renewals, end_later: endLater };
+  const counts = { imported, unchanged, without_key: withoutKey, renewals };
   await output.result({ ...counts, ignored, rejected }, lines.join('\n'));
 }
 
 /** One line for each kind of error: where it is first, the value there, and in how many other rows it is. */
-function linesOf(rejected: readonly Rejected[]): string[] {
+function linesOf(rejected: readonly Rejected[], columns: ColumnMapping): string[] {
   const kinds = Map.groupBy(rejected, ({ detail }) => detail.replaceAll(/"[^"]*"/g, '""'));
   return [...kinds.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];
     const { line, detail, value } = first;
-    const it = value === undefined ? '' : ` It is ${JSON.stringify(value)}.${adviceFor(value)}`;
+    const [ours = ''] = detail.split(' ', 1);
+    const map = `${ours}=${columns.theirsOf(ours) ?? 'THEIRS'}`;
+    const it = value === undefined ? '' : ` It is ${JSON.stringify(value)}.${adviceFor(value, map)}`;
     const more = others.length === 0 ? '' : ` The same in ${counted(others.length, 'other row')}.`;
     return [`line ${line}: ${detail}${it}${more}`];
   });
 }
 
 /** How to confirm the order of a date that is not one of ISO 8601. */
-function adviceFor(value: string): string {
+function adviceFor(value: string, map: string): string {
   const [, separator] = /^\d{1,2}([./])\d{1,2}\1\d{4}\b/.exec(value) ?? [];
   if (separator === undefined) return '';
-  const order = separator === '.' ? 'D.M.Y' : 'D/M/Y or :M/D/Y';
-  return ` To read it by day, month and year, map the column with :${order}, as in --map date=THEIRS:${order.slice(0, 5)}.`;
+  const [order, or] = separator === '.' ? ['D.M.Y', ''] : ['D/M/Y', ' or :M/D/Y'];
+  return ` To read it by day, month and year: --map '${map}:${order}'${or}.`;
 }
 
 /** Counts the rejected rows. A row may have several errors. */

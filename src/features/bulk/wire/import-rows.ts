@@ -5,7 +5,16 @@ import type { RejectedRow, CouponRow, LicenseRow, PurchaseRow } from '../service
 import { couponCode, couponCreationWith, describeConditions } from '../../../wire/coupon.ts';
 import { mappingShape, profileShape } from './mapping-shape.ts';
 import { termParameters, withTerms } from '../../../wire/terms.ts';
-import { importShape, describedRows, rowsOf, endCell, instantCell, stateCell, undamaged } from './import.ts';
+import {
+  importShape,
+  describedRows,
+  rowsOf,
+  endCell,
+  instantCell,
+  licenseEndCell,
+  stateCell,
+  undamaged,
+} from './import.ts';
 import {
   email,
   identifier,
@@ -37,11 +46,6 @@ export const productImportQuery = parameters({
   account_id: identifier.optional(),
 });
 
-/** The end of a license is in whole seconds. */
-function toSecond(epochMs: number): number {
-  return Math.floor(epochMs / 1000) * 1000;
-}
-
 const licenseShape = {
   license_key: undamaged(newLicenseKey),
   product_key: undamaged(identifier).optional(),
@@ -53,7 +57,7 @@ const licenseShape = {
   refunded_at: instantCell.optional(),
   replaced_by: undamaged(newLicenseKey).optional(),
   ...termParameters,
-  expires_at: endCell.transform(toSecond).optional(),
+  expires_at: licenseEndCell.optional(),
 };
 const licenseCells = parameters(licenseShape, { unknown: 'refused', id: 'LicenseRow' });
 

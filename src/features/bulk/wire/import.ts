@@ -4,31 +4,8 @@ import type { ImportReport, ImportRows, RejectedRow } from '../service/import.ts
 import { type CsvRow, findMiswritten } from '../../../wire/csv.ts';
 import { boolean, instantText, type ParameterSet, type ParameterSource } from '../../../wire/parameters.ts';
 import { parseDatetime } from '../../../domain/time.ts';
+import { exampleMap, looksLikeState } from './mapping/column-names.ts';
 import { MappingFault } from './mapping/mapping-fault.ts';
-
-/** Words in the name of a column that says whether a key or a coupon is valid. */
-const stateWords: ReadonlySet<string> = new Set(
-  `active inactive deactivated enabled disabled valid invalid status state
-  refund refunded refunds chargeback chargebacked dispute disputed fraud
-  revoked suspended blocked banned blacklisted locked paused void voided deleted trashed terminated archived
-  cancelled canceled cancellation expire expires expired expiry expiration end ends ended until
-  aktiv aktiviert inaktiv deaktiviert zustand ende`.split(/\s+/),
-);
-
-/** Parts of words that say the same, also in names such as `isdisabled`, which databases write in lower case. */
-const stateParts =
-  /refund|revok|expir|status|cancel|chargeback|dispute|suspend|disable|enabled|active|deactivat|terminat|valid(?!at)|until|gültig|gesperr|storn|erstatt|widerruf|widerrief|gekündigt|ablauf|abgelaufen/;
-
-/** The words in the name of a column, in lower case: of `Expires at`, `expires_at` and `expiresAt` the same. */
-export function columnWords(name: string): string[] {
-  const spaced = name.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2');
-  return spaced.toLowerCase().split(/[^\p{L}\d]+/u);
-}
-
-/** Whether the name of a column says that a key or a coupon may not be valid: `status`, `Refunded?`, `expires_at`. */
-export function looksLikeState(name: string): boolean {
-  return columnWords(name).some((word) => stateWords.has(word) || stateParts.test(word));
-}
 
 /** The columns of a header with a name that is not known. */
 export function ignoredColumns(header: readonly string[], known: ReadonlySet<string>): string[] {
@@ -45,7 +22,6 @@ export interface NotMapped {
   readonly dismissed: readonly string[];
   readonly withoutKey: number;
   readonly renewals: number;
-  readonly endLater: number;
 }
 
 /** Rows of CSV; the rows of JSON are a list of objects. */
@@ -118,10 +94,12 @@ export function columnFaults(
   const states = ignored.filter((name) => looksLikeState(name) && !dismissed.has(name));
   if (states.length === 0) return [];
   const named = states.join(', ').slice(0, 200);
+  const example = exampleMap(states, parameter === 'coupons' ? ['end_date'] : ['expires_at', 'enabled']);
+  const such = example === '' ? '' : `, such as ${example.slice(0, 200).toWellFormed()}`;
   const detail =
     `${parameter} has columns that look like states and would be ignored: ${named}. ` +
     'Without them, keys that were revoked would be valid. ' +
-    'Map the columns with the parameter map, or dismiss them with the parameter ignore.';
+    `Map the columns with the parameter map${such}, or dismiss them with the parameter ignore.`;
   return [{ parameter, code: 'unknown', detail }];
 }
 
@@ -301,7 +279,6 @@ export const importReport = z
       .int()
       .optional()
       .describe('With `from`: rows that renew the key of another row and are left out.'),
-    end_later: z.int().optional().describe('With `map` or `from`: keys with an end date in the future.'),
   })
   .meta({ id: 'ImportReport' });
 
@@ -311,8 +288,8 @@ export function presentReport(
   { ignored, notMapped = null }: Pick<ReadRows<unknown>, 'ignored' | 'notMapped'>,
 ) {
   if (notMapped === null) return { ...report, ignored };
-  const { withoutKey, renewals, endLater } = notMapped;
-  return { ...report, ignored, without_key: withoutKey, renewals, end_later: endLater };
+  const { withoutKey, renewals } = notMapped;
+  return { ...report, ignored, without_key: withoutKey, renewals };
 }
 
 /*
@@ -363,6 +340,26 @@ export const instantCell = instantOf('00:00:00');
 
 /** A date is the last second of that day. */
 export const endCell = instantOf('23:59:59');
+
+/** What people write in place of a date if there is no end. */
+const noEnd = /^(?:none|never|lifetime|perpetual|unlimited|unbegrenzt|unbefristet|nie)$/i;
+
+/** Whether a cell says that a license never ends. */
+export function isNoEnd(cell: string): boolean {
+  return noEnd.test(cell.trim());
+}
+
+/** The end of a license in whole seconds; null: it never ends. */
+export const licenseEndCell = z.union(
+  [
+    z
+      .string()
+      .regex(noEnd)
+      .transform(() => null),
+    endCell.transform((epochMs) => Math.floor(epochMs / 1000) * 1000),
+  ],
+  'not_a_datetime: must be a date, an RFC 3339 datetime, or none',
+);
 
 /** A long number that a spreadsheet rounded (`1.9E+18`), a formula error (`#NAME?`), or a column too narrow (`###`). */
 const damaged =

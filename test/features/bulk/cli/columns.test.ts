@@ -65,16 +65,14 @@ test.for<readonly [map: string, column: string, cells: Record<string, string | n
   ['enabled=disabled:no,-|yes', 'disabled', { no: 'true', yes: 'false', '': 'true', 'N/A': 'true' }],
   ['enabled=status:active|*', 'status', { active: 'true', whatever: 'false', '': 'false' }],
   [
-    'enabled=expires_at:future,-|past',
-    'expires_at',
+    'enabled=revoked_on:-|*',
+    'revoked_on',
     {
       '2020-01-01': 'false',
-      '2998-01-01 10:00': 'true',
       '0000-00-00': 'true',
       // Programs write the first instant of their calendar for no date.
       '0001-01-01T00:00:00Z': 'true',
       '1970-01-01': 'true',
-      soon: null,
     },
   ],
   ['refunded=Refund state:done|none', 'Refund state', { done: 'true', none: 'false', asked: null }],
@@ -92,15 +90,109 @@ test.for<readonly [map: string, column: string, cells: Record<string, string | n
 
 test('of several columns that decide, one that says no is enough', async () => {
   const lines = [
-    `${header},status,locked,end`,
-    'A,a@x.de,active,no,2998-01-01',
-    'B,b@x.de,active,yes,',
-    'C,c@x.de,off,no,',
+    `${header},status,locked`,
+    'A,a@x.de,active,no',
+    'B,b@x.de,active,yes',
+    'C,c@x.de,off,no',
+    'D,d@x.de,expired,yes',
   ];
-  const map = 'enabled=status:active|off,enabled=locked:no|yes,enabled=end:future,-|past';
-  const { sent, out } = await importLines('license', lines, '--map', map);
-  expect(sent).toMatchObject([{ enabled: 'true' }, { enabled: 'false' }, { enabled: 'false' }]);
-  expect(out).toContain('Keys have no end date here: disable 1 key of the file when their date has passed\n');
+  const map = 'enabled=status:active|off,expired,enabled=locked:no|yes';
+  const { sent } = await importLines('license', lines, '--map', map);
+  expect(sent.map((row) => (row as { enabled: string }).enabled)).toEqual([
+    'true',
+    'false',
+    'false',
+    'false',
+  ]);
+});
+
+test.each([
+  'Valid until',
+  'valid_until',
+  'validuntil',
+  'valid to',
+  'expires',
+  'expiresAt',
+  'Expiry date',
+  'expired_on',
+  'Paid until',
+  'end_date',
+  'Subscription ends',
+  'Ablaufdatum',
+  'Gültig bis',
+  'läuft ab',
+  'Enddatum',
+  'Vertragsende',
+])('a column with the end of keys is offered as the end of the licenses: %s', async (name) => {
+  const lines = [`${header},status,${name}`, 'A,a@example.com,active,2998-01-01'];
+  const refused = await importLines('license', lines);
+  expect([refused.code, refused.sent]).toEqual([1, []]);
+  const map = `expires_at=${name},enabled=status:active|inactive`;
+  expect(refused.err).toContain(
+    `are not imported: status, ${name}. Map them, such as --map '${map}', or dismiss them`,
+  );
+  const { sent } = await importLines('license', lines, '--map', map);
+  expect(sent).toMatchObject([{ expires_at: '2998-01-01', enabled: 'true' }]);
+});
+
+test('only a column that can still be mapped is offered', async () => {
+  const known = await importLines('license', [`${header},expires_at,Valid until`, 'A,a@x.de,,']);
+  expect(known.err).toContain(`are not imported: Valid until. Dismiss them: --ignore 'Valid until'.`);
+  const coupon = await importLines('coupon', ['code,coupon_type,status,Expires', 'A,multi,,']);
+  expect(coupon.err).toContain(
+    `such as --map 'end_date=Expires', or dismiss them: --ignore 'status,Expires'.`,
+  );
+});
+
+test.each(['Expired', 'Support ended?', 'vendor_status', 'Legend state', 'Resend date disabled'])(
+  'a column with a state is not offered as an end: %s',
+  async (name) => {
+    const { err } = await importLines('license', [`${header},${name}`, 'A,a@x.de,x']);
+    expect(err).toContain(`--map 'enabled=${name}:active|inactive'`);
+  },
+);
+
+test('dates in a column of a state are rejected, and the message says how ends are mapped', async () => {
+  const lines = [`${header},Valid until`, 'A,a@x.de,2998-01-01', 'B,b@x.de,31.12.2090', 'C,c@x.de,soon'];
+  const { sent, err } = await importLines('license', lines, '--map', 'enabled=Valid until:future,-|past');
+  expect(sent).toEqual([null, null, null]);
+  expect(err).toContain(
+    'line 2: The row has "2998-01-01" in Valid until, which is not in future,-|past: map the end of keys as expires_at=Valid until.',
+  );
+  expect(err).toContain('line 4: The row has "soon" in Valid until, which is not in future,-|past.');
+  const bare = await importLines('license', lines, '--map', 'enabled=Valid until');
+  expect(bare.err).toContain('--map enabled=Valid until: use expires_at=Valid until for dates, or add');
+});
+
+test.each([
+  ['--map', 'enabled=status:active|disabled,expired,expires_at=until'],
+  ['--map', 'enabled=status:active|*,expires_at=until'],
+  ['--map', 'enabled=status:aktiv,active|abgelaufen,*,expires_at=until:D.M.Y'],
+])('a key that is called expired is only disabled if no end says so: %s %s', async (...options) => {
+  const isGerman = options[1]?.endsWith('D.M.Y') === true;
+  const [expired, past, later] = isGerman
+    ? ['Abgelaufen', '1.2.2020', '1.2.2998']
+    : ['Expired', '2020-02-01', '2998-02-01'];
+  const rows = [
+    `A,a@x.de,${expired},${past}`,
+    `B,b@x.de,${expired},`,
+    `C,c@x.de,${expired},${later}`,
+    `D,d@x.de,disabled,${past}`,
+    `E,e@x.de,active,${past}`,
+  ];
+  const { sent } = await importLines('license', [`${header},status,until`, ...rows], ...options);
+  const enabled = sent.map((row) => (row as { enabled: string }).enabled);
+  expect(enabled).toEqual(['true', 'false', 'false', 'false', 'true']);
+});
+
+test('words for a license without an end are sent as they are, also in a file with an order of dates', async () => {
+  const lines = [`${header},Gültig bis`, 'A,a@x.de,31.12.2090', 'B,b@x.de,Unbegrenzt', 'C,c@x.de,bald'];
+  const { sent } = await importLines('license', lines, '--map', 'expires_at=Gültig bis:D.M.Y');
+  expect(sent).toEqual([
+    { license_key: 'A', buyer_email: 'a@x.de', expires_at: '2090-12-31' },
+    { license_key: 'B', buyer_email: 'b@x.de', expires_at: 'Unbegrenzt' },
+    null,
+  ]);
 });
 
 test('a refund date of another store disables the key, whatever its other columns say', async () => {

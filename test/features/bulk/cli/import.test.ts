@@ -51,7 +51,6 @@ test.for(['license', 'purchase', 'coupon'])(
       unchanged: 0,
       without_key: 0,
       renewals: 0,
-      end_later: 0,
       ignored: [],
       rejected: [],
     });
@@ -280,7 +279,7 @@ test('the command shows how a file with another separator or encoding would be r
 test('each kind of error is one line, with its first line, the value there, and how often it occurs', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
-  await writeFile(file, 'license_key,buyer_email,date\nA,a,b\nB,b,01.02.2025\nC,c,3/4/2025\n');
+  await writeFile(file, 'license_key,buyer_email,Sold on\nA,a,b\nB,b,01.02.2025\nC,c,3/4/2025\n');
   const email = { code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' };
   const date = { code: 'not_a_datetime', detail: 'date must be a date or an RFC 3339 datetime.' };
   const rejected = [
@@ -290,10 +289,11 @@ test('each kind of error is one line, with its first line, the value there, and 
     { row: 3, ...email, value: 'c' },
   ];
   daemon.answer({ body: { data: { imported: 0, unchanged: 0, ignored: [], rejected } } });
-  expect((await latchkey('license', 'import', file, '--state-dir', daemon.stateDir)).err).toBe(
+  const options = ['--map', 'date=Sold on', '--state-dir', daemon.stateDir];
+  expect((await latchkey('license', 'import', file, ...options)).err).toBe(
     [
       `line 2: ${email.detail} It is "a". The same in 2 other rows.`,
-      `line 3: ${date.detail} It is "01.02.2025". To read it by day, month and year, map the column with :D.M.Y, as in --map date=THEIRS:D.M.Y.`,
+      `line 3: ${date.detail} It is "01.02.2025". To read it by day, month and year: --map 'date=Sold on:D.M.Y'.`,
       '',
     ].join('\n'),
   );

@@ -6,18 +6,38 @@ import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const fileOf = (name: string): string => join(import.meta.dirname, `${name}.csv`);
 
-type Listed = { licenses: { buyer_email: string; enabled: boolean; uses: number; date: string }[] };
+type License = {
+  license_key: string;
+  buyer_email: string;
+  enabled: boolean;
+  uses: number;
+  date: string;
+  status?: string;
+  expires_at?: string | null;
+};
+type Listed = { licenses: License[] };
 type Shop = Awaited<ReturnType<typeof openCliShop>>;
 
 /** The names in the addresses of the buyers whose keys are valid, and of the others. */
-async function states(shop: Shop): Promise<{ valid: string[]; disabled: string[] }> {
+async function states(shop: Shop): Promise<{ valid: string[]; ended: string[]; disabled: string[] }> {
   const { licenses } = await shop.read<Listed>('license', 'list');
-  const namesOf = (enabled: boolean): string[] =>
+  const namesOf = (...statuses: string[]): string[] =>
     licenses
-      .filter((license) => license.enabled === enabled)
+      .filter(({ status, enabled }) => statuses.includes(status ?? (enabled ? 'active' : 'disabled')))
       .map(({ buyer_email: email }) => email.replace('@example.com', ''))
       .toSorted();
-  return { valid: namesOf(true), disabled: namesOf(false) };
+  return { valid: namesOf('active'), ended: namesOf('expired'), disabled: namesOf('disabled') };
+}
+
+async function licenseOf(shop: Shop, buyer: string): Promise<License | undefined> {
+  return (await shop.read<Listed>('license', 'list', '--email', `${buyer}@example.com`)).licenses[0];
+}
+
+/** Renews the ended license of a buyer. */
+async function renewed(shop: Shop, buyer: string): Promise<License | undefined> {
+  const { license_key: key = '' } = (await licenseOf(shop, buyer)) ?? {};
+  await shop.run('license', 'renew', key, '--for', '1y');
+  return await licenseOf(shop, buyer);
 }
 
 test.for(['purchase', 'license'])('the sales of Gumroad are imported with their states: %s', async (noun) => {
@@ -27,15 +47,17 @@ test.for(['purchase', 'license'])('the sales of Gumroad are imported with their 
   expect(imported).toMatchObject({ code: 0, err: '' });
   expect(imported.out).toContain('9 imported, 0 unchanged, 0 rejected\nIgnored columns: ');
   expect(imported.out).toContain('Left out, because they have no license key: 2 rows\n');
-  expect(imported.out).toContain('Keys have no end date here: disable 1 key');
   expect(await states(shop)).toEqual({
     valid: ['good', 'member', 'part', 'won'],
-    disabled: ['disabled', 'disputed', 'ended', 'refunded', 'revoked'],
+    ended: ['ended'],
+    disabled: ['disabled', 'disputed', 'refunded', 'revoked'],
   });
-  const { licenses } = await shop.read<Listed>('license', 'list', '--email', 'good@example.com');
-  expect(licenses).toMatchObject([{ uses: 2, date: '2024-02-22T11:23:05+00:00' }]);
+  expect(await licenseOf(shop, 'good')).toMatchObject({ uses: 2, date: '2024-02-22T11:23:05+00:00' });
+  expect(await licenseOf(shop, 'ended')).toMatchObject({ expires_at: '2024-06-01T23:59:59+00:00' });
+  expect(await licenseOf(shop, 'member')).toMatchObject({ expires_at: '2998-06-01T23:59:59+00:00' });
   const again = await shop.run(noun, 'import', fileOf('gumroad-sales'), '--from', 'gumroad');
   expect(again.out).toContain('0 imported, 9 unchanged, 0 rejected\n');
+  expect(await renewed(shop, 'ended')).toMatchObject({ status: 'active' });
   if (noun !== 'purchase') return;
   const { purchases } = await shop.read<{ purchases: { purchase_id: string }[] }>(
     'purchase',
@@ -46,20 +68,25 @@ test.for(['purchase', 'license'])('the sales of Gumroad are imported with their 
   expect(purchases.map(({ purchase_id: id }) => id)).toEqual(['sale-refunded==']);
 });
 
-test('license keys of Lemon Squeezy are imported with their states; a key that was never activated is valid', async () => {
+test('license keys of Lemon Squeezy are imported with states and ends; a key that was never activated is valid', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Press', '--key', '77');
   const file = fileOf('lemonsqueezy-license-keys');
   const imported = await shop.run('license', 'import', file, '--from', 'lemonsqueezy');
   expect(imported).toMatchObject({ code: 0, err: '' });
-  expect(imported.out).toContain('6 imported, 0 unchanged, 0 rejected\n');
+  expect(imported.out).toContain('7 imported, 0 unchanged, 0 rejected\n');
   expect(await states(shop)).toEqual({
     valid: ['active', 'new', 'year'],
-    disabled: ['disabled', 'expired', 'late'],
+    ended: ['expired', 'late'],
+    // The key of a subscription that has ended has no date.
+    disabled: ['disabled', 'subscriber'],
   });
+  expect(await licenseOf(shop, 'year')).toMatchObject({ expires_at: '2998-06-01T00:00:00+00:00' });
+  for (const ended of ['expired', 'late'])
+    expect(await renewed(shop, ended)).toMatchObject({ status: 'active', enabled: true });
 });
 
-test('license keys of License Manager for WooCommerce are imported with their states and empty dates', async () => {
+test('license keys of License Manager for WooCommerce are imported with states, ends and empty cells', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Press', '--key', '77');
   const file = fileOf('woocommerce-license-keys');
@@ -68,8 +95,11 @@ test('license keys of License Manager for WooCommerce are imported with their st
   expect(imported.out).toContain('7 imported, 0 unchanged, 0 rejected\n');
   expect(await states(shop)).toEqual({
     valid: ['delivered', 'sold', 'stock', 'year'],
-    disabled: ['disabled', 'inactive', 'past'],
+    ended: ['past'],
+    disabled: ['disabled', 'inactive'],
   });
+  expect(await licenseOf(shop, 'year')).toMatchObject({ expires_at: '2998-06-01T00:00:00+00:00' });
+  expect(await renewed(shop, 'past')).toMatchObject({ status: 'active', enabled: true });
 });
 
 test('with --product, a file with several products does not make keys of all of them keys of one', async () => {
@@ -186,7 +216,7 @@ test.for([
 
 test('a column that a profile reads can be dismissed', async () => {
   const lines = ['key,user_email,status,expires_at', 'A-1,a@example.com,active,2020-01-01'];
-  expect(await importLines('license', 'lemonsqueezy', lines)).toMatchObject({ disabled: ['a'] });
+  expect(await importLines('license', 'lemonsqueezy', lines)).toMatchObject({ ended: ['a'] });
   const dismissed = await importLines('license', 'lemonsqueezy', lines, '--ignore', 'expires_at');
   expect(dismissed).toMatchObject({
     valid: ['a'],

@@ -57,8 +57,28 @@ test.each(['licenses', 'purchases'])(
 test('CSV of coupons with a column that looks like a state is refused', async () => {
   const csv = 'code,coupon_type,percent_off,expires_at\nA,multi,5,2020-01-01\n';
   const { errors = [] } = await send('coupons/import', csv);
-  expect(errors[0]?.detail).toContain('expires_at');
+  expect(errors[0]?.detail).toContain('the parameter map, such as end_date=expires_at, or dismiss');
 });
+
+test('the end of keys is offered as the end of licenses', async () => {
+  const csv = 'license_key,buyer_email,Status,Valid until\nA,a@example.com,active,2020-01-01\n';
+  const { errors = [] } = await send('licenses/import?product_key=press', csv);
+  expect(errors[0]?.detail).toContain('such as expires_at=Valid until,enabled=Status:active|inactive, or');
+});
+
+test.each(['none', 'Never', 'lifetime', 'Perpetual', 'unlimited', 'unbegrenzt', ' unbefristet '])(
+  'a license whose end is called %j never ends',
+  async (cell) => {
+    const csv = `license_key,buyer_email,product_key,expires_at\nA,a@example.com,press,${cell}\n`;
+    const { data } = await send('licenses/import', csv);
+    expect(data).toMatchObject({ imported: 1, rejected: [] });
+    expect((await opened.app.reader.licenses.get('A')) ?? {}).not.toHaveProperty('expiresAt');
+    const again = await send('licenses/import', csv);
+    expect(again.data).toMatchObject({ unchanged: 1 });
+    const ended = await send('licenses/import', csv.replace(cell, '2030-01-01'));
+    expect(ended.data?.rejected).toMatchObject([{ code: 'license_key_taken' }]);
+  },
+);
 
 test('a license that was refunded is imported disabled, also without its purchase', async () => {
   const rows = [

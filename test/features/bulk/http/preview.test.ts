@@ -163,6 +163,33 @@ test('a column with an end date is read as the end of a license', async () => {
   ]);
 });
 
+test.each(['Valid until', 'expires', 'Ablaufdatum', 'Subscription end date', 'gültig_bis', 'Enddatum'])(
+  'a column that is called like an end is offered as the end of a license, with the order of its dates: %s',
+  async (name) => {
+    const file = `key,email,${name}\nA,a@example.com,31.12.2090\nB,b@example.com,unbegrenzt\nC,c@example.com,\n`;
+    const { data } = await preview('license', {}, file);
+    expect(data.columns[2]).toMatchObject({ read_as: 'expires_at', how: 'D.M.Y', state: true });
+    expect(data.rows.map(({ cells }) => cells?.['expires_at'])).toEqual([
+      '2090-12-31',
+      'unbegrenzt',
+      undefined,
+    ]);
+  },
+);
+
+test('a column of yes and no that is called like an end is left to a person', async () => {
+  const { data } = await preview('license', {}, 'key,email,Expires\nA,a@example.com,no\n');
+  expect(data.columns[2]).toMatchObject({ read_as: null, state: true });
+});
+
+test('dates in a column of a state are one word', async () => {
+  const file =
+    'key,email,Gesperrt am\nA,a@example.com,2025-01-02\nB,b@example.com,03.02.2025\nC,c@example.com,\n';
+  const { data } = await preview('license', {}, file);
+  expect(data.columns[2]).toMatchObject({ read_as: null, state: true });
+  expect(data.columns[2]?.words.map(({ word }) => word)).toEqual(['-', '*']);
+});
+
 test('a date with slashes that could be a day or a month first is left to a person', async () => {
   const file = 'key,email,date\nA,a@example.com,01/02/2025\n';
   expect((await preview('license', {}, file)).data.columns[2]).toMatchObject({

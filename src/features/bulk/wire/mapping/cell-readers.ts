@@ -1,4 +1,4 @@
-import { endCell, isEmptyCell } from '../import.ts';
+import { endCell, isEmptyCell, isNoEnd } from '../import.ts';
 import { moneyOf } from '../../../../domain/money.ts';
 import { MappingFault } from './mapping-fault.ts';
 
@@ -40,27 +40,28 @@ export function missingValues(ours: string, isPlainState: boolean): string | nul
   return amounts.has(ours) ? ':money for numbers such as 5.00, or :cents' : null;
 }
 
-/** `now` decides which dates are in the future; `onLater` is called for each. Throws if a word is on both sides. */
-export function readerBy(
-  { ours, theirs, values }: { ours: string; theirs: string; values: string },
-  later: { now: number; onLater: () => void },
-): CellReader {
+/** Throws if a word is on both sides. */
+export function readerBy({ ours, theirs, values }: How): CellReader {
   if (dates.has(ours)) return dateReader(theirs, values);
-  return states.has(ours) ? stateReader(`${ours}=${theirs}`, values, later) : amountReader(theirs, values);
+  return states.has(ours) ? stateReader({ ours, theirs, values }) : amountReader(theirs, values);
 }
 
-/** Reads words: those before the bar are true. `future` and `past` are dates, `-` is an empty cell, `*` any other cell. */
-function stateReader(
-  map: string,
-  values: string,
-  { now, onLater }: { now: number; onLater: () => void },
-): CellReader {
+type How = { ours: string; theirs: string; values: string };
+
+/** Words for a key that is not valid because its end has passed. */
+const expiredWords: ReadonlySet<string> = new Set(['expired', 'abgelaufen']);
+
+/**
+ * Reads words: those before the bar are true. `-` is an empty cell, `*` any other cell. A key that is not enabled because
+ * it has expired is `expired`.
+ */
+function stateReader({ ours, theirs, values }: How): CellReader {
   const [yes = [], no = [], ...more] = values.split('|').map((side) => side.split(',').map(wordOf));
   const twice = yes.find((word) => no.includes(word));
   if (more.length > 0 || twice !== undefined)
     throw new MappingFault(
       'map',
-      `${map}:${values}`,
+      `${ours}=${theirs}:${values}`,
       'use the words for true, one bar, and the words for false',
     );
   const sideOf = (word: string): string | null => {
@@ -68,14 +69,22 @@ function stateReader(
     return no.includes(word) ? 'false' : null;
   };
   const read = (cell: string): string | null => {
-    const end = endCell.safeParse(cell).data;
-    const time = end === undefined ? null : end > now ? 'future' : 'past';
-    const dated = time === null ? null : sideOf(time);
-    if (dated !== null && time === 'future') onLater();
-    return sideOf(wordOf(cell)) ?? dated ?? sideOf('*');
+    const word = wordOf(cell);
+    const side = sideOf(word) ?? sideOf('*');
+    return side === 'false' && ours === 'enabled' && expiredWords.has(word) ? 'expired' : side;
   };
-  const column = map.slice(map.indexOf('=') + 1);
-  return { read, fault: (cell) => `has ${shown(cell)} in ${column}, which is not in ${values}` };
+  const end = ours === 'enabled' ? `: map the end of keys as expires_at=${theirs}` : '';
+  return {
+    read,
+    fault: (cell) => `has ${shown(cell)} in ${theirs}, which is not in ${values}${isDated(cell) ? end : ''}`,
+  };
+}
+
+/** Whether a cell is a date, also in an order that a person must confirm. */
+export function isDated(cell: string): boolean {
+  const text = cell.trim().toUpperCase();
+  if (!/^\d{1,4}[-./]\d/.test(text)) return false;
+  return endCell.safeParse(text).success || Object.values(dateOrders).some((order) => order.test(text));
 }
 
 /** A word in lower case; every way to write no value is the same word. */
@@ -96,6 +105,7 @@ function amountReader(theirs: string, unit: string): CellReader {
 function dateReader(theirs: string, order: string): CellReader {
   const read = (cell: string): string | null => {
     if (isEmptyCell(cell)) return '';
+    if (isNoEnd(cell)) return cell;
     const { year = '', month = '', day = '', rest = '' } = dateOrders[order]?.exec(cell.trim())?.groups ?? {};
     return year === '' ? null : `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}${rest}`;
   };

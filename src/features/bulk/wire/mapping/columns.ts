@@ -1,8 +1,9 @@
-import { columnWords, looksLikeState, isEmptyCell } from '../import.ts';
+import { endCell, isEmptyCell } from '../import.ts';
 import { type CsvRow, CsvUnreadable, findMiswritten, separatorFault } from '../../../../wire/csv.ts';
 import { type CellReader, isReadBy, missingValues, readerBy, sameReader } from './cell-readers.ts';
+import { columnWords, exampleMap, looksLikeEnd, looksLikeState, normalizedName } from './column-names.ts';
 import { MappingFault } from './mapping-fault.ts';
-import { normalizedName, type ProfileName, profiles } from './profiles.ts';
+import { type ProfileName, profiles } from './profiles.ts';
 
 export interface Columns {
   readonly required: readonly string[];
@@ -45,8 +46,6 @@ export class ColumnMapping {
   withoutKey = 0;
   /** How many rows of a profile renew a key of another row and are left out. */
   renewals = 0;
-  /** How many keys have an end date in the future. */
-  endLater = 0;
   /** The names of the column of a profile that says whether a key is valid, if the file lacks that column. */
   #missingState: readonly string[] = [];
   /** The column of the file that is 1 in rows that renew a key. */
@@ -56,7 +55,7 @@ export class ColumnMapping {
   /** The keys of all other rows, if the file has renewals. */
   readonly #sold = new Set<string>();
 
-  /** Throws a `MappingFault` for a wrong option. `now`: dates after it are in the future. */
+  /** Throws a `MappingFault` for a wrong option. `now`: ends before it have passed. */
   constructor({ required, optional }: Columns, options: ColumnOptions, now: number) {
     this.#known = [...required, ...optional];
     this.#required = required;
@@ -67,7 +66,12 @@ export class ColumnMapping {
 
   /** Whether rows have a column of the import. */
   has(ours: string): boolean {
-    return this.#sources.some((source) => source.ours === ours);
+    return this.theirsOf(ours) !== null;
+  }
+
+  /** The column of the file that is read as a column of the import; null: none. */
+  theirsOf(ours: string): string | null {
+    return this.#sources.find((source) => source.ours === ours)?.theirs ?? null;
   }
 
   /** How a column of the file is read; null: it is not. */
@@ -89,7 +93,7 @@ export class ColumnMapping {
     this.#rejectMissing(header);
     this.rejectWithoutState();
     this.#rejectMiswritten();
-    rejectStates(this.ignored.filter((name) => looksLikeState(name) && !this.dismissed.includes(name)));
+    this.#rejectStates();
     return columns;
   }
 
@@ -159,29 +163,29 @@ export class ColumnMapping {
       const isOurExport = theirs === ours && this.#options.from === undefined;
       if (ours === 'refunded_at' && !isOurExport && !isEmptyCell(value)) cells['refunded'] ??= 'true';
     }
+    // An end that has passed says it by itself, and can be moved by a renewal.
+    if (cells['enabled'] === 'expired') cells['enabled'] = String(this.#hasEnded(cells['expires_at']));
     return { line: row.line, cells };
+  }
+
+  #hasEnded(end = ''): boolean {
+    const endsAt = endCell.safeParse(end.trim()).data;
+    return endsAt !== undefined && endsAt < this.#now;
   }
 
   /** Reads `--map OURS=THEIRS` or `OURS=THEIRS:VALUES`. */
   #mappedSource(header: readonly string[], ours: string, text: string): Source {
     if (header.includes(text)) {
       const missing = missingValues(ours, isPlainState(ours, text));
+      const end = ours === 'enabled' && looksLikeEnd(text) ? `use expires_at=${text} for dates, or ` : '';
       if (missing !== null && ours !== text)
-        throw new MappingFault('map', `${ours}=${text}`, `add ${missing}`);
+        throw new MappingFault('map', `${ours}=${text}`, `${end}add ${missing}`);
       return plainSource(ours, text);
     }
     const colon = text.lastIndexOf(':');
     const [theirs, values] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)];
-    if (header.includes(theirs) && isReadBy(ours, values)) return this.#readSource(ours, theirs, values);
+    if (header.includes(theirs) && isReadBy(ours, values)) return readSource(ours, theirs, values);
     throw new MappingFault('map', `${ours}=${text}`, `the header has ${header.join(', ')}`);
-  }
-
-  #readSource(ours: string, theirs: string, values: string): Source {
-    const onLater = (): void => {
-      this.endLater += 1;
-    };
-    const reader = readerBy({ ours, theirs, values }, { now: this.#now, onLater });
-    return { ...plainSource(ours, theirs), how: values, reader };
   }
 
   /** The sources of the profile for columns that are neither mapped nor dismissed. */
@@ -206,7 +210,7 @@ export class ColumnMapping {
       if (ours === 'product_key' && product !== undefined) return [{ ...plain, reader: sameReader(theirs) }];
       if (values === undefined) return [plain];
       const conditions = unless.map(inFile).filter((name) => name !== undefined);
-      return [{ ...this.#readSource(ours, theirs, values), isByProfile: true, unless: conditions }];
+      return [{ ...readSource(ours, theirs, values), isByProfile: true, unless: conditions }];
     });
   }
 
@@ -234,6 +238,21 @@ export class ColumnMapping {
     throw new CsvUnreadable(`The header does not name ${missing.join(', ')}. ${advice}`);
   }
 
+  /** Refuses to lose columns that say whether a key is valid. */
+  #rejectStates(): void {
+    const states = this.ignored.filter((name) => looksLikeState(name) && !this.dismissed.includes(name));
+    if (states.length === 0) return;
+    const example = exampleMap(
+      states,
+      this.#known.filter((name) => name === 'enabled' || !this.has(name)),
+    );
+    const advice = example === '' ? 'Dismiss them' : `Map them, such as --map '${example}', or dismiss them`;
+    throw new CsvUnreadable(
+      `The header has columns that look like states, and are not imported: ${states.join(', ')}. ` +
+        `${advice}: --ignore '${states.join(',')}'.`,
+    );
+  }
+
   #rejectMiswritten(): void {
     const lacking = this.#known.filter((name) => !this.has(name));
     const miswritten = findMiswritten(this.ignored, lacking);
@@ -250,11 +269,14 @@ function plainSource(ours: string, theirs: string): Source {
   return { ours, theirs, how: null, isByProfile: false, reader: null, unless: [] };
 }
 
+function readSource(ours: string, theirs: string, values: string): Source {
+  return { ...plainSource(ours, theirs), how: values, reader: readerBy({ ours, theirs, values }) };
+}
+
 /** If several columns give a state, one that says no decides. */
 function stricter(ours: string, one: string | undefined, other: string): string {
-  if (one === undefined) return other;
-  const strict = ours === 'enabled' ? 'false' : 'true';
-  return one === strict ? one : other;
+  const order = ours === 'enabled' ? ['false', 'expired'] : ['true'];
+  return order.find((strict) => one === strict || other === strict) ?? other;
 }
 
 const plainStates: Readonly<Record<string, readonly string[]>> = {
@@ -266,6 +288,7 @@ const plainStates: Readonly<Record<string, readonly string[]>> = {
 export function isPlainState(ours: string, theirs: string): boolean {
   const words = columnWords(theirs);
   if (!looksLikeState(theirs)) return true;
+  if (looksLikeEnd(theirs)) return false;
   return plainStates[ours]?.some((word) => words.includes(word)) === true && !words.some(isNegation);
 }
 
@@ -289,18 +312,4 @@ function readMap(map: string, known: readonly string[]): (readonly [ours: string
     }
     return [ours, theirs] as const;
   });
-}
-
-/** Refuses to lose columns that say whether a key is valid. */
-function rejectStates(states: readonly string[]): void {
-  const [first] = states;
-  if (first === undefined) return;
-  const example = states
-    .slice(0, 2)
-    .map((name) => `enabled=${name}:${/expir|end|until/i.test(name) ? 'future,-|past' : 'active|inactive'}`)
-    .join(',');
-  throw new CsvUnreadable(
-    `The header has columns that look like states, and are not imported: ${states.join(', ')}. ` +
-      `Map them, such as --map '${example}', or dismiss them: --ignore '${states.join(',')}'.`,
-  );
 }

@@ -1,8 +1,9 @@
 import { parseDatetime } from '../../../../domain/time.ts';
-import { endCell, isStateWord, instantCell, isEmptyCell } from '../import.ts';
-import { amounts, dateOrders, dates, wordOf } from './cell-readers.ts';
+import { endCell, isStateWord, instantCell, isEmptyCell, isNoEnd } from '../import.ts';
+import { amounts, dateOrders, dates, isDated, wordOf } from './cell-readers.ts';
 import { type Columns, isPlainState } from './columns.ts';
-import { normalizedName, profiles, type ProfileName } from './profiles.ts';
+import { looksLikeEnd, normalizedName } from './column-names.ts';
+import { profiles, type ProfileName } from './profiles.ts';
 
 /**
  * A word in a column of the file, as `--map` writes it, and what it says if the column is read as `enabled` or as
@@ -26,24 +27,26 @@ const otherNames: Readonly<Record<string, string>> = {
   enabled: 'active status state valid aktiv zustand gültig',
   refunded: 'refund erstattet rückerstattet',
   refunded_at: 'refund_date refunded_on erstattet_am erstattungsdatum',
-  expires_at: 'expires expiry expiry_date expiration expiration_date valid_until gültig_bis läuft_ab',
   code: 'coupon coupon_code discount_code gutschein gutscheincode',
   coupon_type: 'type typ',
   percent_off: 'percent percentage prozent rabatt_prozent',
   amount_off: 'amount discount betrag rabatt_betrag',
   start_date: 'starts starts_at gültig_ab beginn',
-  end_date: 'ends ends_at expires_at expiry_date gültig_bis ende',
   usage_limit: 'limit max_uses maximum_uses usage_limit_per_coupon',
   notes: 'note description notiz bemerkung beschreibung',
 };
 
-/** What a column with a name, as `normalizedName` writes it, may be in an import. */
-function candidates(normal: string): readonly string[] {
+/** What a column may be in an import. */
+function candidates({ name, cells }: Column): readonly string[] {
+  const normal = normalizedName(name);
   const ofProfiles = Object.values(profiles).flatMap(({ sources }) =>
     sources.filter(({ columns }) => columns.includes(normal)).map(({ ours }) => ours),
   );
   const ofOthers = Object.entries(otherNames).filter(([, names]) => names.split(' ').includes(normal));
-  return [normal, ...ofProfiles, ...ofOthers.map(([ours]) => ours)];
+  const filled = cells.filter((cell) => !isEmptyCell(cell));
+  const hasEnds = filled.length === 0 || filled.some((cell) => isDated(cell) || isNoEnd(cell));
+  const ends = hasEnds && looksLikeEnd(name) ? ['expires_at', 'end_date'] : [];
+  return [normal, ...ofProfiles, ...ofOthers.map(([ours]) => ours), ...ends];
 }
 
 type Column = { name: string; cells: readonly string[] };
@@ -57,7 +60,7 @@ export function guessColumns(file: readonly Column[], { required, optional }: Co
     const normal = normalizedName(name);
     const isFree = (ours: string): boolean =>
       known.has(ours) && !taken.has(ours) && (ours === normal || !exact.has(ours));
-    const as = candidates(normal).find(isFree);
+    const as = candidates({ name, cells }).find(isFree);
     if (as === undefined) return null;
     // Several columns may say that a key is not valid.
     if (as !== 'enabled') taken.add(as);
@@ -86,7 +89,7 @@ export function needsOrder(cells: readonly string[]): boolean {
 
 /** The order of dates; null: they are read as they are, or a person must say it. */
 function guessOrder(ours: string, cells: readonly string[]): string | null {
-  const filled = cells.filter((cell) => !isEmptyCell(cell)).map((cell) => cell.trim());
+  const filled = cells.filter((cell) => !isEmptyCell(cell) && !isNoEnd(cell)).map((cell) => cell.trim());
   const type = ours === 'end_date' ? endCell : instantCell;
   if (filled.length === 0 || filled.some((cell) => type.safeParse(cell).success)) return null;
   const fitting = Object.entries(dateOrders).filter(([, order]) =>
@@ -104,10 +107,10 @@ const pairs = ['true|false', 'yes|no', '1|0', 'wahr|falsch', 'ja|nein'].map((pai
 
 /** Words that say by themselves whether a key is valid. */
 const meanings: ReadonlyMap<string, boolean> = new Map([
-  ...'active enabled valid aktiv aktiviert gültig freigeschaltet paid sold delivered verkauft bezahlt future'
+  ...'active enabled valid aktiv aktiviert gültig freigeschaltet paid sold delivered verkauft bezahlt'
     .split(' ')
     .map((word): [string, boolean] => [word, true]),
-  ...`inactive disabled invalid revoked expired suspended blocked banned refunded cancelled canceled terminated past
+  ...`inactive disabled invalid revoked expired suspended blocked banned refunded cancelled canceled terminated
     inaktiv deaktiviert ungültig gesperrt widerrufen abgelaufen erstattet storniert gekündigt`
     .split(/\s+/)
     .map((word): [string, boolean] => [word, false]),
@@ -124,31 +127,22 @@ const longestWord = 64;
 
 /** Whether `--map` can have a word of a file. */
 function isMappable(word: string): boolean {
-  return word.length <= longestWord && !/[,|:=]|^(?:\*|future|past)$/.test(word);
+  return word.length <= longestWord && !/[,|:=]|^\*$/.test(word);
 }
 
-/** The words of a column for `--map`: `-` is an empty cell, `*` any other; dates are `future` and `past`. */
+/** The words of a column for `--map`: `-` is an empty cell, `*` any other, such as a date. */
 export function wordsOf({ name, cells }: Column): readonly Word[] {
   const words = new Set(cells.map(wordOf));
   // The import reads these as they are.
   if (['enabled', 'refunded'].includes(name) && [...words].every((word) => word === '' || isStateWord(word)))
     return [];
   const isEmpty = words.delete('');
-  if (words.size > 0 && [...words].every(isDate)) {
-    const ends = [meant(name, 'future', []), meant(name, 'past', [])];
-    // Without a date, a key does not end.
-    return isEmpty ? [...ends, { word: '-', enabled: true, refunded: null }] : ends;
-  }
   const found = [...words].some(isCode) ? [] : pairs.filter((pair) => pair.some((word) => words.has(word)));
   // The file may have the other word of a pair further down.
   for (const word of found.flat()) words.add(word);
-  const shown = [...words].filter(isMappable).slice(0, mostWords);
+  const shown = [...words].filter((word) => isMappable(word) && !isDated(word)).slice(0, mostWords);
   const others = [...(isEmpty ? ['-'] : []), ...(shown.length < words.size ? ['*'] : [])];
   return [...shown, ...others].map((word) => meant(name, word, found));
-}
-
-function isDate(word: string): boolean {
-  return endCell.safeParse(word.toUpperCase()).success;
 }
 
 /** Whether a word is a number that means neither yes nor no: 0 and 1 beside it are codes, too. */

@@ -8,7 +8,7 @@ import {
   separatorFault,
   separatorNames,
 } from '../../../../wire/csv.ts';
-import { looksLikeState } from '../import.ts';
+import { looksLikeState } from './column-names.ts';
 import { ColumnMapping, type ColumnOptions, type Columns } from './columns.ts';
 import { amounts, states } from './cell-readers.ts';
 import { type Guess, guessColumns, guessProfile, needsOrder, type Word, wordsOf } from './guess.ts';

@@ -1,5 +1,3 @@
-import { columnWords } from '../import.ts';
-
 export type ProfileName = 'gumroad' | 'lemonsqueezy' | 'woocommerce';
 
 /** What is known about the export of a store. Names of columns are as `normalizedName` writes them. */
@@ -20,16 +18,6 @@ interface Profile {
   readonly dismissed: readonly string[];
 }
 
-/** The name of a column in lower case, its words joined by `_`: of `License Key Enabled?`, `license_key_enabled`. */
-export function normalizedName(name: string): string {
-  return columnWords(name)
-    .filter((word) => word !== '')
-    .join('_');
-}
-
-/** Whether a date has passed; without a date the key does not end. */
-const untilThen = 'future,-|past';
-
 export const profiles: Readonly<Record<ProfileName, Profile>> = {
   gumroad: {
     describe: 'the sales that Gumroad exports',
@@ -48,7 +36,8 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
         values: '0,-|1',
         unless: ['dispute_won', 'recurring_charge'],
       },
-      { ours: 'enabled', columns: ['subscription_end_date'], values: untilThen },
+      // The day on which a membership has ended or will end.
+      { ours: 'expires_at', columns: ['subscription_end_date'] },
       // `Refunded?` is also 1 after a part was refunded. The refund of a renewal does not end the key.
       {
         ours: 'refunded',
@@ -81,7 +70,7 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
         values: 'active,inactive|expired,disabled',
       },
       { ours: 'enabled', columns: ['disabled'], values: '0,false,-|1,true' },
-      { ours: 'enabled', columns: ['expires_at'], values: untilThen },
+      { ours: 'expires_at', columns: ['expires_at'] },
       { ours: 'refunded', columns: ['refunded'], values: '1,true|0,false,-' },
       { ours: 'refunded_at', columns: ['refunded_at'] },
     ],
@@ -99,7 +88,7 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
       { ours: 'date', columns: ['created_at'] },
       { ours: 'uses', columns: ['times_activated'] },
       { ours: 'enabled', columns: ['status'], values: 'sold,delivered,active,1,2,3|inactive,disabled,4,5' },
-      { ours: 'enabled', columns: ['expires_at'], values: untilThen },
+      { ours: 'expires_at', columns: ['expires_at'] },
     ],
     dismissed: ['valid_for'],
   },

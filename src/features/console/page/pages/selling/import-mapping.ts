@@ -137,9 +137,7 @@ export function openQuestion(column: FileColumn, { as, how, words }: Choice): st
 export function wordText(word: string): string {
   const texts: Readonly<Record<string, string>> = {
     '-': 'an empty cell',
-    '*': 'any other word',
-    future: 'a date in the future',
-    past: 'a date that has passed',
+    '*': 'anything else',
   };
   return texts[word] ?? `“${word}”`;
 }

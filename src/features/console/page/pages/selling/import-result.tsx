@@ -13,7 +13,6 @@ export type Report = {
   rejected: Rejected[];
   without_key?: number;
   renewals?: number;
-  end_later?: number;
 };
 
 export type State =
@@ -64,13 +63,11 @@ export function ImportResult({ state, noun, columns }: { state: State; noun: Nou
   );
 }
 
-function LeftOut({ without_key: withoutKey = 0, renewals = 0, end_later: endLater = 0 }: Report) {
+function LeftOut({ without_key: withoutKey = 0, renewals = 0 }: Report) {
   return (
     <>
       {withoutKey > 0 && ` ${counted(withoutKey, 'row')} without a license key left out.`}
       {renewals > 0 && ` ${counted(renewals, 'row')} left out that renew the key of another row.`}
-      {endLater > 0 &&
-        ` Keys have no end date here: disable ${counted(endLater, 'key')} of the file when their date has passed.`}
     </>
   );
 }

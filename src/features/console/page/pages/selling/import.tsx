@@ -295,5 +295,4 @@ function add(report: Report, part: Report, line: number): void {
   report.rejected.push(...part.rejected.map((row) => ({ ...row, row: row.row + line - 2 })));
   report.without_key = (report.without_key ?? 0) + (part.without_key ?? 0);
   report.renewals = (report.renewals ?? 0) + (part.renewals ?? 0);
-  report.end_later = (report.end_later ?? 0) + (part.end_later ?? 0);
 }
