@@ -14,6 +14,7 @@ type License = {
   date: string;
   status?: string;
   expires_at?: string | null;
+  seats?: number;
 };
 type Listed = { licenses: License[] };
 type Shop = Awaited<ReturnType<typeof openCliShop>>;
@@ -68,7 +69,7 @@ test.for(['purchase', 'license'])('the sales of Gumroad are imported with their 
   expect(purchases.map(({ purchase_id: id }) => id)).toEqual(['sale-refunded==']);
 });
 
-test('license keys of Lemon Squeezy are imported with states and ends; a key that was never activated is valid', async () => {
+test('license keys of Lemon Squeezy are imported with states, ends and seats; a key that was never activated is valid', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Press', '--key', '77');
   const file = fileOf('lemonsqueezy-license-keys');
@@ -81,12 +82,15 @@ test('license keys of Lemon Squeezy are imported with states and ends; a key tha
     // The key of a subscription that has ended has no date.
     disabled: ['disabled', 'subscriber'],
   });
-  expect(await licenseOf(shop, 'year')).toMatchObject({ expires_at: '2998-06-01T00:00:00+00:00' });
+  expect(await licenseOf(shop, 'year')).toMatchObject({ expires_at: '2998-06-01T00:00:00+00:00', seats: 5 });
+  expect(await licenseOf(shop, 'active')).toMatchObject({ expires_at: null, seats: 5 });
+  for (const unlimited of ['new', 'late'])
+    expect(await licenseOf(shop, unlimited)).not.toHaveProperty('seats');
   for (const ended of ['expired', 'late'])
     expect(await renewed(shop, ended)).toMatchObject({ status: 'active', enabled: true });
 });
 
-test('license keys of License Manager for WooCommerce are imported with states, ends and empty cells', async () => {
+test('license keys of License Manager for WooCommerce are imported with states, ends, seats and empty cells', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Press', '--key', '77');
   const file = fileOf('woocommerce-license-keys');
@@ -98,7 +102,9 @@ test('license keys of License Manager for WooCommerce are imported with states, 
     ended: ['past'],
     disabled: ['disabled', 'inactive'],
   });
-  expect(await licenseOf(shop, 'year')).toMatchObject({ expires_at: '2998-06-01T00:00:00+00:00' });
+  expect(await licenseOf(shop, 'year')).toMatchObject({ expires_at: '2998-06-01T00:00:00+00:00', seats: 3 });
+  for (const unlimited of ['sold', 'stock'])
+    expect(await licenseOf(shop, unlimited)).not.toHaveProperty('seats');
   expect(await renewed(shop, 'past')).toMatchObject({ status: 'active', enabled: true });
 });
 

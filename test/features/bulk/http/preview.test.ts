@@ -190,6 +190,11 @@ test('dates in a column of a state are one word', async () => {
   expect(data.columns[2]?.words.map(({ word }) => word)).toEqual(['-', '*']);
 });
 
+test('the limit of activations of another store is offered as seats', async () => {
+  const { data } = await preview('license', {}, 'key,email,activation_limit\nA,a@example.com,3\n');
+  expect(data.columns[2]).toMatchObject({ read_as: 'seats' });
+});
+
 test('a date with slashes that could be a day or a month first is left to a person', async () => {
   const file = 'key,email,date\nA,a@example.com,01/02/2025\n';
   expect((await preview('license', {}, file)).data.columns[2]).toMatchObject({

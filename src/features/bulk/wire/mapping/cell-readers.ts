@@ -43,6 +43,7 @@ export function missingValues(ours: string, isPlainState: boolean): string | nul
 /** Throws if a word is on both sides. */
 export function readerBy({ ours, theirs, values }: How): CellReader {
   if (dates.has(ours)) return dateReader(theirs, values);
+  if (ours === 'seats') return limitReader;
   return states.has(ours) ? stateReader({ ours, theirs, values }) : amountReader(theirs, values);
 }
 
@@ -86,6 +87,12 @@ export function isDated(cell: string): boolean {
   if (!/^\d{1,4}[-./]\d/.test(text)) return false;
   return endCell.safeParse(text).success || Object.values(dateOrders).some((order) => order.test(text));
 }
+
+/** Reads the limit of a store in which 0 is no limit. */
+const limitReader: CellReader = {
+  read: (cell) => (cell === '0' ? '' : cell),
+  fault: () => '',
+};
 
 /** A word in lower case; every way to write no value is the same word. */
 export function wordOf(text: string): string {

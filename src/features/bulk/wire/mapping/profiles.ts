@@ -7,7 +7,7 @@ interface Profile {
     readonly ours: string;
     /** The first of these that the file has. */
     readonly columns: readonly string[];
-    /** The words of a state, as in `--map`. */
+    /** The words of a state, as in `--map`; `limit`: a number of which 0 is none. */
     readonly values?: string;
     /** Columns; if one of them is 1, this source is not read. */
     readonly unless?: readonly string[];
@@ -71,6 +71,8 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
       },
       { ours: 'enabled', columns: ['disabled'], values: '0,false,-|1,true' },
       { ours: 'expires_at', columns: ['expires_at'] },
+      // So many installations at the same time, each of which can be deactivated.
+      { ours: 'seats', columns: ['activation_limit'], values: 'limit' },
       { ours: 'refunded', columns: ['refunded'], values: '1,true|0,false,-' },
       { ours: 'refunded_at', columns: ['refunded_at'] },
     ],
@@ -89,6 +91,8 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
       { ours: 'uses', columns: ['times_activated'] },
       { ours: 'enabled', columns: ['status'], values: 'sold,delivered,active,1,2,3|inactive,disabled,4,5' },
       { ours: 'expires_at', columns: ['expires_at'] },
+      // A deactivation takes one off `times_activated`, so this limits what is activated at the same time.
+      { ours: 'seats', columns: ['times_activated_max'], values: 'limit' },
     ],
     dismissed: ['valid_for'],
   },
