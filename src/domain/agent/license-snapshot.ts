@@ -264,10 +264,11 @@ type WithEnd = Pick<LicenseSnapshot, 'license' | 'confirmedAt'>;
 
 /**
  * The end, or the end of the grace, that comes next after the upstream has confirmed the license: behind it the license
- * may have been renewed. Infinity: none.
+ * may have been renewed. Infinity: none. An agent in the middle of a chain dates a confirmation in whole seconds, rounded
+ * down, and ends are in whole seconds: a date that is the end comes after it.
  */
 function unconfirmedEnd({ license: { expiresAt, graceUntil }, confirmedAt }: WithEnd): number {
-  return [expiresAt, graceUntil].find((end) => confirmedAt <= (end ?? -Infinity)) ?? Infinity;
+  return [expiresAt, graceUntil].find((end) => confirmedAt < (end ?? -Infinity)) ?? Infinity;
 }
 
 /** Whether the license has ended, and may have been renewed since the upstream confirmed it. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Chain, clocks, key, minute, table } from './licensed-chain.ts';
 import { productKey } from './authority.ts';
 import { freshness } from '../machine.ts';
+import type { Site } from './site.ts';
 
 describe.each(Object.keys(clocks))('with the clock of agents %s', (clock) => {
   test('a license is answered as valid until its end and its graces, to the millisecond, and not beyond', async () => {
@@ -20,6 +21,15 @@ describe.each(Object.keys(clocks))('with the clock of agents %s', (clock) => {
       expect(chain.world.broken).toEqual([]);
     }
   });
+});
+
+test('an agent below an agent refuses in the second of the end, as soon as the agent in the middle has the word of the authority', async () => {
+  using chain = new Chain({ end: 'near', isDisabled: false, connection: 'online', clock: 'right' });
+  await chain.begin();
+  await chain.until(chain.graceMs + 1);
+  const [middle, lowest] = chain.world.sites as [Site, Site];
+  expect(await chain.verify(middle)).toMatchObject({ license: { enabled: false, status: 'expired' } });
+  expect(await chain.verify(lowest)).toMatchObject({ license: { enabled: false, status: 'expired' } });
 });
 
 test('terms that the seller removes are removed at an agent and at the agent below it', async () => {

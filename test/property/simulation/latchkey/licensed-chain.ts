@@ -5,6 +5,7 @@ import { defaultProductTerms } from '../../../../src/domain/catalogue.ts';
 import { productKey } from './authority.ts';
 import type { Site } from './site.ts';
 import { LatchkeyWorld } from './world.ts';
+import { valueOf } from '../../../support/harness/service-harness.ts';
 import { freshness } from '../machine.ts';
 
 /*
@@ -90,6 +91,19 @@ export class Chain implements Disposable {
     return true;
   }
 
+  async verify(site: Site): Promise<LicenseResponse> {
+    return valueOf(await this.#ask(site));
+  }
+
+  async #ask(site: Site): Promise<Result<LicenseResponse>> {
+    let answer: Result<LicenseResponse> | null = null;
+    const asking = site.agent.licenseService
+      .verify(site.tenant(), key, never)
+      .then((given) => (answer = given));
+    await this.world.time.runUntil(() => answer !== null, 5 * minute);
+    return await asking;
+  }
+
   async checkAll(): Promise<void> {
     await this.#checkAuthority();
     for (const site of this.world.sites) {
@@ -128,12 +142,7 @@ export class Chain implements Disposable {
 
   async #checkAgent(site: Site): Promise<void> {
     const { world, endsAt, case: each } = this;
-    let answer: Result<LicenseResponse> | null = null;
-    const asking = site.agent.licenseService
-      .verify(site.tenant(), key, never)
-      .then((given) => (answer = given));
-    await world.time.runUntil(() => answer !== null, 5 * minute);
-    const given = await asking;
+    const given = await this.#ask(site);
     if (given.ok) this.#checkSafe(site, given.value);
     const now = site.clock.now();
     const isValid = !each.isDisabled && (endsAt === null || now <= endsAt + this.graceMs);
