@@ -53,7 +53,7 @@ const thorough = [
   'test/daemon/{heap,memory,slow-stop}.test.ts',
   'test/http/entry/unread-answers.test.ts',
   'test/http/response-cache/same-responses.test.ts',
-  'test/features/leases/holder/lease-files.test.ts',
+  'test/features/leases/holder/{end-table,lease-files}.test.ts',
   'test/features/leases/daemon/{holder,holder-copies}.test.ts',
   'test/features/leases/property/leases.test.ts',
   'test/features/sandbox/{demo,testing}.test.ts',

@@ -38,14 +38,14 @@ export class HolderModel {
   device: string;
   state: HolderState;
 
-  constructor(name: string, licenseKey: string) {
+  constructor(name: string, licenseKey: string, productKey = 'press') {
     this.name = name;
     this.device = thumbprint(name);
     this.state = {
       signed: null,
       held: {
         licenseKey,
-        productKey: 'press',
+        productKey,
         activationId: null,
         document: null,
         rev: 0,
@@ -165,6 +165,11 @@ function documentIn(answer: LeaseAnswer): ReceivedDocument | null {
       document: { kind: 'lease', text: '', issuedAt, license, refreshAt, expiresAt },
     };
   }
-  const { activationId, rev, state, issuedAt } = answer.notice;
-  return { activationId, rev, document: { kind: 'notice', text: '', issuedAt, license: null, state } };
+  const { activationId, rev, state, issuedAt, expiredAt } = answer.notice;
+  const ended = expiredAt === undefined ? {} : { expiredAt };
+  return {
+    activationId,
+    rev,
+    document: { kind: 'notice', text: '', issuedAt, license: null, state, ...ended },
+  };
 }

@@ -4,8 +4,8 @@ import { productKey } from './authority.ts';
 import { freshness } from '../machine.ts';
 import type { Site } from './site.ts';
 
-describe.each(Object.keys(clocks))('with the clock of agents %s', (clock) => {
-  test('a license is answered as valid until its end and its graces, to the millisecond, and not beyond', async () => {
+describe.each(Object.keys(clocks))('with the clock of agents and devices %s', (clock) => {
+  test('authority, agents and holders of leases let a license in until its end and its graces, to the millisecond, and not beyond', async () => {
     for (const each of table.filter((row) => row.clock === clock)) {
       using chain = new Chain(each);
       try {
@@ -31,6 +31,22 @@ test('an agent below an agent refuses in the second of the end, as soon as the a
   expect(await chain.verify(middle)).toMatchObject({ license: { enabled: false, status: 'expired' } });
   expect(await chain.verify(lowest)).toMatchObject({ license: { enabled: false, status: 'expired' } });
 });
+
+test.each(['online', 'offline', 'silent'] as const)(
+  'a license that has ended stays ended after a restart of agents whose clocks were set back (%s)',
+  async (connection) => {
+    using chain = new Chain({ end: 'near', isDisabled: false, connection, clock: 'back' });
+    await chain.begin();
+    await chain.until(freshness.expiryGraceMs + 1);
+    for (const site of chain.world.sites) {
+      await site.agent.markTime();
+      await site.restart();
+    }
+    await chain.checkAll();
+    for (const site of chain.world.sites)
+      expect(await chain.verify(site)).toMatchObject({ license: { enabled: false, status: 'expired' } });
+  },
+);
 
 test('terms that the seller removes are removed at an agent and at the agent below it', async () => {
   using chain = new Chain({ end: 'near', isDisabled: false, connection: 'online', clock: 'right' });

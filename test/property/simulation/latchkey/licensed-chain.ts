@@ -1,16 +1,18 @@
 import { expect } from 'vitest';
+import type { License } from '../../../../src/domain/license.ts';
 import type { LicenseResponse } from '../../../../src/service/services.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';
 import { defaultProductTerms } from '../../../../src/domain/catalogue.ts';
 import { productKey } from './authority.ts';
+import { Device } from './device.ts';
 import type { Site } from './site.ts';
 import { LatchkeyWorld } from './world.ts';
 import { valueOf } from '../../../support/harness/service-harness.ts';
 import { freshness } from '../machine.ts';
 
 /*
- * What an authority, an agent and an agent below it answer about a license that ends, on virtual time: the whole table of
- * its end, its state, the connection of the agents and their clocks.
+ * What an authority, an agent, an agent below it and devices with leases of each of them answer about a license that ends, on
+ * virtual time: the whole table of its end, its state, the connection of agents and devices, and their clocks.
  */
 
 export const minute = 60_000;
@@ -19,13 +21,13 @@ export const key = 'KEY-0';
 const check: typeof expect = expect;
 const never = new AbortController().signal;
 
-/** By how much the wall clocks of the agents are changed after they have learned the license. */
+/** By how much the wall clocks of agents and devices are changed after they have learned the license. */
 export const clocks = { right: 0, back: -10 * day, ahead: 2 * day, suspect: 40 * day };
 /** When the license ends, seen from the moment when the agents learn it; null: never. */
 const ends = { past: -minute, near: minute, none: null };
 /** The grace of the product of such a license. */
 const graces = { past: 0, near: 3 * minute, none: 0 };
-/** `silent`: the agents do not reach the upstream before the license has ended. */
+/** Of the agents to their upstream, and of every second device to its issuer. `silent`: nothing arrives before the end. */
 const connections = ['online', 'offline', 'silent'] as const;
 
 export type Case = {
@@ -43,12 +45,13 @@ export const table = Object.keys(ends).flatMap((end) =>
   ),
 );
 
-/** An authority, an agent and an agent below it, which know a license. */
+/** An authority, an agent and an agent below it, which know a license, and devices with leases. */
 export class Chain implements Disposable {
   readonly world: LatchkeyWorld = new LatchkeyWorld({ seed: 7, troubles: ['chain'], sabotage: null });
   readonly case: Case;
   readonly graceMs: number;
   endsAt: number | null = null;
+  readonly #devices: Device[] = [];
   #learnedAt = 0;
 
   constructor(each: Case) {
@@ -76,9 +79,18 @@ export class Chain implements Disposable {
       site.verify(key);
       await world.pass(2_000);
     }
+    for (const issuer of [null, ...world.sites]) {
+      for (const isFar of [false, true]) {
+        const name = `a ${isFar ? 'far' : 'near'} device of ${issuer?.place ?? 'the authority'}`;
+        const device = new Device(world, { name, issuer, licenseKey: key });
+        this.#devices.push(device);
+        await this.#told(device);
+        device.isAway = isFar && connection !== 'online';
+      }
+    }
     this.#learnedAt = world.clock.now();
     if (connection !== 'online') world.changeWeather({ away: 'refused' });
-    for (const site of world.sites) site.clock.jumpWall(clocks[clock]);
+    for (const each of [...world.sites, ...this.#devices]) each.clock.jumpWall(clocks[clock]);
   }
 
   /** Waits until an instant after the end; false: it has passed. */
@@ -87,7 +99,10 @@ export class Chain implements Disposable {
     const ms = (endsAt ?? this.#learnedAt) + afterEndMs - world.clock.now();
     if (ms < 0) return false;
     await world.pass(ms);
-    if (this.case.connection === 'silent') world.changeWeather({ away: null });
+    if (this.case.connection === 'silent') {
+      world.changeWeather({ away: null });
+      for (const device of this.#devices) device.isAway = false;
+    }
     return true;
   }
 
@@ -96,11 +111,20 @@ export class Chain implements Disposable {
   }
 
   async #ask(site: Site): Promise<Result<LicenseResponse>> {
-    let answer: Result<LicenseResponse> | null = null;
-    const asking = site.agent.licenseService
-      .verify(site.tenant(), key, never)
-      .then((given) => (answer = given));
-    await this.world.time.runUntil(() => answer !== null, 5 * minute);
+    return await this.#waitFor(site.agent.licenseService.verify(site.tenant(), key, never));
+  }
+
+  /** What a program on a device is told; null: nothing is known. */
+  async #told(device: Device): Promise<License | null> {
+    const found = await this.#waitFor(device.verify());
+    if (found.verdict === 'answer') return found.license;
+    return found.verdict === 'expired' ? found.ended : null;
+  }
+
+  async #waitFor<Answer>(asking: Promise<Answer>): Promise<Answer> {
+    let isAnswered = false;
+    void asking.finally(() => (isAnswered = true));
+    await this.world.time.runUntil(() => isAnswered, 5 * minute);
     return await asking;
   }
 
@@ -110,6 +134,7 @@ export class Chain implements Disposable {
       this.#checkStored(site);
       await this.#checkAgent(site);
     }
+    for (const device of this.#devices) await this.#checkDevice(device);
   }
 
   async #checkAuthority(): Promise<void> {
@@ -169,6 +194,30 @@ export class Chain implements Disposable {
     const isOver = endsAt !== null && world.clock.now() > endsAt + this.graceMs + minute;
     if (isOver && each.connection !== 'offline')
       check(license).toMatchObject({ enabled: false, status: each.isDisabled ? 'disabled' : 'expired' });
+  }
+
+  async #checkDevice(device: Device): Promise<void> {
+    const { world, endsAt, graceMs, case: each } = this;
+    const { name, issuer, isAway } = device;
+    const askedAt = world.clock.now();
+    const license = await this.#told(device);
+    const now = world.clock.now();
+    const isIn = license?.enabled === true;
+    const [end, extended] = [graceMs, Math.max(graceMs, freshness.expiryGraceMs)].map((ms) =>
+      endsAt === null ? Infinity : endsAt + ms,
+    ) as [number, number];
+    // An agent that cannot ask whether the license was renewed lets devices in for as long as programs.
+    const isUnsure = each.connection !== 'online' && each.end === 'near' && issuer !== null;
+    const mayLast = isUnsure ? extended : end;
+    const mustLast = isUnsure && each.connection === 'offline' && !isAway ? extended : end;
+    // A lease ends at the beginning of the last instant.
+    if (isIn) check([name, now < mayLast]).toEqual([name, true]);
+    if (isIn) check(license.terms?.entitlements).toEqual(['pro']);
+    if (each.isDisabled) check([name, isIn]).toEqual([name, false]);
+    if (each.isDisabled || !['right', 'back'].includes(each.clock)) return;
+    // Who has paid is let in.
+    if (now < mustLast) check([name, isIn]).toEqual([name, true]);
+    if (askedAt >= mayLast) check([name, license?.status]).toEqual([name, 'expired']);
   }
 
   /** Nobody is let in beyond the end and the graces, by the agent's own time and by the true time. */
