@@ -7,11 +7,13 @@ import {
   type LeaseService,
 } from '../../../../src/features/leases/service/services.ts';
 import { HolderModel } from '../../../features/leases/property/holder-model.ts';
-import type { VirtualClock } from '../../../support/harness/virtual-clock.ts';
+import type { VirtualClock, VirtualTime } from '../../../support/harness/virtual-clock.ts';
 import { freshness } from '../machine.ts';
-import { productKey } from './authority.ts';
+import { productKey, type SimulatedAuthority } from './authority.ts';
 import type { Site } from './site.ts';
-import type { LatchkeyWorld } from './world.ts';
+
+/** What a device needs of the world around it. */
+type Surroundings = { time: VirtualTime; clock: VirtualClock; authority: SimulatedAuthority };
 
 /** Longer than any lease. */
 const keyMs = 400 * 86_400_000;
@@ -31,10 +33,10 @@ export class Device {
   /** Nothing of this device arrives at the issuer. */
   isAway = false;
   readonly holder: HolderModel;
-  readonly #world: LatchkeyWorld;
+  readonly #world: Surroundings;
 
   constructor(
-    world: LatchkeyWorld,
+    world: Surroundings,
     { name, issuer, licenseKey }: { name: string; issuer: Site | null; licenseKey: string },
   ) {
     this.name = name;
@@ -49,16 +51,20 @@ export class Device {
     return heldVerdict(this.holder.held, this.clock.now());
   }
 
-  /** What a program is told: the issuer is asked if a request is due, or if there is no lease. */
+  /** What a program is told: the issuer is asked first if that is due. */
   async verify(): Promise<HeldVerdict> {
-    const { held } = this.holder;
-    const isDue = held.document?.kind !== 'lease' || dueAt(held) <= this.clock.now();
-    if (isDue || this.held().verdict !== 'answer') await this.ask();
+    await this.ask();
     return this.held();
   }
 
-  /** Makes the request that follows, and takes over the answer; null: there is none. */
-  async ask(): Promise<LeaseAnswer | null> {
+  /**
+   * Makes the request that is due or that may bring a lease, and takes over its answer; null: there is none. `isEarly`: renews
+   * a lease that is not due, as the answer to a request that waits at the issuer does.
+   */
+  async ask({ isEarly = false }: { isEarly?: boolean } = {}): Promise<LeaseAnswer | null> {
+    const { held } = this.holder;
+    const isDue = isEarly || held.document?.kind !== 'lease' || dueAt(held) <= this.clock.now();
+    if (!isDue && this.held().verdict === 'answer') return null;
     const request = this.holder.request({ isAsked: true, replaces: null, now: this.clock.now() });
     if (request === null || this.isAway) return null;
     const ending = new AbortController();

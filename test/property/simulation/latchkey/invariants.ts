@@ -1,7 +1,6 @@
 import { isLicenseKind } from '../../../../src/domain/outbox/operation.ts';
-import { answeredLicense } from '../../../../src/domain/agent/license-snapshot.ts';
-import { freshness } from '../machine.ts';
 import { checkCouponsAtRest, checkCouponStep } from './coupon-invariants.ts';
+import { checkEnds, checkEndsAtRest } from './end-invariants.ts';
 import type { Line } from './books.ts';
 import type { LatchkeyNetwork } from './network.ts';
 import { isOpenAbove, operationAbove, undecidable, type OperationRow, type Site } from './site.ts';
@@ -27,7 +26,7 @@ export function checkLatchkeyStep(world: LatchkeyWorld): void {
     }
   }
   for (const key of world.keys.keys()) checkRevocations(world, key);
-  if (world.troubles.has('ends')) checkEnds(world);
+  if (hasExactEnds(world)) checkEnds(world);
   if (world.troubles.has('coupons')) checkCouponStep(world);
 }
 
@@ -40,6 +39,12 @@ export function checkLatchkeyAtRest(world: LatchkeyWorld): void {
     for (const key of world.keys.keys()) checkSeen(world, site, key);
   }
   if (world.troubles.has('coupons')) checkCouponsAtRest(world);
+  if (hasExactEnds(world)) checkEndsAtRest(world);
+}
+
+/** Whether what is known of ends follows from what was answered. */
+function hasExactEnds({ troubles }: LatchkeyWorld): boolean {
+  return troubles.has('ends') && !troubles.has('clocks') && !surprising.some((name) => troubles.has(name));
 }
 
 /** Notes what the caller of an operation may have known when it asked. */
@@ -155,42 +160,6 @@ function checkRevision({ machine, seen, place }: Site, key: string): void {
     throw new Error(
       `revision: ${place}: ${key} was seen at ${before.revision} (enabled: ${before.enabled}), then at ${revision}`,
     );
-}
-
-/** How long before its arrival an answer may have been made, and how exact its date is, in ms. */
-const answerMs = 60_000;
-const dateMs = 2_000;
-
-/**
- * Nobody who paid is refused while the upstream's word is younger than the end of the license, and nobody is let in beyond the
- * end and the grace: what an agent answers is right for an end that the license had when the upstream confirmed it.
- */
-function checkEnds({ sites, keys, ends, troubles, clock, time }: LatchkeyWorld): void {
-  if (troubles.has('clocks') || surprising.some((name) => troubles.has(name))) return;
-  for (const { machine, place } of sites) {
-    for (const key of keys.keys()) {
-      const snapshot = machine.transaction.snapshots.get(key);
-      if (snapshot === null || snapshot.gone || !snapshot.local.enabled) continue;
-      const now = clock.now();
-      const isValid = answeredLicense(snapshot, freshness, now).enabled;
-      const confirmed = snapshot.confirmedAt - now + time.monotonic;
-      const told = [{ from: -Infinity, expiresAt: null }, ...(ends.get(key) ?? [])];
-      const possible = told.filter(
-        ({ from }, index) =>
-          from <= confirmed + dateMs && (told[index + 1]?.from ?? Infinity) >= confirmed - answerMs,
-      );
-      // The authority has no grace. The agent has one while it does not know whether the license was renewed.
-      const isRight = possible.some(({ expiresAt }) => {
-        const end = expiresAt ?? Infinity;
-        return isValid ? now <= end + freshness.expiryGraceMs : now > end;
-      });
-      if (isRight) continue;
-      const shown = `is answered as ${isValid ? 'valid' : 'ended'} at ${now}`;
-      throw new Error(
-        `end: ${place}: ${key} ${shown}; it ends at ${possible.map((each) => each.expiresAt).join(', ')}`,
-      );
-    }
-  }
 }
 
 /** An enable overrides no disable that its caller had not seen. */

@@ -3,6 +3,7 @@ import { longestBackoffMs, refreshMs } from '../machine.ts';
 import { quietMs, timeoutMs } from '../network.ts';
 import { isOpen, waitsForCoupon } from './coupon-invariants.ts';
 import { addSharedCoupon, askForCoupons } from './coupons.ts';
+import { askFromDevices } from './ends.ts';
 import { checkLatchkeyAtRest, checkLatchkeyStep } from './invariants.ts';
 import { calm } from './network.ts';
 import type { OperationRow, Site } from './site.ts';
@@ -80,7 +81,7 @@ class LatchkeyPlay {
   async begin(): Promise<void> {
     const world = this.#world;
     await world.begin();
-    for (const name of world.troubles) latchkeyTroubles[name].begin?.(world);
+    for (const name of world.troubles) await latchkeyTroubles[name].begin?.(world);
     if (world.troubles.has('coupons')) await addSharedCoupon(world);
   }
 
@@ -132,6 +133,7 @@ class LatchkeyPlay {
       await world.pass(timeoutMs);
     }
     await world.pass(1.3 * refreshMs);
+    if (troubles.has('ends')) await askFromDevices(world);
   }
 
   async #drain(): Promise<void> {

@@ -3,7 +3,8 @@ import type { Dispatcher } from 'undici';
 import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
 import { KeyedMutex } from '../../../../src/sync/waiting.ts';
 import type { Upstream, SyncUpstream, WriteOptions } from '../../../../src/service/ports.ts';
-import type { CommandOf, UseCaseName, Writer } from '../../../../src/service/writer.ts';
+import type { AnsweredRequest } from '../../../../src/features/leases/service/answer.ts';
+import type { CommandOf, CommandResult, UseCaseName, Writer } from '../../../../src/service/writer.ts';
 import type { Exchange, Transport } from '../../../../src/upstream/exchange.ts';
 import type { Machine } from '../machine.ts';
 import { deaf } from '../sabotage.ts';
@@ -103,6 +104,21 @@ export const latchkeySabotages: Readonly<Record<string, Corruption>> = {
     sabotage: { authority: { writer: unlimited } },
     troubles: ['coupons', 'others'],
     breaks: /limit:/,
+  },
+  'an end that agents put off': {
+    sabotage: { agent: { writer: (writer, machine) => withEnds(writer, machine, 3_600_000) } },
+    troubles: ['ends'],
+    breaks: /end:|lease:/,
+  },
+  'an end that comes too early at agents': {
+    sabotage: { agent: { writer: (writer, machine) => withEnds(writer, machine, -3_600_000) } },
+    troubles: ['ends'],
+    breaks: /end:|lease:/,
+  },
+  'a lease that is longer than its license': {
+    sabotage: { authority: { writer: generousIssuer }, agent: { writer: generousIssuer } },
+    troubles: ['ends'],
+    breaks: /lease:/,
   },
   'an answer to a caller that is not remembered': {
     sabotage: { agent: { writer: absentMinded } },
@@ -277,6 +293,37 @@ function generous(writer: Writer, { database }: { database: DatabaseSync }): Wri
     const result = await write({});
     if (name === 'voidRedemption')
       database.exec('UPDATE redemption_count SET count = count - 1 WHERE count > 0');
+    return result;
+  });
+}
+
+/** What an agent reads of a license has another end. */
+function withEnds(writer: Writer, { database }: Machine, byMs: number): Writer {
+  return between(writer, async (_, write) => {
+    const before = new Map(ends(database));
+    const result = await write({});
+    const move = database.prepare(
+      'UPDATE license_snapshot SET expires_at = expires_at + ? WHERE license_key = ?',
+    );
+    for (const [key, end] of ends(database)) if (before.get(key) !== end) move.run(byMs, key);
+    return result;
+  });
+}
+
+function ends(database: DatabaseSync): [string, number][] {
+  const rows = database.prepare(
+    'SELECT license_key AS key, expires_at AS end FROM license_snapshot WHERE expires_at IS NOT NULL',
+  );
+  return (rows.all() as { key: string; end: number }[]).map(({ key, end }) => [key, end]);
+}
+
+/** Leases are valid for an hour more. */
+function generousIssuer(writer: Writer): Writer {
+  return between(writer, async ({ name }, write) => {
+    const result = await write({});
+    if (name !== 'answerLeaseRequest' && name !== 'answerAgentLeaseRequest') return result;
+    const { ok, value } = result as CommandResult<'answerLeaseRequest'> & { value?: AnsweredRequest };
+    if (ok && value?.answer.kind === 'lease') value.answer.lease.expiresAt += 3_600_000;
     return result;
   });
 }

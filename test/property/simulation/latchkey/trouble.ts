@@ -1,12 +1,13 @@
 import { idempotencyKeyHeader } from '../../../../src/domain/header-names.ts';
 import type { SeededRandom } from '../seeded-random.ts';
 import { headerOf, other, productKey } from './authority.ts';
+import { changeEnd, changeGrace, healDevices, placeDevices, troubleDevice } from './ends.ts';
 import type { Site } from './site.ts';
 import type { LatchkeyTroubleName, LatchkeyWorld } from './world.ts';
 
 /** One kind of trouble, which a seed has or has not. */
 type Trouble = {
-  begin?: (world: LatchkeyWorld) => void;
+  begin?: (world: LatchkeyWorld) => void | Promise<void>;
   make?: (world: LatchkeyWorld, site: Site, key: string) => void | Promise<void>;
   heal?: (world: LatchkeyWorld) => void | Promise<void>;
   /** Troubles that a seed does not have at the same time. */
@@ -219,20 +220,28 @@ const bursts: Trouble = {
 /** Callers create, redeem and void coupons at each step (`coupons.ts`), besides all that they do to licenses. */
 const coupons: Trouble = {};
 
-/** The seller gives licenses an end, moves it, renews them and removes the end. */
+/** The seller gives licenses an end and a grace, moves both, renews licenses and removes the end. Devices have leases. */
 const ends: Trouble = {
-  async make({ authority, random, clock, time, ends: known }, _, key) {
-    const tenant = { accountId: 'default', productKey };
-    const inMs = random.pick([-minuteMs, minuteMs, 5 * minuteMs, hourMs, null]);
-    const change = { expiresAt: inMs === null ? null : Math.floor((clock.now() + inMs) / 1_000) * 1_000 };
-    const isRenewed = random.chance(0.3);
-    const changed = isRenewed
-      ? await authority.write('renewLicense', { tenant, licenseKey: key, span: '1d' })
-      : await authority.write('updateLicense', { tenant, licenseKey: key, change });
-    // A license without an end needs no renewal.
-    if (!changed.ok) return;
-    const { expiresAt = null } = changed.value;
-    known.set(key, [...(known.get(key) ?? []), { from: time.monotonic, expiresAt }]);
+  begin: placeDevices,
+  async make(world, _, key) {
+    const { random } = world;
+    const dice = random.fraction();
+    if (dice < 0.4) await changeEnd(world, key);
+    else if (dice < 0.5) await changeGrace(world, random.pick([0, minuteMs, 20 * minuteMs]));
+    else troubleDevice(world);
+  },
+  heal: healDevices,
+};
+
+/** The wall clocks of agents and devices are set back. */
+const setBack: Trouble = {
+  without: ['clocks'],
+  async make({ random, devices }, { agent, clock }) {
+    const byMs = -random.pick([minuteMs, hourMs, 24 * hourMs]);
+    // As the daemon does every minute.
+    if (!agent.isDead) await heard(agent.markTime());
+    clock.jumpWall(byMs);
+    for (const device of devices) if (random.chance(0.3)) device.clock.jumpWall(byMs);
   },
 };
 
@@ -261,6 +270,7 @@ export const latchkeyTroubles: Readonly<Record<LatchkeyTroubleName, Trouble>> = 
   bursts,
   coupons,
   ends,
+  set_back: setBack,
 };
 
 const names = Object.keys(latchkeyTroubles) as LatchkeyTroubleName[];

@@ -3,6 +3,7 @@ import { VirtualTime, type VirtualClock } from '../../../support/harness/virtual
 import type { Configuration, Faults } from '../machine.ts';
 import type { Sabotage } from '../sabotage.ts';
 import { productKey, SimulatedAuthority, type AuthoritySabotage } from './authority.ts';
+import type { Device } from './device.ts';
 import { LatchkeyNetwork, type Weather } from './network.ts';
 import { Uuid7Random } from './random.ts';
 import { Site } from './site.ts';
@@ -29,7 +30,8 @@ export type LatchkeyTroubleName =
   | 'full'
   | 'bursts'
   | 'coupons'
-  | 'ends';
+  | 'ends'
+  | 'set_back';
 
 export type LatchkeySabotage = { agent?: Sabotage; authority?: AuthoritySabotage };
 
@@ -44,6 +46,9 @@ export type LatchkeyWorldOptions = {
  * when each place has the operation: a copied store has it, too.
  */
 export type Sighting = { at: number; place: string; revision: number | null; places: Map<string, number> };
+
+/** The end of a license, and that of the grace (epoch ms). `from`: since when it has them, in ms of virtual time. */
+export type GivenEnd = { from: number; expiresAt: number | null; graceUntil: number | null };
 
 const minUses = 1_000;
 const dayMs = 86_400_000;
@@ -68,8 +73,10 @@ export class LatchkeyWorld implements Disposable {
   readonly sighted: Map<string, Sighting> = new Map();
   /** Operations about which a person has decided. */
   readonly decided: Set<string> = new Set();
-  /** The ends that the seller has given each license: from when on (ms of virtual time), and the end (epoch ms). */
-  readonly ends: Map<string, { from: number; expiresAt: number | null }[]> = new Map();
+  /** The ends that the seller has given each license. */
+  readonly ends: Map<string, GivenEnd[]> = new Map();
+  /** Devices with leases, if licenses end. */
+  readonly devices: Device[] = [];
   /** The codes of coupons that anybody has asked for. */
   readonly codes: string[] = [];
   /** Orders, with the codes that they redeem. */
