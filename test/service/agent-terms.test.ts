@@ -10,6 +10,7 @@ import {
   type ManualHarness,
 } from '../support/harness/manual-harness.ts';
 import { day, hour, lost, no, refusalOf, second, valueOf } from '../support/harness/service-harness.ts';
+import { StorageError } from '../../src/service/ports.ts';
 import { silent } from '../support/silent-log.ts';
 
 const tenant = { accountId: 'default', productKey };
@@ -123,6 +124,26 @@ describe('at an agent, a license that ends', () => {
     await using harness = await agentThatKnows((now) => ({ expiresAt: now + hour }));
     const { provenance } = valueOf(await serviceOf(harness).verify(tenant, key, never));
     expect(provenance).toMatchObject({ graceUntil: harness.now + hour + day });
+  });
+
+  it('is answered as ended when it is first asked for, also if the disk is too full to keep it', async () => {
+    await using harness = await createManualHarness();
+    harness.fault = new StorageError('full', null);
+    const verified = serviceOf(harness).verify(tenant, 'NEW', never);
+    const { answer } = await harness.request();
+    const said = harness.saysOf('NEW');
+    await answer({ ...said, value: { ...said.value, expiresAt: harness.now - hour } });
+    expect(valueOf(await verified).license).toMatchObject(expired);
+  });
+
+  it('is answered to a repeated use as to the first one, although it has ended since', async () => {
+    await using harness = await agentThatKnows((now) => ({ expiresAt: now + hour }));
+    const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
+    const use = { tenant, licenseKey: key, trigger: 'usage', actor: null, idempotency, waitMs: 0 } as const;
+    const first = valueOf(await serviceOf(harness).change(use, never)).license;
+    expect(first).toMatchObject({ ...active, uses: 6 });
+    await harness.passes(3 * day);
+    expect(valueOf(await serviceOf(harness).change(use, never)).license).toEqual(first);
   });
 
   it('loses its end when the upstream says that it never ends', async () => {

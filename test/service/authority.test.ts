@@ -326,6 +326,27 @@ describe('authorityLicensing and authorityCouponing', () => {
     expect(shop.store.licenses.get(licenseKey)?.uses).toBe(1);
   });
 
+  it('a change of a license that has ended is answered as a verify is, also to an agent that repeats it', async () => {
+    await using shop = await new Shop().open();
+    const expiresAt = shop.now + second;
+    const { license } = valueOf(
+      await shop.writer.write('addPurchase', { ...newSale, productKey: 'press', terms: { expiresAt } }),
+    );
+    const { licenseKey } = license;
+    const licenseService = authorityLicenseService(shop.store, shop.writer, { now: () => shop.now });
+    const keyed = { id: 'id', createdAt: shop.now, epoch: null, isRepeat: false, seenRevision: null };
+    const idempotency = { credential: 'c', key: 'k', fingerprint: 'f', keyed };
+    const use = { tenant: anyProduct, licenseKey, trigger: 'usage', actor: null, waitMs: 0 } as const;
+    const ask = async (key: typeof idempotency | null) =>
+      valueOf(await licenseService.change({ ...use, idempotency: key }, never)).license;
+    expect(await ask(idempotency)).toMatchObject({ uses: 1, enabled: true, status: 'active' });
+    shop.pass(second + 1);
+    const ended = { enabled: false, status: 'expired' };
+    expect(await ask(idempotency)).toMatchObject({ uses: 1, ...ended });
+    expect(await ask(null)).toMatchObject({ uses: 2, ...ended });
+    expect(shop.store.licenses.get(licenseKey)).toMatchObject({ enabled: true });
+  });
+
   it('the list of coupons contains only coupons of the account', async () => {
     await using shop = await new Shop().open();
     const couponService = authorityCouponService(shop.store, shop.writer);

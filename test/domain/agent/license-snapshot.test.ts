@@ -9,6 +9,8 @@ import {
   type LocalState,
   type LicenseSnapshot,
   freshnessAt,
+  mayBeRenewed,
+  validWithoutUpstreamUntil,
   verdict,
   type Verdict,
 } from '../../../src/domain/agent/license-snapshot.ts';
@@ -224,5 +226,44 @@ describe('the verdict about a key', () => {
 
   it('of an answer that is dated ahead is fresh', () => {
     expect(freshnessAt(confirmedAt, policy, confirmedAt - 5)).toBe('fresh');
+  });
+});
+
+describe('a license that ends, at an agent', () => {
+  const end = confirmedAt + 100;
+  const snapshot = (terms: Pick<License, 'expiresAt' | 'graceUntil'>, at = confirmedAt) => ({
+    license: { ...license, ...terms },
+    confirmedAt: at,
+  });
+
+  it.each([
+    ['that has no end is valid for freshness.grace', snapshot({}), confirmedAt + 336],
+    ['ends after freshness.grace: valid no longer', snapshot({ expiresAt: end + 900 }), confirmedAt + 336],
+    ['ends sooner: valid for freshness.expiry_grace more', snapshot({ expiresAt: end }), end + 48],
+    ['has a longer grace', snapshot({ expiresAt: end, graceUntil: end + 60 }), end + 60],
+    ['has a shorter grace', snapshot({ expiresAt: end, graceUntil: end + 5 }), end + 48],
+    [
+      'was confirmed in its grace: freshness.expiry_grace counts from the end of the grace',
+      snapshot({ expiresAt: end, graceUntil: end + 60 }, end + 1),
+      end + 108,
+    ],
+    ['was confirmed after its end', snapshot({ expiresAt: end }, end + 1), end],
+    ['was confirmed after its grace', snapshot({ expiresAt: end, graceUntil: end + 60 }, end + 61), end + 60],
+  ])('and %s, is valid without the upstream until then', (_, known, until) => {
+    expect(validWithoutUpstreamUntil(known, policy)).toBe(until);
+  });
+
+  it('may be renewed after its end, unless the upstream has confirmed it since: also in the second of the end', () => {
+    const after = (at: number): boolean => mayBeRenewed(snapshot({ expiresAt: end }, at), end + 1);
+    expect([end - 1, end, end + 1].map(after)).toEqual([true, false, false]);
+  });
+
+  it('and that is disabled here is answered without asking whether it was renewed', () => {
+    const known = { ...snapshot({ expiresAt: end }), gone: false };
+    const local = { uses: 0, enabled: false, pending: 1 };
+    expect(verdict({ ...known, local }, policy, end + 1)).toMatchObject({ asksFirst: false });
+    expect(verdict({ ...known, local: { ...local, enabled: true } }, policy, end + 1)).toMatchObject({
+      asksFirst: true,
+    });
   });
 });

@@ -151,6 +151,28 @@ test('a verify with two request ids gets a new id each time', async () => {
   }
 });
 
+test('a cached response ends with its license, to the millisecond, and does not come back if the clock goes back', async () => {
+  const end = Date.UTC(2030, 0, 1);
+  await using served = await serve();
+  await using http = httpClient(served.listeners.tcp);
+  const sold = { product_key: 'EDITOR', buyer_email: 'a@example.com', license_key: 'KEY-2' };
+  const expires_at = new Date(end).toISOString();
+  await http.post('/admin/v1/purchases', { headers: operator, json: { ...sold, expires_at } });
+  await using kept = new KeptConnection(served.listeners.tcp);
+  for (const [now, status] of [
+    [end - 1, 'active'],
+    [end, 'active'],
+    [end + 1, 'expired'],
+    [end - 1, 'active'],
+  ] as const) {
+    using _ = vi.spyOn(Date, 'now').mockReturnValue(now);
+    const before = served.cached.count;
+    for (let time = 0; time < 3; time += 1)
+      expect(await kept.send(verify('KEY-2'))).toContain(`"status":"${status}"`);
+    expect(served.cached.count).toBeGreaterThan(before);
+  }
+});
+
 test('a malformed target is refused behind cached responses with the same headers', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);

@@ -23,6 +23,7 @@ test.each([
     { kind: 'no_move_left', from: now + 28 * dayMs },
   ],
   ['has no lease any more, and no move is left', renewed(31), 3, { kind: 'freed', isMove: false }],
+  ['loses its lease at this instant', renewed(30), 0, { kind: 'freed', isMove: false }],
 ])('the seat of a device that %s', (_, activation, moves, expected) => {
   expect(seatEnd(activation, { refreshMs: dayMs, moves, now })).toMatchObject(expected);
 });

@@ -115,6 +115,33 @@ describe('a holder of a license that ends', () => {
     expect(await said(device)).toEqual({ ...answer(true, 'active', end), entitlements: ['pro'] });
   });
 
+  it('says when a license has ended to a device that has never had a lease', async () => {
+    await using shop = await open((now) => ({ expiresAt: now - hour }));
+    expect(await said(shop.device)).toEqual(answer(false, 'expired', shop.start - hour));
+  });
+
+  it('passes on why the issuer refuses another lease, although the license of the last one has ended', async () => {
+    await using shop = await open((now) => ({ expiresAt: now + hour }));
+    const { device, issuer } = shop;
+    await said(device);
+    await issuer.time.advance(hour);
+    // It was renewed, and another device has taken the seat.
+    issuer.refuse = 'no_seat_left';
+    expect(await said(device)).toBe('no_seat_left');
+  });
+
+  it('counts no use once the lease has ended, although the use has begun before', async () => {
+    await using shop = await open((now) => ({ expiresAt: now + hour }));
+    const { device, issuer } = shop;
+    await said(device);
+    const use = { licenseKey: key, productKeys: [productKey], trigger: 'usage' } as const;
+    device.now = device.clock.now() + hour - 1;
+    expect(valueOf(await device.writer.write('countHeldUse', use)).uses.recorded).toBe(1);
+    device.now += 1;
+    expect(refusalOf(await device.writer.write('countHeldUse', use))).toBe('verdict_expired');
+    expect(issuer.authority.license.uses).toBe(0);
+  });
+
   it('counts no use beyond the limit that it knows', async () => {
     await using shop = await open(() => ({ usesLimit: 2 }));
     const { device, issuer } = shop;

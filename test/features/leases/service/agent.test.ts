@@ -13,6 +13,7 @@ import {
   day,
   hour,
   key,
+  minute,
   no,
   productKey,
   refusalOf,
@@ -414,6 +415,30 @@ describe('mayWaitAtAgent', () => {
     expect(wait()).not.toBeNull();
     const { activationId } = agent.store.activations.ofDevice(key, device.thumbprint) ?? {};
     await agent.writer.write('blockActivation', { activationId: activationId ?? '', accountId: null });
+    expect(wait()).toBeNull();
+  });
+
+  it('a renewal waits while the agent cannot ask whether the license was renewed, and is answered once the key is gone', async () => {
+    await using agent = await new IssuingAgent().open();
+    const expiresAt = Math.floor(agent.now / 1000) * 1000 + hour;
+    const said = agent.says(5);
+    await agent.read({ ...said, value: { ...said.value, expiresAt } });
+    const device = agent.device('a');
+    await device.lease();
+    agent.pass(hour + 1);
+    const { refreshAt } = await device.lease('renew');
+    expect(refreshAt).toBeGreaterThan(agent.now + hour);
+    const wait = () =>
+      mayWaitAtAgent(
+        agent.store,
+        { signedRequest: device.sign('renew'), productId: productKey, freshness: agent.freshness },
+        agent.now,
+      );
+    expect(wait()).toEqual({ licenseKey: key, until: refreshAt });
+    await agent.read(no('missing'));
+    agent.pass(2 * minute);
+    await agent.read(no('missing'));
+    expect(agent.snapshot.gone).toBe(true);
     expect(wait()).toBeNull();
   });
 });

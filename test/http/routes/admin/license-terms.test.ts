@@ -203,6 +203,22 @@ describe('a renewal', () => {
     );
   });
 
+  test('moves the end of the grace as well, and ends in whole seconds', async () => {
+    await using shop = await open();
+    const product = { name: 'Editor', recurring: false, archived: false, expiry_grace_s: 7 * 86_400 };
+    await shop.send('PUT', '/admin/v1/products/EDIT', product);
+    await shop.sell('KEY-1', { expires_at: '2999-01-31' });
+    expect((await shop.renew('KEY-1', '1mo')).data).toMatchObject({
+      expires_at: '2999-02-28T23:59:59+00:00',
+      grace_until: '2999-03-07T23:59:59+00:00',
+    });
+    await shop.sell('KEY-2', { expires_at: '2020-01-01T00:00:00.750Z' });
+    const endOf = async () => (await shop.opened.app.reader.licenses.get('KEY-2'))?.expiresAt ?? Number.NaN;
+    expect(await endOf()).toBe(Date.parse('2020-01-01T00:00:00Z'));
+    await shop.renew('KEY-2', '1d');
+    expect((await endOf()) % 1000).toBe(0);
+  });
+
   test('is made once under its Idempotency-Key', async () => {
     await using shop = await open();
     await shop.sell('KEY-1', { expires_at: '2999-01-31' });
