@@ -7,6 +7,8 @@
 export const lockOrder = [
   'start',
   'imports',
+  'graces',
+  'sharedGraces',
   'credentials',
   'syncAgent',
   'account',

@@ -13,7 +13,11 @@ export const customers: Feature = {
     load: () => import('./service/use-cases.ts'),
     locks: {
       // A refund locks the purchase first, too.
-      rekeyLicense: ({ licenseKey }) => ({ purchase: [null, licenseKey], licenses: [[licenseKey]] }),
+      rekeyLicense: ({ licenseKey }) => ({
+        sharedGraces: [],
+        purchase: [null, licenseKey],
+        licenses: [[licenseKey]],
+      }),
       transferLicense: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
       setLicenseUses: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
       // Its first read locks the licenses of the person.

@@ -18,23 +18,26 @@ export type AuthorityUseCase = {
   [Name in UseCaseName]: [AuthorityTransaction] extends [TransactionOf<Name>] ? Name : never;
 }[UseCaseName];
 
-/** The locks of each use case, with the values of their statements. */
+/**
+ * The locks of each use case, with the values of their statements. A license has the grace of its product, so what writes
+ * a license shares `graces`, and a change of a grace has it alone, also without an import (`imports`).
+ */
 const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: CommandOf<Name>) => Locks } = {
   startAuthority: () => ({ start: [] }),
   addAccount: () => ({ credentials: [] }),
   rotateApiKey: ({ accountId }) => ({ credentials: [], account: [accountId] }),
   addProduct: () => ({ credentials: [] }),
   rotateProductSecret: ({ productKey }) => ({ credentials: [], product: [productKey] }),
-  updateProduct: ({ productKey }) => ({ product: [productKey] }),
+  updateProduct: ({ productKey }) => ({ imports: [], graces: [], product: [productKey] }),
   addCollection: noLocks,
   updateCollection: ({ collectionId }) => ({ collection: [collectionId] }),
-  addPurchase: noLocks,
+  addPurchase: () => ({ sharedGraces: [] }),
   // Another key may take the place of the license until the purchase is locked.
   refundPurchase: ({ purchaseId }) => ({ purchase: [purchaseId, null], licenseOfPurchase: [purchaseId] }),
   // Its only statement locks the license.
   changeLicense: noLocks,
-  updateLicense: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
-  renewLicense: ({ licenseKey }) => ({ licenses: [[licenseKey]] }),
+  updateLicense: ({ licenseKey }) => ({ sharedGraces: [], licenses: [[licenseKey]] }),
+  renewLicense: ({ licenseKey }) => ({ sharedGraces: [], licenses: [[licenseKey]] }),
   recordLicenseEnds: noLocks,
   createCoupon: noLocks,
   updateCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
@@ -97,6 +100,8 @@ function lockStatements(names: Names): Record<LockKind, Statement> {
   return {
     start: advisory(names, 'start'),
     imports: advisory(names, 'imports'),
+    graces: advisory(names, 'graces'),
+    sharedGraces: statementOf(`SELECT pg_advisory_xact_lock_shared(${advisoryKey(names, 'graces')})`),
     credentials: advisory(names, 'credentials'),
     webhooks: advisory(names, 'webhooks'),
     events: lockEvents(names),
