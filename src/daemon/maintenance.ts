@@ -10,7 +10,7 @@ import { pause, type PersistentClock } from './system/clock.ts';
 const tickMs = 10_000;
 const ticksPerMark = 6;
 const ticksPerPrune = 360;
-/** How many rows one commit removes: a larger commit would delay callers. */
+/** How many rows one commit removes or changes: a larger commit would delay callers. */
 const rowsPerCommit = 500;
 /** How many commits run in a row. Further rows wait for the next run, so that the time is recorded in between. */
 const maxCommits = 1_000;
@@ -42,7 +42,7 @@ export type MaintenanceParts = {
   checkListeners: () => Promise<void>;
 };
 
-/** Records the time, removes expired rows, and notices that the machine slept or that the store is gone. */
+/** Records the time, removes expired rows, sets graces, and notices that the machine slept or that the store is gone. */
 export async function runMaintenance(parts: MaintenanceParts, signal: AbortSignal): Promise<void> {
   const { clock, random, historyKeepMs, onSleep, checkStoreFile } = parts;
   let lastKeepMs = historyKeepMs();
@@ -60,6 +60,7 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
     // After a reload with a shorter `history.keep`, prune at once.
     if (tick % ticksPerPrune === 0 || keepMs < lastKeepMs) await prune(parts, signal);
     lastKeepMs = keepMs;
+    await spreadGraces(parts, signal);
     await pause(clock, tickMs, signal);
   }
   // Setting the clock back before the next start then gains nothing.
@@ -114,6 +115,17 @@ async function prune(
   const times = { now: clock.now(), verifiedNow, removalTime, limit };
   for (const pruneOf of prunes) await inSteps(() => pruneOf(times));
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
+}
+
+/** Sets the graces of licenses whose product has another grace. */
+async function spreadGraces({ writer, role }: MaintenanceParts, signal: AbortSignal): Promise<void> {
+  if (role !== 'authority') return;
+  await ignoreUnavailable(async () => {
+    for (let count = 0; count < maxCommits && !signal.aborted; count += 1) {
+      const step = await writer.write('spreadGrace', { limit: rowsPerCommit });
+      if (!step.ok || !step.value.hasStepped) return;
+    }
+  });
 }
 
 /** The faults that end the process. */

@@ -249,6 +249,10 @@ export interface ProductTable extends ProductReads {
   secretDigest(productKey: string): string | null;
   setSecretDigest(productKey: string, digest: string): void;
   put(product: Product): void;
+  /** The last license key that has the grace of its product; null: all licenses have it. */
+  setGracedTo(productKey: string, licenseKey: string | null): void;
+  /** A product whose licenses do not all have its grace, in ms. Locks the product. */
+  halfGraced(): { productKey: string; graceMs: number; gracedTo: string } | null;
 }
 
 export interface CollectionReads {
@@ -309,8 +313,8 @@ export interface LicenseTable extends LicenseReads {
   setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>, isRefund: boolean): void;
   /** Stores the terms of a license, and counts as a change of it. */
   setTerms(license: Pick<License, 'licenseKey' | 'expiresAt' | 'graceUntil' | 'usesLimit' | 'terms'>): void;
-  /** Sets how long all licenses of a product are answered as valid after their end, in ms. */
-  setGrace(productKey: string, graceMs: number): void;
+  /** Sets how long a license is answered as valid after its end, in ms, and counts as a change of it. */
+  setGrace(licenseKey: string, graceMs: number): void;
   /** Whether a license is disabled since after a revision. Locks the license. */
   isRevokedSince(licenseKey: string, revision: number): boolean;
   /** Makes the next licenses, up to `limit`, faster to find; returns how many are left. */

@@ -23,6 +23,7 @@ export {
   updateProduct,
 } from './authority/catalogue.ts';
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
+export { spreadGrace } from './authority/grace.ts';
 export { indexLicenses } from './authority/search.ts';
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
 export { recordLicenseEnds, renewLicense, updateLicense } from './authority/terms.ts';

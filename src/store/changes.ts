@@ -55,14 +55,21 @@ const anything = (): Change => 'anything';
 /** The tables that verifies read. */
 const effects: TableEffects = {
   accounts: { add: nothing, keyDigest: nothing, setKeyDigest: credentials },
-  products: { add: anything, secretDigest: nothing, setSecretDigest: credentials, put: anything },
+  products: {
+    add: anything,
+    secretDigest: nothing,
+    setSecretDigest: credentials,
+    put: anything,
+    setGracedTo: nothing,
+    halfGraced: nothing,
+  },
   licenses: {
     // Caches never hold that a license is missing.
     add: nothing,
     change: ({ licenseKey }) => ({ licenseKey }),
     setState: ({ licenseKey }) => ({ licenseKey }),
     setTerms: ({ licenseKey }) => ({ licenseKey }),
-    setGrace: anything,
+    setGrace: (licenseKey) => ({ licenseKey }),
     isRevokedSince: nothing,
     indexForSearch: nothing,
     clearDisabledRevisions: nothing,

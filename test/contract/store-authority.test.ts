@@ -224,14 +224,29 @@ describe('the store of an authority', () => {
     expect(await licenses.get('KEY-2')).toEqual(bare);
     expect(await licenses.after({}, '', 10)).toEqual([{ ...licensed, revision: 0 }, bare]);
     expect(await licenses.list({}, page)).toMatchObject([{ terms: others }, { licenseKey: 'KEY-2' }]);
-    await store.write(async (transaction) => await transaction.licenses.setGrace('press', 5_000));
+    await store.write(async (transaction) => await transaction.licenses.setGrace('KEY-1', 5_000));
     const { graceUntil: _, ...rest } = licensed;
     expect(await licenses.get('KEY-1')).toEqual({ ...rest, graceUntil: at + 5_000, revision: 1 });
+    await store.write(async (transaction) => await transaction.licenses.setGrace('KEY-2', 5_000));
     expect(await licenses.get('KEY-2')).toEqual(bare);
-    await store.write(async (transaction) => await transaction.licenses.setGrace('press', 0));
+    await store.write(async (transaction) => await transaction.licenses.setGrace('KEY-1', 0));
     expect(await licenses.get('KEY-1')).toEqual({ ...rest, graceUntil: null, revision: 2 });
     await store.write(async (transaction) => await transaction.licenses.setTerms({ licenseKey: 'KEY-1' }));
     expect(await licenses.get('KEY-1')).toEqual({ ...buildLicense(), revision: 3 });
+  });
+
+  test('a product is found whose licenses do not all have its grace, until they have it', async () => {
+    await using store = await openAuthorityStore();
+    await catalogue(store);
+    const found = async () => await store.write(async ({ products }) => await products.halfGraced());
+    expect(await found()).toBeNull();
+    await store.write(async ({ products }) => {
+      await products.put({ ...product, licenseTerms: { ...product.licenseTerms, expiryGraceMs: 5_000 } });
+      await products.setGracedTo('press', 'KEY-1');
+    });
+    expect(await found()).toEqual({ productKey: 'press', graceMs: 5_000, gracedTo: 'KEY-1' });
+    await store.write(async ({ products }) => await products.setGracedTo('press', null));
+    expect(await found()).toBeNull();
   });
 
   test('the licenses that end are read by their ends, and at one instant by their keys', async () => {

@@ -7,7 +7,13 @@ import { isFailure } from '../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/commit.ts';
-import { createTestStore, type TestStore } from '../support/builders/store-builders.ts';
+import {
+  account,
+  buildLicense,
+  createTestStore,
+  product,
+  type TestStore,
+} from '../support/builders/store-builders.ts';
 
 const hour = 3_600_000;
 const noon = Date.UTC(2026, 0, 1, 12);
@@ -138,4 +144,34 @@ test('Maintenance checks the listeners once a minute.', async () => {
   await runMaintenance({ ...house, checkListeners }, ending.signal);
   // Each pause takes ten seconds, and the first check is a minute after the start.
   expect(looks).toBe(2);
+});
+
+test('Maintenance of an authority sets the graces of licenses, and goes on where it was stopped.', async () => {
+  await using store = createTestStore();
+  const { accounts, products, licenses } = store.writing.transaction;
+  accounts.add(account, 'digest');
+  products.add({ ...product, licenseTerms: { ...product.licenseTerms, expiryGraceMs: hour } }, 'digest');
+  for (let number = 0; number < 1_203; number += 1)
+    licenses.add(buildLicense({ licenseKey: `KEY-${1_000 + number}`, expiresAt: noon }));
+  products.setGracedTo('press', '');
+  const steps = async (most: number): Promise<number> => {
+    const ending = new AbortController();
+    let count = 0;
+    const house = houseOver(store, noon, async () => ending.abort());
+    const writer: Writer = {
+      write(name, ...rest) {
+        if (name === 'spreadGrace') count += 1;
+        if (count === most) ending.abort();
+        return house.writer.write(name, ...rest);
+      },
+    };
+    await runMaintenance({ ...house, writer, role: 'authority' }, ending.signal);
+    return count;
+  };
+  expect(await steps(1)).toBe(1);
+  expect(licenses.get('KEY-1499')).toMatchObject({ graceUntil: noon + hour, revision: 1 });
+  expect(licenses.get('KEY-1500')).toMatchObject({ graceUntil: null, revision: 0 });
+  // The last of them finds nothing to do.
+  expect(await steps(9)).toBe(3);
+  expect(licenses.get('KEY-2202')).toMatchObject({ graceUntil: noon + hour, revision: 1 });
 });

@@ -19,6 +19,7 @@ import {
 } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import { storeOldCredential, newCredential, newSecret, newIdentifier } from '../access/credential.ts';
+import { setNextGraces } from './grace.ts';
 import type { AuthorityTransaction, AuthorityReader } from '../tables.ts';
 
 /** The API key is shown only once. `oldUntil`: until when the replaced key stays valid (epoch ms), if it does. */
@@ -149,9 +150,12 @@ type ProductChange = {
   licenseTerms?: Partial<ProductTerms>;
 };
 
+/** How many licenses get another grace in the commit of their product: all of a small shop. */
+const firstGraces = 500;
+
 /**
- * Updates a product. An archived product is no longer sold; its keys keep working. Another grace counts for all its licenses,
- * the other terms for new ones.
+ * Updates a product. An archived product is no longer sold; its keys keep working. Another grace counts for all its licenses
+ * (grace.ts), the other terms for new ones.
  */
 export async function updateProduct(
   { products, licenses }: AuthorityTransaction,
@@ -173,9 +177,9 @@ export async function updateProduct(
     licenseTerms: ofLicenses,
   };
   await products.put(changed);
-  const { expiryGraceMs } = ofLicenses;
-  if (expiryGraceMs !== product.licenseTerms.expiryGraceMs)
-    await licenses.setGrace(productKey, expiryGraceMs);
+  const { expiryGraceMs: graceMs } = ofLicenses;
+  if (graceMs !== product.licenseTerms.expiryGraceMs)
+    await setNextGraces({ products, licenses }, { productKey, graceMs, gracedTo: '' }, firstGraces);
   return done(changed);
 }
 

@@ -35,7 +35,9 @@ CREATE TABLE product (
   license_for TEXT,
   entitlements TEXT,
   -- How long licenses are answered as valid after their end.
-  expiry_grace_ms INTEGER NOT NULL DEFAULT 0
+  expiry_grace_ms INTEGER NOT NULL DEFAULT 0,
+  -- While licenses get another grace: the last license key that has it.
+  graced_to TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE collection (

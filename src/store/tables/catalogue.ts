@@ -102,6 +102,10 @@ export function productTable<E extends Engine>(sql: WritingSql<E>): On<E, Produc
     put: (changed) => put(...valuesOf(changed)),
     secretDigest: sql.value('SELECT secret_digest FROM latchkey.product WHERE product_key = $1'),
     setSecretDigest: sql.run('UPDATE latchkey.product SET secret_digest = $2 WHERE product_key = $1'),
+    setGracedTo: sql.run('UPDATE latchkey.product SET graced_to = $2 WHERE product_key = $1'),
+    halfGraced:
+      sql.get(`SELECT product_key AS "productKey", expiry_grace_ms AS "graceMs", graced_to AS "gracedTo"
+      FROM latchkey.product WHERE graced_to IS NOT NULL ORDER BY product_key LIMIT 1 ${sql.dialect.forUpdate}`),
   };
 }
 

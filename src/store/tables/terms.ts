@@ -64,7 +64,7 @@ export function termWrites<E extends Engine>(
     revision = revision + 1 WHERE license_key = $1`);
   const setGrace = sql.run(`UPDATE latchkey.license SET revision = revision + 1,
     grace_until = CASE WHEN $2::bigint > 0 THEN expires_at + $2::bigint END
-    WHERE product_key = $1 AND expires_at IS NOT NULL`);
+    WHERE license_key = $1 AND expires_at IS NOT NULL`);
   return {
     setTerms: ({ licenseKey, ...terms }) => setTerms(licenseKey, ...termValues(terms)),
     setGrace,

@@ -43,6 +43,7 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
   updateLicense: { tenant, licenseKey: 'KEY', change: { expiresAt: 2_000_000_000_000 } },
   renewLicense: { tenant, licenseKey: 'KEY', span: '1y' },
   recordLicenseEnds: { expiringMs: 1_000 },
+  spreadGrace: { limit: 1 },
   createCoupon: {
     accountId: 'default',
     terms: {

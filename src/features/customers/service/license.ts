@@ -1,3 +1,4 @@
+import type { Product } from '../../../domain/catalogue.ts';
 import { enabledEvent } from '../../../domain/event.ts';
 import { issuedKeyFault, licenseKeyBytes, licenseKeyFrom, type License } from '../../../domain/license.ts';
 import {
@@ -8,7 +9,7 @@ import {
   notFound,
   type Result,
 } from '../../../domain/problem/problem.ts';
-import { withStatus } from '../../../domain/terms.ts';
+import { changedTerms, hasTerms, withStatus } from '../../../domain/terms.ts';
 import { note } from '../../../service/events.ts';
 import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
@@ -31,9 +32,11 @@ export async function rekeyLicense(
   if (!found.ok) return found;
   const fault = newKey === null ? null : issuedKeyFault(newKey);
   if (fault !== null) return failWithFaults([fault]);
-  const old = found.value;
+  const { license: old, product } = found.value;
   const license = {
     ...old,
+    // The old license may not have the grace of its product yet.
+    ...(hasTerms(old) && changedTerms(old, {}, product.licenseTerms.expiryGraceMs)),
     licenseKey: newKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes)),
     revision: 0,
   };
@@ -61,7 +64,7 @@ export async function transferLicense(
   const found = await licenseToChange(transaction, which);
   if (!found.ok) return found;
   const { activations, customers, history, events } = transaction;
-  const before = found.value;
+  const { license: before } = found.value;
   const { licenseKey } = before;
   const ended = freesSeats ? await activations.activeOf(licenseKey) : [];
   if (before.buyerEmail === buyerEmail && ended.length === 0)
@@ -86,7 +89,7 @@ export async function setLicenseUses(
 ): Promise<Result<License>> {
   const found = await licenseToChange(transaction, which);
   if (!found.ok) return found;
-  const before = found.value;
+  const { license: before } = found.value;
   if (before.uses === uses) return { ...done(withStatus(before, context.now)), unchanged: true };
   const after = { ...before, uses };
   await transaction.licenses.setState(after, false);
@@ -98,10 +101,10 @@ export async function setLicenseUses(
 async function licenseToChange(
   { licenses, products }: AuthorityTransaction,
   { licenseKey, accountId }: OfLicense,
-): Promise<Result<License>> {
+): Promise<Result<{ license: License; product: Product }>> {
   const license = await licenses.get(licenseKey);
   const product = await products.get(license?.productKey ?? '');
-  if (license === null || (accountId !== null && product?.accountId !== accountId))
+  if (license === null || product === null || (accountId !== null && product.accountId !== accountId))
     return notFound('license');
-  return license.replacedBy === undefined ? done(license) : keyReplaced();
+  return license.replacedBy === undefined ? done({ license, product }) : keyReplaced();
 }

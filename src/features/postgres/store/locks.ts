@@ -39,6 +39,8 @@ const coreLocks: { [Name in AuthorityUseCase & keyof CoreUseCases]: (command: Co
   updateLicense: ({ licenseKey }) => ({ sharedGraces: [], licenses: [[licenseKey]] }),
   renewLicense: ({ licenseKey }) => ({ sharedGraces: [], licenses: [[licenseKey]] }),
   recordLicenseEnds: noLocks,
+  // Its first read locks the product.
+  spreadGrace: noLocks,
   createCoupon: noLocks,
   updateCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
   endCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
@@ -73,6 +75,7 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneIdempotency: done({ removed: 0 }),
   pruneHistory: done({ removed: 0 }),
   recordLicenseEnds: done({ events: 0 }),
+  spreadGrace: done({ hasStepped: false }),
   ...(Object.assign({}, ...features.map(({ useCases }) => useCases?.byOneNode)) as object),
 };
 

@@ -31,7 +31,9 @@ CREATE TABLE latchkey.product (
   license_for text COLLATE "C",
   entitlements text COLLATE "C",
   -- How long licenses are answered as valid after their end.
-  expiry_grace_ms bigint NOT NULL DEFAULT 0
+  expiry_grace_ms bigint NOT NULL DEFAULT 0,
+  -- While licenses get another grace: the last license key that has it.
+  graced_to text COLLATE "C"
 );
 
 CREATE TABLE latchkey.collection (

@@ -129,6 +129,20 @@ test('a license with another key has its count, purchase, history and seats, and
   expect((await verify('NEW-1')).data).toMatchObject({ enabled: false, uses: 8 });
 });
 
+test('a license with another key has the grace of its product, also if its old key does not have it yet', async () => {
+  await call('POST', 'products', { name: 'Grace', product_key: 'grace' });
+  await sell('OLD-G', { product_key: 'grace', expires_at: '2998-12-31' });
+  await opened.write(async ({ products }) => {
+    const product = await products.get('grace');
+    if (product === null) throw new Error('there is no product');
+    const licenseTerms = { ...product.licenseTerms, expiryGraceMs: 86_400_000 };
+    await products.put({ ...product, licenseTerms });
+  });
+  const { data } = await call('POST', 'licenses/OLD-G/rekey', { license_key: 'NEW-G' });
+  expect(data).toMatchObject({ license_key: 'NEW-G', grace_until: '2999-01-01T23:59:59+00:00' });
+  expect((await call('GET', 'licenses/NEW-G')).data).toMatchObject({ license: data });
+});
+
 test('a key that was replaced cannot be changed, and its license gets a third key', async () => {
   await sell('FIRST', { expires_at: '2998-12-31' });
   await call('POST', 'licenses/FIRST/rekey', { license_key: 'SECOND' });

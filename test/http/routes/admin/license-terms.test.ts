@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { formatDatetime } from '../../../../src/domain/time.ts';
+import { buildLicense } from '../../../support/builders/store-builders.ts';
 import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
@@ -134,6 +135,45 @@ describe('the terms of a license', () => {
     });
     await shop.sell('OWN', { expires_at: 'none', entitlements: [] });
     expect(await shop.verify('OWN')).not.toHaveProperty('status');
+  });
+
+  test('of many licenses change in steps with the grace of the product, and those of new and changed ones at once', async () => {
+    await using shop = await open();
+    const { writer, reader } = shop.opened.app;
+    const expiresAt = Date.UTC(2999, 0, 1);
+    const keys = Array.from({ length: 1_001 }, (_, index) => `KEY-${1_000 + index}`);
+    await shop.opened.write(async ({ licenses }) => {
+      for (const licenseKey of keys)
+        await licenses.add(buildLicense({ licenseKey, productKey: 'EDIT', expiresAt }));
+    });
+    const setGrace = async (days: number) => {
+      const product = { name: 'Editor', recurring: false, archived: false };
+      await shop.send('PUT', '/admin/v1/products/EDIT', { ...product, expiry_grace_s: days * 86_400 });
+    };
+    const graceOf = async (licenseKey: string) => {
+      const { graceUntil = null, revision } = (await reader.licenses.get(licenseKey)) ?? {};
+      return [graceUntil === null ? 0 : (graceUntil - expiresAt) / day, revision];
+    };
+    const takeStep = async () => {
+      const step = await writer.write('spreadGrace', { limit: 500 });
+      return step.ok && step.value.hasStepped;
+    };
+    await setGrace(7);
+    expect(await graceOf('KEY-1499')).toEqual([7, 1]);
+    expect(await graceOf('KEY-1500')).toEqual([0, 0]);
+    await shop.update('KEY-1500', { seats: 2 });
+    expect(await graceOf('KEY-1500')).toEqual([7, 1]);
+    await takeStep();
+    expect(await graceOf('KEY-1999')).toEqual([7, 1]);
+    expect(await graceOf('KEY-2000')).toEqual([0, 0]);
+    // Another grace begins anew.
+    await setGrace(3);
+    await shop.sell('KEY-0', { expires_at: '2998-12-31' });
+    while (await takeStep());
+    expect(await graceOf('KEY-1000')).toEqual([3, 2]);
+    expect(await graceOf('KEY-1999')).toEqual([3, 2]);
+    expect(await graceOf('KEY-2000')).toEqual([3, 1]);
+    expect(await shop.verify('KEY-0')).toMatchObject({ grace_until: '2999-01-03T23:59:59+00:00' });
   });
 
   test('are changed one by one, and removed by none', async () => {

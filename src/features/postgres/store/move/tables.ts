@@ -51,7 +51,7 @@ export const movedTables: readonly MovedTable[] = [
   table('account', 'account_id name key_digest created_at'),
   table(
     'product',
-    'product_key account_id name recurring secret_digest created_at archived_at seats lease_hold_ms lease_term_ms lease_refresh_ms lease_email license_for entitlements expiry_grace_ms',
+    'product_key account_id name recurring secret_digest created_at archived_at seats lease_hold_ms lease_term_ms lease_refresh_ms lease_email license_for entitlements expiry_grace_ms graced_to',
     { booleans: 'recurring lease_email' },
   ),
   table('collection', 'collection_id account_id name'),
