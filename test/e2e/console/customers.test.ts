@@ -52,16 +52,26 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     await page.open('products/EDITOR', 'Editor');
     await page.press('Change');
     await page.fill('A license is valid for', '1y');
-    await page.shows('latchkey product update EDITOR --seats 4 --license-for 1y');
+    await page.shows('latchkey product update EDITOR --license-for 1y');
+    await page.fill('Grace after its end, in days', '7');
+    await page.shows('latchkey product update EDITOR --license-for 1y --expiry-grace 7d');
+    expect(await page.seriousProblems()).toEqual([]);
     await page.page.keyboard.press('Enter');
     await page.shows('A license is valid for\n1y');
+    await page.shows('Answered as valid after its end for\n7 days');
     await page.open('purchases', 'Purchases');
     await page.press('Sell a license');
     await page.fill('Entitlements', 'export');
     await page.shows('--entitlement export');
     await page.fill('E-mail address of the customer', 'ines@example.com');
     await page.fill('License key', 'LEAKED-1');
-    await page.page.keyboard.press('Enter');
+    await page.fill('Metadata', 'order 1017');
+    await page.press('Sell a license');
+    await page.shows('Metadata must be a JSON object of at most 4096 bytes.');
+    await page.fill('Metadata', '{"order": 1017}');
+    await page.shows(`--metadata '{"order": 1017}'`);
+    expect(await page.seriousProblems()).toEqual([]);
+    await page.press('Sell a license');
     await page.shows('The license key of ines@example.com:');
     storeActivations(
       join(directory.path, 'state'),
@@ -89,12 +99,22 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     await page.press('Change terms');
     await page.fill('Entitlements', 'export, pro');
     await page.shows("latchkey license update LEAKED-1 --entitlement 'export, pro'");
+    await page.fill('Metadata', '{"order": 1018}');
+    await page.shows(`--entitlement 'export, pro' --metadata '{"order": 1018}'`);
     expect(await page.seriousProblems()).toEqual([]);
-    await page.page.keyboard.press('Enter');
+    await page.press('Change terms');
     await page.shows('export, pro');
+    await page.shows('Metadata\n{"order":1018}');
+    const changed = { entitlements: ['export', 'pro'], metadata: { order: 1018 } };
     expect(await licensesOf('ines@example.com')).toMatchObject([
-      { entitlements: ['export', 'pro'], expires_at: renewed?.['expires_at'] },
+      { ...changed, expires_at: renewed?.['expires_at'] },
     ]);
+    await page.press('Change terms');
+    await page.fill('Metadata', ' ');
+    await page.shows('latchkey license update LEAKED-1 --metadata none');
+    await page.press('Change terms');
+    await expect.poll(() => page.text()).not.toContain('Metadata');
+    expect((await licensesOf('ines@example.com'))[0]).not.toHaveProperty('metadata');
     await page.shows('Seats: 3 of 4 taken');
     await page.press('Replace key');
     await page.shows('3 devices keep their seats, and need the new key.');

@@ -114,6 +114,7 @@ function LicenseCard({ detail }: { detail: LicenseDetail }) {
             ),
             Entitlements: license.entitlements !== undefined && license.entitlements.join(', '),
             'Seats of its own': license.seats,
+            Metadata: license.metadata !== undefined && <code>{JSON.stringify(license.metadata)}</code>,
           }}
         />
       )}

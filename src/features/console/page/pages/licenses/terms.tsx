@@ -1,42 +1,33 @@
+import type { ComponentChildren } from 'preact';
 import type { LicenseDetail, LicenseObject } from '../../../../../wire/license.ts';
 import { send } from '../../api.ts';
 import { shownKey } from '../../format.ts';
 import { Action, type ActionProps, Field, fieldText } from '../../parts/action.tsx';
+import { changedOptions, changedParameters, type Texts } from '../../parts/changes.ts';
 import { quoted } from '../../parts/command.tsx';
 import { commandKey } from './license-actions.tsx';
 
-/** The fields of the terms of a license, by the options of the command that do the same. */
-const options = {
-  expires_at: '--expires',
-  entitlements: '--entitlement',
-  uses_limit: '--uses-limit',
-  seats: '--seats',
+export const entitlements = { option: '--entitlement', value: (text: string) => text || [] };
+
+/** The fields of the terms of a license. */
+export const licenseTerms = {
+  expires_at: { option: '--expires' },
+  entitlements,
+  uses_limit: { option: '--uses-limit' },
+  seats: { option: '--seats' },
+  metadata: { option: '--metadata', value: (text: string) => text || {} },
 } as const;
 
-type Texts = Readonly<Partial<Record<keyof typeof options, string>>>;
-
-/** The texts of the fields that a person has changed, by their names. */
-function changed(form: FormData, before: Texts): [keyof typeof options, string][] {
-  const names = Object.keys(options) as (keyof typeof options)[];
-  return names
-    .filter((name) => form.has(name) && fieldText(form, name) !== (before[name] ?? ''))
-    .map((name) => [name, fieldText(form, name)]);
-}
-
-/** The terms that a person has changed, as parameters. */
-function changedTerms(form: FormData, before: Texts): object {
-  const removed = (name: string): unknown => (name === 'entitlements' ? [] : 'none');
-  const terms = changed(form, before).map(([name, text]) => [name, text === '' ? removed(name) : text]);
-  return Object.fromEntries(terms) as object;
-}
-
-/** The terms that a person has changed, as options of a command. */
-export function changedOptions(form: FormData, before: Texts = {}): string[] {
-  return changed(form, before).map(([name, text]) => `${options[name]} ${quoted(text || 'none')}`);
-}
-
-/** The end of a license, and what it unlocks. */
-export function TermFields({ before = {}, empty }: { before?: Texts; empty: string }) {
+/** `empty`: what a license without an end of its own has. `children`: fields before the last one. */
+export function TermFields({
+  before = {},
+  empty,
+  children,
+}: {
+  before?: Texts<keyof typeof licenseTerms>;
+  empty: string;
+  children?: ComponentChildren;
+}) {
   return (
     <>
       <Field
@@ -47,6 +38,14 @@ export function TermFields({ before = {}, empty }: { before?: Texts; empty: stri
         help={`Until the end of this day (UTC); empty: ${empty}.`}
       />
       <EntitlementsField value={before.entitlements ?? ''} />
+      {children}
+      <Field
+        label="Metadata"
+        name="metadata"
+        isLong
+        value={before.metadata ?? ''}
+        help={'What you want to note, as a JSON object such as {"order": 1017}. Your software can read it.'}
+      />
     </>
   );
 }
@@ -96,12 +95,13 @@ function renew({ license_key: key }: LicenseObject): ActionProps {
 }
 
 function changeTerms(license: LicenseObject): ActionProps {
-  const { license_key: key, expires_at: end, entitlements = [], uses_limit: limit, seats } = license;
+  const { license_key: key, expires_at: end, entitlements: words = [], metadata } = license;
   const before = {
     expires_at: end?.slice(0, 10) ?? '',
-    entitlements: entitlements.join(', '),
-    uses_limit: limit?.toString() ?? '',
-    seats: seats?.toString() ?? '',
+    entitlements: words.join(', '),
+    uses_limit: license.uses_limit?.toString() ?? '',
+    seats: license.seats?.toString() ?? '',
+    metadata: metadata === undefined ? '' : JSON.stringify(metadata),
   };
   return {
     label: 'Change terms',
@@ -109,11 +109,18 @@ function changeTerms(license: LicenseObject): ActionProps {
     consequence:
       'Your software gets the new terms with its next answer, and a device with its next lease. Only what you change here is changed.',
     command: (form) =>
-      [`latchkey license update ${quoted(commandKey(key))}`, ...changedOptions(form, before)].join(' '),
-    run: (form) => send('PUT', `/admin/v1/licenses/${encodeURIComponent(key)}`, changedTerms(form, before)),
+      [
+        `latchkey license update ${quoted(commandKey(key))}`,
+        ...changedOptions(form, licenseTerms, before),
+      ].join(' '),
+    run: (form) =>
+      send(
+        'PUT',
+        `/admin/v1/licenses/${encodeURIComponent(key)}`,
+        changedParameters(form, licenseTerms, before),
+      ),
     children: (
-      <>
-        <TermFields before={before} empty="for ever" />
+      <TermFields before={before} empty="for ever">
         <Field
           label="Limit of the uses"
           name="uses_limit"
@@ -128,7 +135,7 @@ function changeTerms(license: LicenseObject): ActionProps {
           value={before.seats}
           help="On how many devices it works at the same time; empty: as many as its product says."
         />
-      </>
+      </TermFields>
     ),
   };
 }

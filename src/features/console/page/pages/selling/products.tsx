@@ -2,7 +2,8 @@ import type { ProductObject } from '../../../../../wire/catalogue.ts';
 import { send } from '../../api.ts';
 import { count, counted, duration } from '../../format.ts';
 import type { PageProps } from '../../page-props.ts';
-import { Action, Field, fieldText, filled } from '../../parts/action.tsx';
+import { Action, Field, fieldText } from '../../parts/action.tsx';
+import { changedOptions, changedParameters, type Texts } from '../../parts/changes.ts';
 import { quoted, SameCommand } from '../../parts/command.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Badge, Notice } from '../../parts/notice.tsx';
@@ -11,8 +12,10 @@ import { Secret } from '../../parts/secret.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
 import { rotate } from '../../parts/rotate.tsx';
-import { EntitlementsField } from '../licenses/terms.tsx';
+import { entitlements, EntitlementsField } from '../licenses/terms.tsx';
 import { sell } from './sell.tsx';
+
+const daySeconds = 86_400;
 
 /** What is sold, and on how many devices a license works. */
 export function Products({ route }: PageProps) {
@@ -58,11 +61,15 @@ const products: List<ProductObject> = {
     title: 'Add a product',
     consequence:
       'The product gets a key and a secret. The secret is shown once: your software sends it with every request.',
-    command: (form) => `latchkey product add ${quoted(fieldText(form, 'name') || 'NAME')}${newOptions(form)}`,
+    command: (form) =>
+      [
+        `latchkey product add ${quoted(fieldText(form, 'name') || 'NAME')}`,
+        ...changedOptions(form, productTerms, { recurring: 'false' }),
+      ].join(' '),
     run: async (form) => {
       const { product_key: key, secret } = await send<ProductObject>('POST', '/admin/v1/products', {
-        seats: 'unlimited',
-        ...filled(form),
+        name: fieldText(form, 'name'),
+        ...changedParameters(form, productTerms),
       });
       return (
         <>
@@ -76,10 +83,7 @@ const products: List<ProductObject> = {
     children: (
       <>
         <Field label="Name" name="name" isRequired />
-        <PriceField />
-        <SeatsField />
-        <LicenseForField />
-        <EntitlementsField value="" />
+        <ProductTermFields before={{ recurring: 'false' }} />
       </>
     ),
   },
@@ -93,49 +97,52 @@ function seatsText(seats: number | null): string {
   return seats === null ? 'any number' : count(seats);
 }
 
-function newOptions(form: FormData): string {
-  const { recurring, seats, license_for: span, entitlements } = filled(form);
-  return [
-    ...(recurring === 'true' ? [' --recurring'] : []),
-    ...(seats === undefined ? [] : [` --seats ${quoted(seats)}`]),
-    ...(span === undefined ? [] : [` --license-for ${quoted(span)}`]),
-    ...(entitlements === undefined ? [] : [` --entitlement ${quoted(entitlements)}`]),
-  ].join('');
-}
+/** The fields of what a product says about its licenses. The grace is in days. */
+const productTerms = {
+  recurring: { option: '--recurring' },
+  seats: { option: '--seats', word: (text: string) => text || 'unlimited' },
+  license_for: { option: '--license-for' },
+  entitlements,
+  expiry_grace_s: {
+    option: '--expiry-grace',
+    word: (days: string) => `${days || 0}d`,
+    value: (days: string) => Number(days) * daySeconds,
+  },
+} as const;
 
-function PriceField({ recurring = false }: { recurring?: boolean }) {
+function ProductTermFields({ before }: { before: Texts<keyof typeof productTerms> }) {
   return (
-    <Field
-      label="Price"
-      name="recurring"
-      value={String(recurring)}
-      options={[
-        ['false', 'Paid once'],
-        ['true', 'Recurring: coupons do not apply'],
-      ]}
-    />
-  );
-}
-
-function SeatsField({ seats = null }: { seats?: number | null }) {
-  return (
-    <Field
-      label="Seats"
-      name="seats"
-      value={seats === null ? '' : String(seats)}
-      help="On how many devices a license works at the same time; empty: any number."
-    />
-  );
-}
-
-function LicenseForField({ value = null }: { value?: string | null }) {
-  return (
-    <Field
-      label="A license is valid for"
-      name="license_for"
-      value={value ?? ''}
-      help="Such as 30d, 6mo or 1y; empty: for ever."
-    />
+    <>
+      <Field
+        label="Price"
+        name="recurring"
+        value={before.recurring ?? ''}
+        options={[
+          ['false', 'Paid once'],
+          ['true', 'Recurring: coupons do not apply'],
+        ]}
+      />
+      <Field
+        label="Seats"
+        name="seats"
+        value={before.seats ?? ''}
+        help="On how many devices a license works at the same time; empty: any number."
+      />
+      <Field
+        label="A license is valid for"
+        name="license_for"
+        value={before.license_for ?? ''}
+        help="Such as 30d, 6mo or 1y; empty: for ever."
+      />
+      <Field
+        label="Grace after its end, in days"
+        name="expiry_grace_s"
+        value={before.expiry_grace_s ?? ''}
+        pattern="(?:[1-3]?[0-9]?[0-9]|400)(?:\.[0-9]+)?"
+        help="How long it is answered as valid after its end: up to 400 days; empty: not at all."
+      />
+      <EntitlementsField value={before.entitlements ?? ''} />
+    </>
   );
 }
 
@@ -233,44 +240,29 @@ function update(product: ProductObject, change: object): Promise<void> {
 }
 
 function EditProduct({ product, onDone }: { product: ProductObject; onDone: () => void }) {
-  const { product_key: key, name, recurring, seats, license_for: span, entitlements } = product;
-  const words = entitlements.join(', ');
+  const { product_key: key, name, expiry_grace_s: grace } = product;
+  const before = {
+    name,
+    recurring: String(product.recurring),
+    seats: product.seats?.toString() ?? '',
+    license_for: product.license_for ?? '',
+    entitlements: product.entitlements.join(', '),
+    expiry_grace_s: grace === 0 ? '' : String(grace / daySeconds),
+  };
+  const fields = { name: { option: '--name', word: (text: string) => text || name }, ...productTerms };
   return (
     <Action
       label="Change"
       title={`Change ${name}`}
-      consequence="Licenses that were sold stay as they are. Fewer seats take no lease away: devices keep their seat until they give it back or stop renewing."
-      command={(form) => {
-        const [newName, newPrice] = [fieldText(form, 'name'), fieldText(form, 'recurring')];
-        return [
-          `latchkey product update ${quoted(key)}`,
-          ...(newName === name || newName === '' ? [] : [`--name ${quoted(newName)}`]),
-          ...(newPrice === String(recurring) || newPrice === '' ? [] : [`--recurring ${newPrice}`]),
-          `--seats ${quoted(fieldText(form, 'seats') || 'unlimited')}`,
-          ...(fieldText(form, 'license_for') === (span ?? '')
-            ? []
-            : [`--license-for ${quoted(fieldText(form, 'license_for') || 'none')}`]),
-          ...(fieldText(form, 'entitlements') === words
-            ? []
-            : [`--entitlement ${quoted(fieldText(form, 'entitlements') || 'none')}`]),
-        ].join(' ');
-      }}
-      run={(form) =>
-        update(product, {
-          name: fieldText(form, 'name'),
-          recurring: fieldText(form, 'recurring') === 'true',
-          seats: fieldText(form, 'seats') || 'unlimited',
-          license_for: fieldText(form, 'license_for') || 'none',
-          entitlements: fieldText(form, 'entitlements') || [],
-        })
+      consequence="Licenses that were sold stay as they are, except for the grace. Fewer seats take no lease away: devices keep their seat until they give it back or stop renewing."
+      command={(form) =>
+        [`latchkey product update ${quoted(key)}`, ...changedOptions(form, fields, before)].join(' ')
       }
+      run={(form) => update(product, changedParameters(form, fields, before))}
       onDone={onDone}
     >
       <Field label="Name" name="name" value={name} isRequired />
-      <PriceField recurring={recurring} />
-      <SeatsField seats={seats} />
-      <LicenseForField value={span} />
-      <EntitlementsField value={words} />
+      <ProductTermFields before={before} />
     </Action>
   );
 }

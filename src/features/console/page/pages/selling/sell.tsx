@@ -2,9 +2,10 @@ import type { ProductObject, PurchaseObject } from '../../../../../wire/catalogu
 import { send } from '../../api.ts';
 import { shownKey } from '../../format.ts';
 import { Field, fieldText, filled, type ActionProps } from '../../parts/action.tsx';
+import { changedOptions } from '../../parts/changes.ts';
 import { Command, quoted } from '../../parts/command.tsx';
 import { hrefTo } from '../../router.ts';
-import { changedOptions, TermFields } from '../licenses/terms.tsx';
+import { licenseTerms, TermFields } from '../licenses/terms.tsx';
 
 /** Records a purchase, and shows the license key that the customer gets. */
 export function sell(products: readonly ProductObject[]): ActionProps {
@@ -21,7 +22,7 @@ export function sell(products: readonly ProductObject[]): ActionProps {
         `--product ${quoted(fieldText(form, 'product_key') || 'PRODUCT')}`,
         `--email ${quoted(fieldText(form, 'buyer_email') || 'EMAIL')}`,
         ...(key === '' ? [] : [`--key ${quoted(key)}`]),
-        ...changedOptions(form),
+        ...changedOptions(form, licenseTerms),
       ].join(' ');
     },
     run: async (form) => {
