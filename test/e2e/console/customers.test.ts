@@ -68,6 +68,7 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     await page.fill('Metadata', 'order 1017');
     await page.press('Sell a license');
     await page.shows('Metadata must be a JSON object of at most 4096 bytes.');
+    await expect.poll(() => page.focused()).toBe('Metadata');
     await page.fill('Metadata', '{"order": 1017}');
     await page.shows(`--metadata '{"order": 1017}'`);
     expect(await page.seriousProblems()).toEqual([]);

@@ -1,5 +1,5 @@
 import { createContext, isValidElement, type ComponentChildren, type VNode } from 'preact';
-import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type ApiError, asApiError } from '../api.ts';
 import { useCanAct } from '../daemon.tsx';
 import { Command } from './command.tsx';
@@ -178,8 +178,8 @@ function Question({
     // The fields have their first values now.
     setLine(commandOf(props, form.current));
   }, []);
-  // The person goes on at the first field that has an error.
-  useLayoutEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [error]);
+  // The person goes on at the first field that has an error. The fields get their errors only after the layout effects.
+  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [error]);
   const submit = (event: Event): void => {
     event.preventDefault();
     if (form.current !== null) void run(new FormData(form.current));
