@@ -153,7 +153,7 @@ test.concurrent('an activation is passed on, and validated with its key also dur
   expect(await answerOf(it.call('activate', keys.good, { label: 'another' }))).toBeNull();
   await it.network.become({ kind: 'pass' });
   await eventually(() => it.store.license(keys.good).usage === 5);
-  expect(it.store.activationsOf(keys.good)).toMatchObject([{ label: 'laptop' }]);
+  expect(it.store.license(keys.good).activations).toMatchObject([{ label: 'laptop' }]);
 });
 
 test.concurrent('what Polar refuses to activate is refused with its words', async () => {
@@ -174,7 +174,7 @@ test.concurrent('what Polar refuses to activate is refused with its words', asyn
   expect(await refused(keys.unknown)).toEqual({ status: 404, ...notFound(texts.unknown) });
   for (const label of ['a', 'b', 'c']) await it.activate(keys.good, { label });
   expect(await refused(keys.good)).toEqual(notPermitted('License key activation limit already reached'));
-  expect(it.store.activationsOf(keys.good)).toHaveLength(3);
+  expect(it.store.license(keys.good).activations).toHaveLength(3);
 });
 
 test.concurrent('an activation whose answer was lost takes one seat', async () => {
@@ -183,7 +183,7 @@ test.concurrent('an activation whose answer was lost takes one seat', async () =
   it.store.fault = ({ name }) => (name === 'activate' && (lost += 1) === 1 ? 'lost_answer' : undefined);
   expect(await answerOf(it.call('activate', keys.good, { label: 'laptop' }))).toBeNull();
   const id = await it.activate(keys.good);
-  expect(it.store.activationsOf(keys.good)).toMatchObject([{ id, label: 'laptop' }]);
+  expect(it.store.license(keys.good).activations).toMatchObject([{ id, label: 'laptop' }]);
   expect(await it.validate(keys.good, { activation_id: id })).toMatchObject({ status: 200 });
 });
 
@@ -201,7 +201,7 @@ test.concurrent('a deactivation holds at once, and frees the seat at Polar when 
   expect(await it.validate(keys.good, { activation_id: other })).toMatchObject({ status: 200 });
   await it.restart();
   await it.network.become({ kind: 'pass' });
-  await eventually(() => it.store.activationsOf(keys.good).length === 1);
+  await eventually(() => it.store.license(keys.good).activations.length === 1);
   await it.agent.atRest();
   expect(await it.validate(keys.good, { activation_id: id })).toMatchObject({ status: 404 });
   expect(await it.validate(keys.good, { activation_id: other })).toMatchObject({ status: 200 });
@@ -214,7 +214,7 @@ test.concurrent('a deactivation whose answer was lost is sent again', async () =
   it.store.fault = ({ name }) => (name === 'deactivate' && (lost += 1) === 1 ? 'lost_answer' : undefined);
   expect(await it.call('deactivate', keys.good, { activation_id: id })).toMatchObject({ status: 204 });
   await it.agent.atRest();
-  expect(it.store.activationsOf(keys.good)).toEqual([]);
+  expect(it.store.license(keys.good).activations).toEqual([]);
   expect(await it.agent.operations('dead')).toEqual([]);
 });
 
@@ -298,9 +298,9 @@ test.concurrent('the end of a key is known without Polar; a day later it is said
 test.concurrent('a late key is unknown at first, and found seconds later', async () => {
   await using it = await startPolar();
   const late = '9C285B2D-6CE6-4BC7-B8BE-ADB6A7E304DA';
-  it.store.sell({ key: late, lateMs: 3_600_000 });
+  it.store.sell({ licenseKey: late, lateMs: 3_600_000 });
   expect(await it.validate(late)).toMatchObject({ status: 404, body: notFound(texts.unknown) });
-  it.store.change(late, { shownFrom: 0 });
+  it.store.show(late);
   await eventually(async () => (await it.validate(late)).status === 200);
 });
 
@@ -413,7 +413,7 @@ test.concurrent('whatever stands in for Polar, no call gets a no that Polar has 
   const expectSilence = async (what: string): Promise<void> => {
     for (const [index, [name, members]] of calls.entries()) {
       const unseen = `${what}-${index}`;
-      it.store.sell({ key: unseen, limitActivations: 5 });
+      it.store.sell({ licenseKey: unseen, limitActivations: 5 });
       const answer = await answerOf(it.call(name, unseen, members));
       expect(`${what}, ${name}: ${JSON.stringify(answer?.body)}`).toBe(`${what}, ${name}: undefined`);
     }

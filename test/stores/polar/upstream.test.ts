@@ -109,7 +109,7 @@ test('an activation is given back once, however often that is sent', async () =>
     const outcome = await it.client.change(changeOf('disable', stored), never());
     expect(outcome).toMatchObject({ outcome: 'applied', shows: 'enabled', value: { enabled: false } });
   }
-  expect(it.store.activationsOf(keys.good)).toEqual([]);
+  expect(it.store.license(keys.good).activations).toEqual([]);
   expect(await it.client.verify('p1', stored, never())).toMatchObject({
     reason: 'missing',
     license: { enabled: false, extra: givenBack },
@@ -179,7 +179,7 @@ test('whatever is lost, one seat is taken for one attempt that is repeated', asy
   let run = 0;
   const once = asyncProperty(array(fates, { maxLength: 4 }), async (drawn) => {
     const key = `KEY-${(run += 1)}`;
-    it.store.sell({ key, limitActivations: 50 });
+    it.store.sell({ licenseKey: key, limitActivations: 50 });
     const asked = { ...activation, licenseKey: key };
     let attempt: string | null = null;
     let taken: string | null = null;
@@ -207,7 +207,7 @@ test('whatever is lost, one seat is taken for one attempt that is repeated', asy
       }
       if (made.outcome === 'not_applied') attempt = null;
     }
-    expect(it.store.activationsOf(key)).toMatchObject([{ id: taken }]);
+    expect(it.store.license(key).activations).toMatchObject([{ id: taken }]);
   });
   await assert(once, { numRuns: 60 });
 });
