@@ -236,8 +236,7 @@ function readActivated(
   about: { licenseKey: string; conditions: string | null },
   status = 200,
 ): Parsed<Activated> {
-  if (typeof body['error'] === 'string')
-    return { value: { activationId: null, licenses: [], answer: { status, body } } };
+  if (status >= 400) return { value: { activationId: null, licenses: [], answer: { status, body } } };
   const reading = readActivation(body, about);
   if ('fault' in reading) return reading;
   const { activationId, license, body: shown } = reading.value;

@@ -212,6 +212,14 @@ test('whatever is lost, one seat is taken for one attempt that is repeated', asy
   await assert(once, { numRuns: 60 });
 });
 
+test('an answer to an activation that is neither an activation nor a refusal of Polar proves nothing', async () => {
+  await using it = await scene();
+  it.store.handle = () => ({ status: 200, body: { error: 'SignIn', detail: 'Sign in to this network' } });
+  expect(await it.client.activate(activation, attemptOf('attempt-1'), never())).toMatchObject({
+    outcome: 'ambiguous',
+  });
+});
+
 testNoVerdicts(scene, ({ client }) => [
   () => client.verify('p1', keys.good, never()),
   () => client.change(changeOf('usage'), never()),
