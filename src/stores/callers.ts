@@ -1,5 +1,6 @@
 import { defaultAccountId, type Tenant } from '../domain/access/principal.ts';
 import { type Result, failWith } from '../domain/problem/problem.ts';
+import { toOneLine } from '../domain/text.ts';
 import type { App } from '../http/app.ts';
 import { turnOf } from '../http/entry/client-address.ts';
 import { provenanceHeaders, type RouteResponse } from '../http/response.ts';
@@ -7,19 +8,52 @@ import type { RouteRequest } from '../http/route.ts';
 import { licenseCredential } from '../service/access/credential.ts';
 import type { Caller } from '../service/ports.ts';
 import type { LicenseChangeRequest, LicenseResponse } from '../service/services.ts';
+import type { Answer } from './store.ts';
 
 /* Callers of a store’s own API have no credential. */
 
-/** All of them share the look-ups of unknown license keys, and take turns. */
-export function requesterOf(request: Pick<Changing, 'clientAddress' | 'connection'>): Caller {
+/** What the routes of a store’s own API share. */
+export const storeRoute = {
+  tag: 'Licenses',
+  access: 'anyone',
+  roles: ['agent'],
+  isVerdict: true,
+  takesAnyBody: true,
+  staysOpen: () => true,
+} as const;
+
+/** What they read of a request. */
+export type StoreRequest<Body = unknown> = Pick<
+  RouteRequest<string, null, unknown, Body, 'agent'>,
+  'app' | 'body' | 'authorization' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
+>;
+
+/** What a call is about. `productId`: null if the call does not name it. */
+export type StoreTarget = { productId: string | null };
+
+/** All callers share the look-ups of unknown license keys, and take turns. */
+function requesterOf(request: StoreRequest): Caller {
   return { credential: 'software', connection: turnOf(request) };
+}
+
+function tenantOf({ productId }: StoreTarget): Tenant {
+  return { accountId: defaultAccountId, productKey: productId };
+}
+
+export async function verifyLicense(
+  request: StoreRequest,
+  target: StoreTarget,
+  licenseKey: string,
+): Promise<Result<LicenseResponse>> {
+  const { app, signal } = request;
+  return await app.licenseService.verify(tenantOf(target), licenseKey, signal, requesterOf(request));
 }
 
 /** How long a change waits for the store, whose answer is exact. It is answered at once while the store is away. */
 export const confirmMs = 2_000;
 
 /** The license key is the credential of a caller. */
-export function credentialOf({ digest }: Pick<App, 'digest'>, licenseKey: string): string {
+function credentialOf({ digest }: Pick<App, 'digest'>, licenseKey: string): string {
   return licenseCredential(digest(licenseKey).slice(0, 16));
 }
 
@@ -32,28 +66,14 @@ export function limitedBy(app: Pick<App, 'digest' | 'rates'>, licenseKey: string
 }
 
 /** An answer in the form of the store. */
-export function responseOf(
-  { status, body }: { status: number; body: object },
-  response?: LicenseResponse,
-): RouteResponse {
+export function responseOf({ status, body }: Answer, response?: LicenseResponse): RouteResponse {
   return { status, headers: response === undefined ? {} : provenanceHeaders(response.provenance), body };
-}
-
-/** What a change of a license needs of its request. */
-export type Changing = Pick<
-  RouteRequest<string, null, unknown, unknown, 'agent'>,
-  'app' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
->;
-
-/** `productId`: null if the call does not name it. */
-export function tenantOf({ productId }: { productId: string | null }): Tenant {
-  return { accountId: defaultAccountId, productKey: productId };
 }
 
 /** Changes a license. `callerKey`: the license key that the caller has sent; `licenseKey`: the stored key. */
 export async function applyChange(
-  request: Changing,
-  target: { productId: string | null; callerKey: string },
+  request: StoreRequest,
+  target: StoreTarget & { callerKey: string },
   change: Pick<LicenseChangeRequest, 'licenseKey' | 'trigger' | 'waitMs' | 'amount' | 'isRefusable'>,
 ): Promise<Result<LicenseResponse>> {
   const { app, writeOptions, isAgent, signal } = request;
@@ -72,6 +92,18 @@ export async function applyChange(
   );
   if (changed.ok) app.changes.announce([{ licenseKey: changed.value.license.licenseKey }]);
   return changed;
+}
+
+/** The answer about a license of which the store has shown nothing. */
+export const notShown: Result<never> = failWith(
+  'upstream_unreachable',
+  'The store has not shown this license key.',
+);
+
+/** The refusal of a call about a product that is not configured; the log names it. */
+export function refuseProduct({ log }: Pick<App, 'log'>, product: string, noun = 'product'): Result<never> {
+  log.warn({ product: toOneLine(product) }, 'software asks for a product that is not in products');
+  return failWith('upstream_unreachable', `This ${noun} is not configured here.`);
 }
 
 /** The refusal of a call without the seller’s access token; null: it has the token. `sent`: '' if it has none. */

@@ -3,16 +3,18 @@ import { partsOfKey } from '../domain/agent/activated-key.ts';
 import { requestIdHeader } from '../domain/header-names.ts';
 import type { License, LicenseExtra } from '../domain/license.ts';
 import { notApplied, type NotApplied, type Outcome } from '../domain/outbox/outcome.ts';
+import type { ResponseContext } from '../upstream/classification.ts';
 import type { Dialect, RequestKind } from '../upstream/dialects.ts';
 import type { Transport } from '../upstream/exchange.ts';
 import { commonHeaders, type Method, Sender, type UpstreamClock } from '../upstream/sender.ts';
-import type { JsonObject, Parsed } from '../upstream/wire.ts';
+import type { JsonObject } from '../upstream/wire.ts';
 import type { ConnectSettings } from './store.ts';
 
 /** A request to the API of a store. */
 export type StoreCall<Value> = {
   request: RequestKind;
-  method: Method;
+  /** Default: POST. */
+  method?: Method;
   /** Below the base URL, without a query. */
   path: string;
   query?: Record<string, string>;
@@ -28,7 +30,7 @@ export type StoreCall<Value> = {
   requestId?: string | null;
   /** Absent: that of the store. */
   dialect?: Dialect;
-  read: (body: JsonObject) => Parsed<Value>;
+  read: ResponseContext<Value>['read'];
 };
 
 const absent = async (): Promise<NotApplied> => notApplied('rejected', 'the store does not offer this');
@@ -64,7 +66,7 @@ export class ForeignClient implements AsyncDisposable {
 
   /** Sends a request once. */
   protected async send<Value>(call: StoreCall<Value>): Promise<Outcome<Value>> {
-    const { method, path, query, form, json, token = null, requestId = null, licenseKey } = call;
+    const { method = 'POST', path, query, form, json, token = null, requestId = null, licenseKey } = call;
     const search = query === undefined ? '' : `?${new URLSearchParams(query).toString()}`;
     const options: Dispatcher.DispatchOptions = {
       origin: this.#base.origin,

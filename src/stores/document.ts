@@ -1,4 +1,4 @@
-import type { LicenseExtra } from '../domain/license.ts';
+import type { License, LicenseExtra } from '../domain/license.ts';
 import { limitExtra, type JsonObject } from '../upstream/wire.ts';
 
 /** The limit for the members of each object of an answer, as JSON: they are stored with every license key. */
@@ -15,6 +15,16 @@ export function documentOf(body: JsonObject, objects: readonly string[]): Licens
       return name in kept ? [[name, value]] : [];
     }),
   );
+}
+
+/** A license key of which only is known that it is good. */
+export function unknownLicense(licenseKey: string): License {
+  return { licenseKey, productKey: '', buyerEmail: '', uses: 0, enabled: true, createdAt: 0 };
+}
+
+/** A license key of which only a no is known. */
+export function closedLicense(licenseKey: string, extra: LicenseExtra): License {
+  return { ...unknownLicense(licenseKey), enabled: false, extra };
 }
 
 export function isObject(value: unknown): value is JsonObject {

@@ -74,13 +74,16 @@ export type Activation = Pick<ActivationAttempt, 'licenseKey' | 'name'> & {
   parameters?: JsonObject;
 };
 
+/** An answer in the form of the store. */
+export type Answer = { status: number; body: object };
+
 /** A store’s answer to an activation. */
 export type Activated = {
   /** Null: the store refuses the activation. */
   activationId: string | null;
   /** What the answer shows: the license of the activation, and that of the license key. */
   licenses: readonly License[];
-  answer: { status: number; body: object };
+  answer: Answer;
 };
 
 /** What the routes of a store need besides the app. */

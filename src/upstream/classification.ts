@@ -25,7 +25,7 @@ const maxAgeS = 2 ** 31;
 /** How to understand a response. */
 export type ResponseContext<Value> = {
   /** `isLatchkey`: the response has a header that only a Latchkey sends. */
-  read: (body: JsonObject, isLatchkey: boolean) => Parsed<Value>;
+  read: (body: JsonObject, response: { status: number; isLatchkey: boolean }) => Parsed<Value>;
   request: RequestKind;
   dialect: Dialect;
   /** The instance id of this process; null if it has none. */
@@ -105,7 +105,7 @@ function classifyResponse<Value>(
   const refusal = dialect.refusalOf(received, request);
   if (refusal !== null) return refused(refusal.reason, message ?? refusal.what);
   if ((status >= 200 && status < 300) || dialect.isAnswer?.(received, request) === true) {
-    const reading = 'value' in body ? read(body.value, isOfLatchkey(response)) : body;
+    const reading = 'value' in body ? read(body.value, { status, isLatchkey: isOfLatchkey(response) }) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
     const at = isCached ? confirmed : now;
     // Before the upstream itself has answered once, the age of a cached response is unknown.

@@ -181,7 +181,7 @@ class UpstreamClient implements Upstream, SyncUpstream, AsyncDisposable {
       ...route,
       parameters: writeLicenseKey(licenseKey),
       hidden: [licenseKey],
-      read: (body, isLatchkey) => readLicense(body, licenseKey, isLatchkey),
+      read: (body, { isLatchkey }) => readLicense(body, licenseKey, isLatchkey),
     });
   }
 

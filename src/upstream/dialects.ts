@@ -37,6 +37,9 @@ export type Dialect = {
 /** The specification only. */
 export const specification: Dialect = { refusalOf: () => null };
 
+/** What a page proves for which `isChallenge()`. */
+export const challenged = { reason: 'challenged', what: 'a firewall asks for proof of a human' } as const;
+
 /** A page for people with the marks of the firewall. Without the marks, it may be anybody's page. */
 export function isChallenge({ status, headers, text }: DialectResponse): boolean {
   if (status !== 403 || !isHtml(text)) return false;

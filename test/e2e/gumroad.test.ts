@@ -1,14 +1,36 @@
 import { expect, test } from 'vitest';
-import type { StandInFault } from '../../src/features/sandbox/stores/stand-in.ts';
 import { texts } from '../../src/stores/gumroad/wire.ts';
 import { codeOf, eventually } from '../support/harness/agent-harness.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import { accessToken, keys, permalink, productId, startGumroad } from '../support/stores/gumroad.ts';
+import { testStoreAgent } from '../support/stores/store-agent.ts';
 import { answerOf } from '../support/stores/store-harness.ts';
 
 /* An agent of Gumroad, as its seller and the programs of its customers see it. */
 
 const refused = (message: string): object => ({ success: false, message });
+
+testStoreAgent({
+  store: 'gumroad',
+  productKey: productId,
+  accessToken,
+  keys,
+  start: startGumroad,
+  calls(licenseKey) {
+    const form = { product_id: productId, license_key: licenseKey, access_token: accessToken };
+    const changes = ['disable', 'decrement_uses_count', 'rotate', 'enable'];
+    return [
+      { path: '/v2/licenses/verify', form: { ...form, increment_uses_count: 'false' } },
+      { path: '/v2/licenses/verify', form },
+      ...changes.map((name) => ({ method: 'put' as const, path: `/v2/licenses/${name}`, form })),
+    ];
+  },
+  unknown: refused(texts.unknown),
+  async use(it) {
+    await it.call(keys.good);
+    await it.call(keys.good, { access_token: accessToken }, 'decrement_uses_count');
+  },
+});
 
 test.concurrent('the first counting verify of a key reads it first, and counts one use', async () => {
   await using it = await startGumroad({ upstream: { probe: '1h' } });
@@ -123,15 +145,6 @@ test.concurrent(
     expect(it.store.license(keys.good).uses).toBe(5);
   },
 );
-
-test.concurrent('a late key is unknown at first, and found seconds later', async () => {
-  await using it = await startGumroad();
-  const late = '99999999-99999999-99999999-99999999';
-  it.store.sell({ licenseKey: late, lateMs: 3_600_000 });
-  expect(await it.call(late)).toMatchObject({ status: 404, body: refused(texts.unknown) });
-  it.store.show(late);
-  await eventually(async () => (await it.call(late)).status === 200);
-});
 
 test.concurrent('wrong parameters get the answer of Gumroad', async () => {
   await using it = await startGumroad();
@@ -252,57 +265,6 @@ test.concurrent(
     expect(await answer(ofAnother, 'another')).toBeUndefined();
   },
 );
-
-test.concurrent(
-  'a caller that understands problems gets the reason instead of a closed connection',
-  async () => {
-    await using it = await startGumroad();
-    await it.network.become({ kind: 'refuse' });
-    const form = { product_id: productId, license_key: keys.unseen };
-    const headers = { accept: 'application/problem+json' };
-    const answer = await it.agent.client.post('/v2/licenses/verify', { form, headers });
-    expect(`${answer.status} ${String(codeOf(answer))}`).toBe('503 upstream_unreachable');
-    expect(await answerOf(it.call(keys.unseen))).toBeNull();
-  },
-);
-
-test.concurrent('whatever stands in for Gumroad, no call gets a no that Gumroad has not said', async () => {
-  await using it = await startGumroad({
-    upstream: { timeout: '1s' },
-    sync: { breaker: { failures: 1_000 } },
-  });
-  await it.call(keys.good, { increment_uses_count: 'false' });
-  const faults: readonly StandInFault[] = [
-    'lost_request',
-    'lost_answer',
-    'limited',
-    'page',
-    'welcome_page',
-    'challenge',
-  ];
-  const names = ['verify', 'disable', 'decrement_uses_count', 'rotate', 'enable'];
-  for (const fault of faults) {
-    it.store.fault = () => fault;
-    for (const [index, name] of names.entries()) {
-      const unseen = `${String(index).repeat(8)}-${fault.slice(0, 8).padEnd(8, '0')}-00000000-00000000`;
-      it.store.sell({ licenseKey: unseen });
-      const answer = await answerOf(it.call(unseen, { access_token: accessToken }, name));
-      expect(`${fault}, ${name}: ${JSON.stringify(answer?.body)}`).toBe(`${fault}, ${name}: undefined`);
-    }
-    const answer = await it.call(keys.good, { increment_uses_count: 'false' });
-    expect(`${fault}: ${answer.status}`).toBe(`${fault}: 200`);
-  }
-  it.store.fault = () => undefined;
-  for (const status of [200, 400, 403, 404]) {
-    it.store.handle = () => ({ status, body: { success: false, message: 'Sign in to this network' } });
-    for (const [index, name] of names.entries()) {
-      const unseen = `${status}`.padEnd(8, `${index}`);
-      const answer = await answerOf(it.call(unseen, { access_token: accessToken }, name));
-      expect(`${status}, ${name}: ${JSON.stringify(answer?.body)}`).toBe(`${status}, ${name}: undefined`);
-    }
-    expect((await it.call(keys.good)).status).toBe(200);
-  }
-});
 
 test.concurrent('the seller disables, enables and takes back uses with the access token', async () => {
   await using it = await startGumroad();
@@ -469,23 +431,3 @@ test.concurrent(
     });
   },
 );
-
-test.concurrent('doctor says whether Gumroad answers for each product', async () => {
-  await using it = await startGumroad();
-  const sound = await latchkey('doctor', '--config', it.file);
-  expect(sound.out).toContain(`gumroad answers for the product ${productId}`);
-  await it.network.become({ kind: 'refuse' });
-  const away = await latchkey('doctor', '--config', it.file);
-  expect(away.out).toMatch(/fail .*the product SDGg/);
-});
-
-test.concurrent('no line of the log has a license key, an e-mail address or the access token', async () => {
-  await using it = await startGumroad({ limits: {} });
-  for (const key of Object.values(keys)) await answerOf(it.call(key));
-  await it.call(keys.good, { access_token: accessToken }, 'decrement_uses_count');
-  await it.network.become({ kind: 'refuse' });
-  await it.call(keys.good);
-  const log = JSON.stringify(it.agent.process.lines);
-  for (const secret of [...Object.values(keys), accessToken, 'buyer@example.com'])
-    expect(log).not.toContain(secret);
-});

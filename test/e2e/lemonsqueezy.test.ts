@@ -2,8 +2,7 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { standInFaults } from '../../src/features/sandbox/stores/stand-in.ts';
 import { texts } from '../../src/stores/lemonsqueezy/wire.ts';
-import { codeOf, eventually } from '../support/harness/agent-harness.ts';
-import { latchkey } from '../support/process/command-line.ts';
+import { eventually } from '../support/harness/agent-harness.ts';
 import {
   apiKey,
   keys,
@@ -11,6 +10,7 @@ import {
   storeId,
   type LemonSqueezyHarness,
 } from '../support/stores/lemonsqueezy.ts';
+import { testStoreAgent } from '../support/stores/store-agent.ts';
 import { answerOf } from '../support/stores/store-harness.ts';
 
 /* An agent of Lemon Squeezy, as its seller and the programs of its customers see it. */
@@ -21,6 +21,32 @@ const noKey = { error: texts.unknown, license_key: null, meta: null };
 function activations({ store }: LemonSqueezyHarness): number {
   return store.calls.filter(({ name, counted }) => name === 'activate' && counted === 1).length;
 }
+
+testStoreAgent({
+  store: 'lemonsqueezy',
+  productKey: String(storeId),
+  accessToken: apiKey,
+  keys,
+  start: startLemonSqueezy,
+  calls(licenseKey) {
+    const form = { license_key: licenseKey };
+    const ofInstance = { ...form, instance_id: 'some', instance_name: 'x' };
+    const names = ['validate', 'activate', 'deactivate'];
+    return [
+      { path: '/v1/licenses/validate', form },
+      ...names.map((name) => ({ path: `/v1/licenses/${name}`, form: ofInstance })),
+    ];
+  },
+  unknown: { valid: false, ...noKey },
+  async use(it) {
+    it.store.fault = ({ name }) => (name === 'activate' ? 'lost_answer' : undefined);
+    await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }));
+    it.store.fault = () => undefined;
+    await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }));
+    const [instance] = it.store.license(keys.good).instances;
+    await it.call('deactivate', keys.good, { instance_id: instance?.id ?? '' });
+  },
+});
 
 test.concurrent('a validate counts nothing, and gets the answer of Lemon Squeezy', async () => {
   await using it = await startLemonSqueezy();
@@ -260,49 +286,6 @@ test.concurrent('with a wrong API key activations go on', async () => {
   expect(it.store.calls.find(({ name }) => name === 'instances')?.status).toBe(401);
 });
 
-test.concurrent('whatever stands in for Lemon Squeezy, no call gets a no that it has not said', async () => {
-  await using it = await startLemonSqueezy({
-    upstream: { timeout: '1s' },
-    sync: { breaker: { failures: 1_000 } },
-  });
-  await it.call('validate', keys.good);
-  const names = ['validate', 'activate', 'deactivate'] as const;
-  const ask = async (name: (typeof names)[number], key: string): Promise<unknown> =>
-    (await answerOf(it.call(name, key, { instance_id: 'some', instance_name: 'x' })))?.body;
-  let number = 0;
-  const unseen = (): string => {
-    number += 1;
-    const licenseKey = `${number}-unseen`;
-    it.store.sell({ licenseKey });
-    return licenseKey;
-  };
-  for (const fault of standInFaults) {
-    it.store.fault = () => fault;
-    for (const name of names)
-      expect(`${fault}, ${name}: ${String(await ask(name, unseen()))}`).toBe(`${fault}, ${name}: undefined`);
-    const { body } = await it.call('validate', keys.good);
-    expect(`${fault}: ${(body as { valid: boolean }).valid}`).toBe(`${fault}: true`);
-  }
-  it.store.fault = () => undefined;
-  for (const status of [200, 400, 401, 403, 404, 422, 500]) {
-    it.store.handle = () => ({ status, body: { message: 'Sign in to this network', error: 'no' } });
-    for (const name of names)
-      expect(`${status}, ${name}: ${String(await ask(name, unseen()))}`).toBe(
-        `${status}, ${name}: undefined`,
-      );
-    expect((await it.call('validate', keys.good)).status).toBe(200);
-  }
-});
-
-test.concurrent('a late key is unknown at first, and found seconds later', async () => {
-  await using it = await startLemonSqueezy();
-  const late = 'aaaaaaaa-5104-4067-a91d-77b872934d51';
-  it.store.sell({ licenseKey: late, lateMs: 3_600_000 });
-  expect(await it.call('validate', late)).toMatchObject({ status: 404, body: { valid: false, ...noKey } });
-  it.store.show(late);
-  await eventually(async () => (await it.call('validate', late)).status === 200);
-});
-
 const secret = 'signing-secret-of-the-store';
 
 async function send(it: LemonSqueezyHarness, name: string, attributes: object): Promise<number> {
@@ -412,20 +395,6 @@ test.concurrent('parameters may be in the query, a form, multipart, JSON and JSO
   expect(await send_('application/json', '{')).toBe(422);
 });
 
-test.concurrent(
-  'a caller that understands problems gets the reason instead of a closed connection',
-  async () => {
-    await using it = await startLemonSqueezy();
-    await it.network.become({ kind: 'refuse' });
-    const form = { license_key: keys.unseen, instance_name: 'x' };
-    const headers = { accept: 'application/problem+json' };
-    for (const name of ['validate', 'activate']) {
-      const answer = await it.agent.client.post(`/v1/licenses/${name}`, { form, headers });
-      expect(`${answer.status} ${String(codeOf(answer))}`).toBe('503 upstream_unreachable');
-    }
-  },
-);
-
 test.concurrent('under /api a use is refused, and an instance is deactivated by a disable', async () => {
   await using it = await startLemonSqueezy();
   const id = await it.activate();
@@ -455,28 +424,4 @@ test.concurrent('agents of Lemon Squeezy can stand behind each other', async () 
   expect(await below.call('deactivate', keys.good, instance)).toMatchObject({ body: { deactivated: true } });
   await it.network.become({ kind: 'pass' });
   await eventually(() => it.store.license(keys.good).instances.length === 0);
-});
-
-test.concurrent('doctor says whether Lemon Squeezy answers for each store', async () => {
-  await using it = await startLemonSqueezy();
-  const sound = await latchkey('doctor', '--config', it.file);
-  expect(sound.out).toContain(`lemonsqueezy answers for the product ${storeId}`);
-  await it.network.become({ kind: 'refuse' });
-  const away = await latchkey('doctor', '--config', it.file);
-  expect(away.out).toMatch(/fail .*the product 76833/);
-});
-
-test.concurrent('no line of the log has a license key, an e-mail address or the API key', async () => {
-  await using it = await startLemonSqueezy({ limits: {}, upstream: { timeout: '1s' } });
-  for (const key of Object.values(keys)) await answerOf(it.call('validate', key));
-  it.store.fault = ({ name }) => (name === 'activate' ? 'lost_answer' : undefined);
-  await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }));
-  it.store.fault = () => undefined;
-  const instance = { instance_id: await it.activate() };
-  await it.network.become({ kind: 'refuse' });
-  await it.call('deactivate', keys.good, instance);
-  await answerOf(it.call('activate', keys.good, { instance_name: 'Laptop' }));
-  const log = JSON.stringify(it.agent.process.lines);
-  for (const hidden of [...Object.values(keys), apiKey, 'buyer@example.com'])
-    expect(log).not.toContain(hidden);
 });

@@ -1,14 +1,44 @@
 import { expect, test } from 'vitest';
-import type { StandInFault } from '../../src/features/sandbox/stores/stand-in.ts';
 import { texts } from '../../src/stores/polar/wire.ts';
-import { codeOf, eventually } from '../support/harness/agent-harness.ts';
+import { eventually } from '../support/harness/agent-harness.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { accessToken, benefitId, keys, organizationId, startPolar } from '../support/stores/polar.ts';
+import { type StoreCall, testStoreAgent } from '../support/stores/store-agent.ts';
 import { answerOf } from '../support/stores/store-harness.ts';
 
 /* An agent of Polar, as its seller and the programs of its customers see it. */
 
 const notFound = (detail: string): object => ({ error: 'ResourceNotFound', detail });
+
+testStoreAgent({
+  store: 'polar',
+  productKey: organizationId,
+  accessToken,
+  keys,
+  start: startPolar,
+  calls(licenseKey) {
+    const call = (name: string, members: object): StoreCall => ({
+      path: `/v1/customer-portal/license-keys/${name}`,
+      json: { key: licenseKey, organization_id: organizationId, ...members },
+    });
+    return [
+      call('validate', {}),
+      call('validate', { increment_usage: 2 }),
+      call('validate', { activation_id: benefitId }),
+      call('validate', { activation_id: benefitId, conditions: { version: 1 } }),
+      call('validate', { benefit_id: organizationId }),
+      call('activate', { label: 'laptop' }),
+      call('deactivate', { activation_id: benefitId }),
+    ];
+  },
+  unknown: notFound(texts.unknown),
+  async use(it) {
+    await it.validate(keys.good, { increment_usage: 2 });
+    const activated = await answerOf(it.call('activate', keys.good, { label: 'laptop' }));
+    const { id = benefitId } = (activated?.body ?? {}) as { id?: string };
+    await answerOf(it.call('deactivate', keys.good, { activation_id: id }));
+  },
+});
 
 test.concurrent('a validation is answered as Polar answers it, and counts nothing', async () => {
   await using it = await startPolar({ freshness: { refresh: '1h' }, upstream: { probe: '1h' } });
@@ -153,7 +183,7 @@ test.concurrent('an activation is passed on, and validated with its key also dur
   expect(await answerOf(it.call('activate', keys.good, { label: 'another' }))).toBeNull();
   await it.network.become({ kind: 'pass' });
   await eventually(() => it.store.license(keys.good).usage === 5);
-  expect(it.store.activationsOf(keys.good)).toMatchObject([{ label: 'laptop' }]);
+  expect(it.store.license(keys.good).activations).toMatchObject([{ label: 'laptop' }]);
 });
 
 test.concurrent('what Polar refuses to activate is refused with its words', async () => {
@@ -174,7 +204,7 @@ test.concurrent('what Polar refuses to activate is refused with its words', asyn
   expect(await refused(keys.unknown)).toEqual({ status: 404, ...notFound(texts.unknown) });
   for (const label of ['a', 'b', 'c']) await it.activate(keys.good, { label });
   expect(await refused(keys.good)).toEqual(notPermitted('License key activation limit already reached'));
-  expect(it.store.activationsOf(keys.good)).toHaveLength(3);
+  expect(it.store.license(keys.good).activations).toHaveLength(3);
 });
 
 test.concurrent('an activation whose answer was lost takes one seat', async () => {
@@ -183,7 +213,7 @@ test.concurrent('an activation whose answer was lost takes one seat', async () =
   it.store.fault = ({ name }) => (name === 'activate' && (lost += 1) === 1 ? 'lost_answer' : undefined);
   expect(await answerOf(it.call('activate', keys.good, { label: 'laptop' }))).toBeNull();
   const id = await it.activate(keys.good);
-  expect(it.store.activationsOf(keys.good)).toMatchObject([{ id, label: 'laptop' }]);
+  expect(it.store.license(keys.good).activations).toMatchObject([{ id, label: 'laptop' }]);
   expect(await it.validate(keys.good, { activation_id: id })).toMatchObject({ status: 200 });
 });
 
@@ -201,7 +231,7 @@ test.concurrent('a deactivation holds at once, and frees the seat at Polar when 
   expect(await it.validate(keys.good, { activation_id: other })).toMatchObject({ status: 200 });
   await it.restart();
   await it.network.become({ kind: 'pass' });
-  await eventually(() => it.store.activationsOf(keys.good).length === 1);
+  await eventually(() => it.store.license(keys.good).activations.length === 1);
   await it.agent.atRest();
   expect(await it.validate(keys.good, { activation_id: id })).toMatchObject({ status: 404 });
   expect(await it.validate(keys.good, { activation_id: other })).toMatchObject({ status: 200 });
@@ -214,7 +244,7 @@ test.concurrent('a deactivation whose answer was lost is sent again', async () =
   it.store.fault = ({ name }) => (name === 'deactivate' && (lost += 1) === 1 ? 'lost_answer' : undefined);
   expect(await it.call('deactivate', keys.good, { activation_id: id })).toMatchObject({ status: 204 });
   await it.agent.atRest();
-  expect(it.store.activationsOf(keys.good)).toEqual([]);
+  expect(it.store.license(keys.good).activations).toEqual([]);
   expect(await it.agent.operations('dead')).toEqual([]);
 });
 
@@ -295,15 +325,6 @@ test.concurrent('the end of a key is known without Polar; a day later it is said
   expect(await it.validate(keys.running)).toMatchObject({ body: notFound(texts.expired) });
 });
 
-test.concurrent('a late key is unknown at first, and found seconds later', async () => {
-  await using it = await startPolar();
-  const late = '9C285B2D-6CE6-4BC7-B8BE-ADB6A7E304DA';
-  it.store.sell({ key: late, lateMs: 3_600_000 });
-  expect(await it.validate(late)).toMatchObject({ status: 404, body: notFound(texts.unknown) });
-  it.store.change(late, { shownFrom: 0 });
-  await eventually(async () => (await it.validate(late)).status === 200);
-});
-
 test.concurrent('wrong members get the list of Polar', async () => {
   await using it = await startPolar();
   const faults = async (name: string, json: object): Promise<unknown[]> => {
@@ -370,18 +391,6 @@ test.concurrent(
   },
 );
 
-test.concurrent(
-  'a caller that understands problems gets the reason instead of a closed connection',
-  async () => {
-    await using it = await startPolar();
-    await it.network.become({ kind: 'refuse' });
-    const headers = { accept: 'application/problem+json' };
-    const answer = await it.call('validate', keys.unseen, {}, headers);
-    expect(`${answer.status} ${String(codeOf(answer))}`).toBe('503 upstream_unreachable');
-    expect(await answerOf(it.validate(keys.unseen))).toBeNull();
-  },
-);
-
 test.concurrent('agents of Polar can stand behind each other', async () => {
   await using it = await startPolar();
   await using below = await startPolar({ upstream: { base_url: it.agent.process.tcp } });
@@ -393,51 +402,6 @@ test.concurrent('agents of Polar can stand behind each other', async () => {
   expect(await answerOf(below.validate(keys.unseen))).toBeNull();
   await it.network.become({ kind: 'pass' });
   await eventually(() => it.store.license(keys.good).usage === 11);
-});
-
-test.concurrent('whatever stands in for Polar, no call gets a no that Polar has not said', async () => {
-  await using it = await startPolar({
-    upstream: { timeout: '1s' },
-    sync: { breaker: { failures: 1_000 } },
-  });
-  const known = await it.activate(keys.good);
-  const calls: readonly [string, object][] = [
-    ['validate', {}],
-    ['validate', { increment_usage: 2 }],
-    ['validate', { activation_id: benefitId }],
-    ['validate', { activation_id: benefitId, conditions: { version: 1 } }],
-    ['validate', { benefit_id: organizationId }],
-    ['activate', { label: 'laptop' }],
-    ['deactivate', { activation_id: benefitId }],
-  ];
-  const expectSilence = async (what: string): Promise<void> => {
-    for (const [index, [name, members]] of calls.entries()) {
-      const unseen = `${what}-${index}`;
-      it.store.sell({ key: unseen, limitActivations: 5 });
-      const answer = await answerOf(it.call(name, unseen, members));
-      expect(`${what}, ${name}: ${JSON.stringify(answer?.body)}`).toBe(`${what}, ${name}: undefined`);
-    }
-    const good = await it.validate(keys.good, { activation_id: known });
-    expect(`${what}: ${good.status}`).toBe(`${what}: 200`);
-  };
-  const faults: readonly StandInFault[] = [
-    'lost_request',
-    'lost_answer',
-    'limited',
-    'page',
-    'welcome_page',
-    'challenge',
-  ];
-  for (const fault of faults) {
-    it.store.fault = () => fault;
-    await expectSilence(fault);
-  }
-  it.store.fault = () => undefined;
-  for (const status of [200, 204, 400, 401, 403, 404, 422, 500]) {
-    it.store.handle = () => ({ status, body: status === 204 ? null : { detail: 'Sign in to this network' } });
-    // A 204 is Polar's whole answer to a deactivation, so it is left out.
-    await expectSilence(String(status));
-  }
 });
 
 test.concurrent(
@@ -478,25 +442,3 @@ test.concurrent(
     await eventually(async () => (await it.validate(keys.good, { activation_id: id })).status === 404);
   },
 );
-
-test.concurrent('doctor says whether Polar answers for the organization', async () => {
-  await using it = await startPolar();
-  const sound = await latchkey('doctor', '--config', it.file);
-  expect(sound.out).toContain(`polar answers for the product ${organizationId}`);
-  await it.network.become({ kind: 'refuse' });
-  const away = await latchkey('doctor', '--config', it.file);
-  expect(away.out).toMatch(/fail .*the product fda8/);
-});
-
-test.concurrent('no line of the log has a license key, an e-mail address or the access token', async () => {
-  await using it = await startPolar();
-  for (const key of Object.values(keys)) await answerOf(it.validate(key, { increment_usage: 2 }));
-  const id = await it.activate(keys.good);
-  await it.call('deactivate', keys.good, { activation_id: id });
-  await it.agent.atRest();
-  await it.network.become({ kind: 'refuse' });
-  await it.validate(keys.good, { increment_usage: 2 });
-  const log = JSON.stringify(it.agent.process.lines);
-  for (const secret of [...Object.values(keys), accessToken, 'buyer@example.com'])
-    expect(log).not.toContain(secret);
-});

@@ -36,6 +36,8 @@ async function startSandbox(home: string, ...options: string[]) {
     verify,
     state: told('state'),
     says: () => text,
+    /** What it has printed with `--json`. */
+    facts: JSON.parse(text.startsWith('{') ? text : '{}') as Facts,
     end: async () => {
       child.kill('SIGTERM');
       const [code] = await ended;
@@ -48,35 +50,45 @@ async function startSandbox(home: string, ...options: string[]) {
   };
 }
 
-type HolderFacts = {
-  product_key: string;
-  license_key: string;
-  holder: { address: string; issuer: string; roots: LeaseCheck['roots'] };
-  answer: { lease: string; keys: string; proof: string };
-};
+type Facts = Record<
+  | 'address'
+  | 'admin_token'
+  | 'agent'
+  | 'agent_state'
+  | 'api_key'
+  | 'configuration'
+  | 'license_key'
+  | 'product_key'
+  | 'product_secret'
+  | 'state',
+  string
+> & { holder: { address: string; issuer: string; roots: LeaseCheck['roots'] } };
 
-/** Starts a sandbox with a holder, asks the holder for a lease, and ends the sandbox. */
-async function runSandboxOnce(home: string): Promise<{ status: number; out: HolderFacts }> {
-  const child = spawn(process.execPath, [program, 'sandbox', '--with-holder', '--json'], {
-    env: { PATH: process.env['PATH'], HOME: home, TMPDIR: home },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'close');
-  try {
-    let text = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-    });
-    await vi.waitFor(() => expect(text).toContain('\n'), patience);
-    const facts = JSON.parse(text) as HolderFacts;
-    const query = new URLSearchParams({ license_key: facts.license_key, nonce: '0123456789abcdef' });
-    const response = await fetch(`${facts.holder.address}/agent/v1/lease?${query.toString()}`);
-    const { data } = (await response.json()) as { data: HolderFacts['answer'] };
-    return { status: response.status, out: { ...facts, answer: data } };
-  } finally {
-    child.kill('SIGTERM');
-    await ended;
-  }
+type License = { uses: number; enabled: boolean };
+
+/** Asks as a program for the license that a sandbox has printed. */
+async function ask(
+  base: string,
+  { license_key, product_secret }: Facts,
+  change?: 'usage',
+): Promise<{ status: number; license: License | undefined }> {
+  const body = new URLSearchParams({ license_key });
+  const headers = { 'product-secret-key': product_secret };
+  const response = await (change === undefined
+    ? fetch(`${base}/api/v2/license/verify?${body.toString()}`, { headers })
+    : fetch(`${base}/api/v2/license/${change}`, { method: 'PUT', headers, body }));
+  const { data } = (await response.json()) as { data?: License };
+  return { status: response.status, license: data };
+}
+
+/** Reads with the admin token of a daemon of the sandbox; returns the headers and the body. */
+async function readAs(
+  token: string,
+  url: string,
+): Promise<[headers: Headers, body: Record<string, unknown>]> {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+  expect(response.status).toBe(200);
+  return [response.headers, (await response.json()) as Record<string, unknown>];
 }
 
 test('a sandbox accepts the credentials it printed, goes offline when asked, and removes its data', async () => {
@@ -92,125 +104,66 @@ test('a sandbox accepts the credentials it printed, goes offline when asked, and
 
 test('a sandbox with a holder prints what a program compiles in, and the program gets a lease', async () => {
   await using home = temporaryDirectory();
-  const { status, out } = await runSandboxOnce(home.path);
-  expect(status).toBe(200);
-  expect(out.holder.roots).toHaveLength(2);
-  const { lease, keys, proof } = out.answer;
+  await using sandbox = await startSandbox(home.path, '--with-holder', '--json');
+  const { holder, license_key: licenseKey, product_key: product } = sandbox.facts;
   const nonce = '0123456789abcdef';
-  const said = verifyLease({
-    lease,
-    keys,
-    proof,
-    nonce,
-    issuer: out.holder.issuer,
-    roots: out.holder.roots,
-    product: out.product_key,
-    licenseKey: out.license_key,
-  });
+  const query = new URLSearchParams({ license_key: licenseKey, nonce }).toString();
+  const response = await fetch(`${holder.address}/agent/v1/lease?${query}`);
+  expect(response.status).toBe(200);
+  expect(holder.roots).toHaveLength(2);
+  const { data } = (await response.json()) as { data: Pick<LeaseCheck, 'lease' | 'keys' | 'proof'> };
+  const { issuer, roots } = holder;
+  const said = verifyLease({ ...data, nonce, issuer, roots, product, licenseKey });
   expect(said).toMatchObject({ verdict: 'valid', seats: { limit: 3, taken: 1 }, nonceSignedBy: 'device' });
 });
 
-type WebhookFacts = HolderFacts & {
-  address: string;
-  agent: string;
-  admin_token: string;
-  product_secret: string;
-};
-
 test('a refund at the store of a sandbox reaches the agent by an event, and the device by a notice, within seconds', async () => {
   await using home = temporaryDirectory();
-  const options = ['sandbox', '--with-webhooks', '--with-holder', '--json'];
-  const child = spawn(process.execPath, [program, ...options], {
-    env: { PATH: process.env['PATH'], HOME: home.path, TMPDIR: home.path },
-    stdio: ['ignore', 'pipe', 'inherit'],
+  await using sandbox = await startSandbox(home.path, '--with-webhooks', '--with-holder', '--json');
+  const { facts } = sandbox;
+  const { address, agent, holder, license_key, admin_token } = facts;
+  const isEnabled = async (base: string): Promise<unknown> => (await ask(base, facts)).license?.enabled;
+  expect(await isEnabled(agent)).toBe(true);
+  expect(await isEnabled(holder.address)).toBe(true);
+  // The agent refreshes a license every six hours, and the holder renews a lease once a day.
+  const [, sales] = await readAs(admin_token, `${address}/admin/v1/purchases?license_key=${license_key}`);
+  const { purchases } = sales['data'] as { purchases: { purchase_id: string }[] };
+  const refund = await fetch(`${address}/admin/v1/purchases/${purchases[0]?.purchase_id}/refund`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${admin_token}` },
   });
-  const ended = once(child, 'close');
-  try {
-    let text = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-    });
-    await vi.waitFor(() => expect(text).toContain('\n'), patience);
-    const { address, agent, holder, license_key, product_secret, admin_token } = JSON.parse(
-      text,
-    ) as WebhookFacts;
-    const isEnabled = async (base: string): Promise<unknown> => {
-      const response = await fetch(`${base}/api/v2/license/verify?license_key=${license_key}`, {
-        headers: { 'product-secret-key': product_secret },
-      });
-      return ((await response.json()) as { data?: { enabled: boolean } }).data?.enabled;
-    };
-    expect(await isEnabled(agent)).toBe(true);
-    expect(await isEnabled(holder.address)).toBe(true);
-    // The agent refreshes a license every six hours, and the holder renews a lease once a day.
-    const [, sales] = await readAs(admin_token, `${address}/admin/v1/purchases?license_key=${license_key}`);
-    const { purchases } = sales['data'] as { purchases: { purchase_id: string }[] };
-    const refund = await fetch(`${address}/admin/v1/purchases/${purchases[0]?.purchase_id}/refund`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${admin_token}` },
-    });
-    expect(refund.status).toBe(200);
-    await vi.waitFor(async () => expect(await isEnabled(agent)).toBe(false), patience);
-    await vi.waitFor(async () => expect(await isEnabled(holder.address)).toBe(false), patience);
-  } finally {
-    child.kill('SIGTERM');
-    await ended;
-  }
+  expect(refund.status).toBe(200);
+  await vi.waitFor(async () => expect(await isEnabled(agent)).toBe(false), patience);
+  await vi.waitFor(async () => expect(await isEnabled(holder.address)).toBe(false), patience);
 });
-
-type DemoFacts = { address: string; agent: string; state: string; admin_token: string };
-
-/** Reads with the admin token of a daemon of the sandbox; returns the headers and the body. */
-async function readAs(
-  token: string,
-  url: string,
-): Promise<[headers: Headers, body: Record<string, unknown>]> {
-  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
-  expect(response.status).toBe(200);
-  return [response.headers, (await response.json()) as Record<string, unknown>];
-}
 
 test('a sandbox with demo data begins with a year of sales, seats and coupons, and with changes that wait for a person', async () => {
   await using home = temporaryDirectory();
-  const child = spawn(process.execPath, [program, 'sandbox', '--demo-data', '--with-agent', '--json'], {
-    env: { PATH: process.env['PATH'], HOME: home.path, TMPDIR: home.path },
-    stdio: ['ignore', 'pipe', 'inherit'],
+  await using sandbox = await startSandbox(home.path, '--demo-data', '--with-agent', '--json');
+  const { address, agent, state, admin_token } = sandbox.facts;
+  const read = (path: string) => readAs(admin_token, `${address}${path}`);
+  const [sales] = await read('/admin/v1/purchases?limit=1');
+  expect(Number(sales.get('x-total-count'))).toBeGreaterThan(1_000);
+  const monthsAgo = new Date(Date.now() - 350 * 86_400_000).toISOString();
+  const [first] = await read(`/admin/v1/purchases?limit=1&until=${monthsAgo}`);
+  expect(Number(first.get('x-total-count'))).toBeGreaterThan(5);
+  const [refunds] = await read('/admin/v1/purchases?refunded=true&limit=1');
+  expect(Number(refunds.get('x-total-count'))).toBeGreaterThan(10);
+  const [, seats] = await read('/admin/v1/activations?license_key=ATELR-THREE-SEATS-FULLY');
+  const { activations } = seats['data'] as { activations: { has_seat: boolean }[] };
+  expect(activations.filter((each) => each.has_seat)).toHaveLength(3);
+  const [, coupons] = await read('/agent/v1/coupons?code=spring');
+  expect(coupons['data']).toMatchObject({ coupons: [{ code: 'SPRING', state: 'active' }] });
+  const agentToken = readFileSync(join(state, '..', 'agent', 'admin.token'), 'utf8').trim();
+  const [, status] = await readAs(agentToken, `${agent}/statusz`);
+  expect(status).toMatchObject({
+    outbox: { held: 2, dead: 1, conflicted: 1 },
+    records: { fresh: expect.any(Number) },
   });
-  const ended = once(child, 'close');
-  try {
-    let text = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-    });
-    await vi.waitFor(() => expect(text).toContain('\n'), patience);
-    const { address, agent, state, admin_token } = JSON.parse(text) as DemoFacts;
-    const read = (path: string) => readAs(admin_token, `${address}${path}`);
-    const [sales] = await read('/admin/v1/purchases?limit=1');
-    expect(Number(sales.get('x-total-count'))).toBeGreaterThan(1_000);
-    const monthsAgo = new Date(Date.now() - 350 * 86_400_000).toISOString();
-    const [first] = await read(`/admin/v1/purchases?limit=1&until=${monthsAgo}`);
-    expect(Number(first.get('x-total-count'))).toBeGreaterThan(5);
-    const [refunds] = await read('/admin/v1/purchases?refunded=true&limit=1');
-    expect(Number(refunds.get('x-total-count'))).toBeGreaterThan(10);
-    const [, seats] = await read('/admin/v1/activations?license_key=ATELR-THREE-SEATS-FULLY');
-    const { activations } = seats['data'] as { activations: { has_seat: boolean }[] };
-    expect(activations.filter((each) => each.has_seat)).toHaveLength(3);
-    const [, coupons] = await read('/agent/v1/coupons?code=spring');
-    expect(coupons['data']).toMatchObject({ coupons: [{ code: 'SPRING', state: 'active' }] });
-    const agentToken = readFileSync(join(state, '..', 'agent', 'admin.token'), 'utf8').trim();
-    const [, status] = await readAs(agentToken, `${agent}/statusz`);
-    expect(status).toMatchObject({
-      outbox: { held: 2, dead: 1, conflicted: 1 },
-      records: { fresh: expect.any(Number) },
-    });
-    expect((status['outbox'] as { delivered: number }).delivered).toBeGreaterThan(20);
-    const [, series] = await readAs(agentToken, `${agent}/admin/v1/series?step=60`);
-    const { upstream } = series['data'] as { upstream: string[] };
-    expect(upstream.filter((each) => each === 'down').length).toBeGreaterThan(100);
-  } finally {
-    child.kill('SIGTERM');
-    await ended;
-  }
+  expect((status['outbox'] as { delivered: number }).delivered).toBeGreaterThan(20);
+  const [, series] = await readAs(agentToken, `${agent}/admin/v1/series?step=60`);
+  const { upstream } = series['data'] as { upstream: string[] };
+  expect(upstream.filter((each) => each === 'down').length).toBeGreaterThan(100);
 });
 
 test('a sandbox that cannot start prints the reason and leaves nothing behind', async () => {
@@ -260,30 +213,19 @@ test('a sandbox of the store answers as the store does, and prints how to put an
   expect(sandbox.says()).toContain('dialect: payhip');
 });
 
-type Facts = Record<
-  'address' | 'api_key' | 'product_key' | 'product_secret' | 'license_key' | 'agent' | 'configuration',
-  string
->;
-
-const verifyAt = async (base: string, { license_key, product_secret }: Facts): Promise<number> => {
-  const url = `${base}/api/v2/license/verify?license_key=${license_key}`;
-  return (await fetch(url, { headers: { 'product-secret-key': product_secret } })).status;
-};
-
 test('a sandbox keeps its credentials for the next sandbox, and can run an agent in front of it', async () => {
   await using home = temporaryDirectory();
   const file = join(home.path, 'credentials.json');
   const first = await startSandbox(home.path, '--credentials', file, '--json', '--with-agent');
-  const facts = JSON.parse(first.says()) as Facts;
-  expect(await verifyAt(facts.agent, facts)).toBe(200);
+  const { facts } = first;
+  expect((await ask(facts.agent, facts)).status).toBe(200);
   expect(await first.end()).toBe(0);
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
   const kept = JSON.parse(readFileSync(file, 'utf8')) as object;
   expect(facts).toMatchObject(kept);
   await using second = await startSandbox(home.path, '--credentials', file, '--json');
-  const again = JSON.parse(second.says()) as Facts;
-  expect(again).toMatchObject(kept);
-  expect(await verifyAt(again.address, again)).toBe(200);
+  expect(second.facts).toMatchObject(kept);
+  expect((await ask(second.facts.address, second.facts)).status).toBe(200);
 });
 
 test.each([
@@ -294,7 +236,7 @@ test.each([
   async (_, options, protocol) => {
     await using home = temporaryDirectory();
     await using sandbox = await startSandbox(home.path, '--json', '--with-agent', ...options);
-    const facts = JSON.parse(sandbox.says()) as Facts & { agent_state: string; admin_token: string };
+    const { facts } = sandbox;
     const token = readFileSync(join(facts.agent_state, 'admin.token'), 'utf8').trim();
     const upstreamOf = async () => {
       const [, { upstream }] = await readAs(token, `${facts.agent}/statusz`);
@@ -304,20 +246,13 @@ test.each([
         last_success_at: string | null;
       };
     };
-    const form = new URLSearchParams({ license_key: facts.license_key });
-    const headers = { 'product-secret-key': facts.product_secret };
-    await verifyAt(facts.agent, facts);
+    await ask(facts.agent, facts);
     await vi.waitFor(async () => expect((await upstreamOf()).last_success_at).not.toBeNull(), patience);
     // The first answer shows what the upstream is.
     await vi.waitFor(async () => expect((await upstreamOf()).protocol).toBe(protocol), patience);
-    const used = await fetch(`${facts.agent}/api/v2/license/usage`, { method: 'PUT', headers, body: form });
-    expect(used.status).toBe(200);
-    const usesAtStore = async (): Promise<number> => {
-      const url = `${facts.address}/api/v2/license/verify?${form.toString()}`;
-      const answer = (await (await fetch(url, { headers })).json()) as { data: { uses: number } };
-      return answer.data.uses;
-    };
-    await vi.waitFor(async () => expect(await usesAtStore()).toBe(1), patience);
+    expect((await ask(facts.agent, facts, 'usage')).status).toBe(200);
+    const atStore = async () => (await ask(facts.address, facts)).license;
+    await vi.waitFor(async () => expect(await atStore()).toMatchObject({ uses: 1 }), patience);
     const followed = protocol === 'plain' ? [] : [1];
     await vi.waitFor(async () => {
       const { protocol: chosen, follows } = await upstreamOf();
@@ -332,25 +267,20 @@ test.each([
 test('a sandbox without options has the license key and the credentials that README.md shows', async () => {
   await using home = temporaryDirectory();
   await using sandbox = await startSandbox(home.path, '--json');
-  const { address, ...facts } = JSON.parse(sandbox.says()) as Facts;
+  const { facts } = sandbox;
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
   expect(readme).toContain(`-H 'product-secret-key: ${facts.product_secret}'`);
   expect(readme).toContain(`license_key=${facts.license_key}`);
   expect(facts.product_key).toBe('RGsF');
-  expect(await verifyAt(address, { address, ...facts })).toBe(200);
+  expect((await ask(facts.address, facts)).status).toBe(200);
 });
-
-const addressOf = (stateDir: string): string => {
-  const { tcp } = JSON.parse(readFileSync(join(stateDir, 'listen.json'), 'utf8')) as { tcp: string };
-  return tcp;
-};
 
 test('a sandbox writes an agent configuration that starts unchanged, and never overwrites another configuration', async () => {
   await using home = temporaryDirectory();
   const file = join(home.path, 'agent', 'latchkey.yaml');
   const options = ['--keep', join(home.path, 'kept'), '--write-config', file, '--dialect', 'payhip'];
   const sandbox = await startSandbox(home.path, ...options, '--json');
-  const facts = JSON.parse(sandbox.says()) as Facts;
+  const { facts } = sandbox;
   expect([facts.configuration, (statSync(file).mode & 0o777).toString(8)]).toEqual([file, '600']);
   const text = readFileSync(file, 'utf8');
   expect(text).toContain('tcp: 127.0.0.1:8787');
@@ -362,8 +292,9 @@ test('a sandbox writes an agent configuration that starts unchanged, and never o
   try {
     const stateDir = join(home.path, 'agent', 'latchkey-state');
     await vi.waitFor(() => expect(existsSync(join(stateDir, 'listen.json'))).toBe(true), patience);
-    expect(await verifyAt(addressOf(stateDir), facts)).toBe(200);
-    expect(await verifyAt(addressOf(stateDir), { ...facts, license_key: 'MISTYPED' })).toBe(400);
+    const { tcp } = JSON.parse(readFileSync(join(stateDir, 'listen.json'), 'utf8')) as { tcp: string };
+    expect((await ask(tcp, facts)).status).toBe(200);
+    expect((await ask(tcp, { ...facts, license_key: 'MISTYPED' })).status).toBe(400);
   } finally {
     agent.kill('SIGKILL');
     await ended;
@@ -384,31 +315,20 @@ test('a sandbox that is kept comes back with its uses, on its port, and an agent
   await using home = temporaryDirectory();
   const kept = join(home.path, 'kept');
   const options = ['--keep', kept, '--with-agent', '--with-holder', '--json'];
-  type KeptSandbox = Facts & { holder: HolderFacts['holder']; agent_state: string };
-  const use = async (base: string, { license_key, product_secret }: Facts): Promise<number> => {
-    const headers = { 'product-secret-key': product_secret };
-    const body = new URLSearchParams({ license_key });
-    return (await fetch(`${base}/api/v2/license/usage`, { method: 'PUT', headers, body })).status;
-  };
-  const usesAt = async (base: string, { license_key, product_secret }: Facts): Promise<unknown> => {
-    const headers = { 'product-secret-key': product_secret };
-    const answer = await fetch(`${base}/api/v2/license/verify?license_key=${license_key}`, { headers });
-    return ((await answer.json()) as { data?: { uses: number } }).data?.uses;
-  };
   const first = await startSandbox(home.path, ...options);
-  const facts = JSON.parse(first.says()) as KeptSandbox;
-  for (let uses = 1; uses <= 3; uses += 1) expect(await use(facts.agent, facts)).toBe(200);
-  await vi.waitFor(async () => expect(await usesAt(facts.address, facts)).toBe(3), patience);
+  const { facts } = first;
+  const usesAt = async (base: string): Promise<unknown> => (await ask(base, facts)).license?.uses;
+  for (let uses = 1; uses <= 3; uses += 1) expect((await ask(facts.agent, facts, 'usage')).status).toBe(200);
+  await vi.waitFor(async () => expect(await usesAt(facts.address)).toBe(3), patience);
   expect(await first.end()).toBe(0);
 
   await using second = await startSandbox(home.path, ...options);
-  const again = JSON.parse(second.says()) as KeptSandbox;
-  expect(again).toEqual(facts);
-  expect(await usesAt(again.address, again)).toBe(3);
-  expect(await use(again.agent, again)).toBe(200);
-  await vi.waitFor(async () => expect(await usesAt(again.address, again)).toBe(4), patience);
-  expect(await usesAt(again.agent, again)).toBe(4);
-  expect(await verifyAt(again.holder.address, again)).toBe(200);
+  expect(second.facts).toEqual(facts);
+  expect(await usesAt(facts.address)).toBe(3);
+  expect((await ask(facts.agent, facts, 'usage')).status).toBe(200);
+  await vi.waitFor(async () => expect(await usesAt(facts.address)).toBe(4), patience);
+  expect(await usesAt(facts.agent)).toBe(4);
+  expect((await ask(facts.holder.address, facts)).status).toBe(200);
 
   const refusals: [string[], RegExp][] = [
     [['--keep', kept], /^latchkey: Another process is using the state directory \S+/],
@@ -421,7 +341,7 @@ test('a sandbox that is kept comes back with its uses, on its port, and an agent
     const { code, err } = await runProcess(['sandbox', ...argv], { HOME: home.path, TMPDIR: home.path });
     expect([code, err]).toEqual([1, expect.stringMatching(reason)]);
   }
-  expect(await usesAt(again.address, again)).toBe(4);
+  expect(await usesAt(facts.address)).toBe(4);
 });
 
 test.skipIf(!hasProgram('curl')).each(foreignStoreNames)(

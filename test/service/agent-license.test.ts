@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agentLicenseService, type TakesChange } from '../../src/service/agent/license.ts';
-import type { LicenseResponse, LicenseChangeRequest, LicenseService } from '../../src/service/services.ts';
+import type { LicenseResponse, LicenseChangeRequest } from '../../src/service/services.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import {
@@ -10,7 +9,7 @@ import {
   productKey,
   type ManualHarness,
 } from '../support/harness/manual-harness.ts';
-import { silent } from '../support/silent-log.ts';
+import { licensesOf, tenant, usage } from '../support/harness/agent-licenses.ts';
 import {
   day,
   hour,
@@ -23,44 +22,14 @@ import {
 } from '../support/harness/service-harness.ts';
 
 const anyProduct = { accountId: 'default', productKey: null };
-const itsProduct = { accountId: 'default', productKey };
 const another = { accountId: 'default', productKey: 'other' };
 
-function licenseService(
-  harness: ManualHarness,
-  productIds: readonly string[] = [productKey],
-  takes?: TakesChange,
-): LicenseService {
-  const { store: reader, writer, clock, sync, freshness, maxPending } = harness;
-  harness.options = { ...harness.options, productIds };
-  return agentLicenseService({
-    reader,
-    writer,
-    clock,
-    log: silent,
-    fetcher: sync.fetcher,
-    deliveries: sync.delivery,
-    takes,
-    productIds: () => productIds,
-    settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, unknownMs: 0, timeoutMs: 10 * second }),
-  });
-}
-
 function verify(harness: ManualHarness, licenseKey = key): Promise<Result<LicenseResponse>> {
-  return licenseService(harness).verify(itsProduct, licenseKey, never);
+  return licensesOf(harness).verify(tenant, licenseKey, never);
 }
-
-const usage = {
-  tenant: itsProduct,
-  licenseKey: key,
-  trigger: 'usage',
-  actor: 'product:press',
-  idempotency: null,
-  waitMs: 0,
-} as const;
 
 function change(harness: ManualHarness, changes: Partial<LicenseChangeRequest> = {}) {
-  return licenseService(harness).change({ ...usage, ...changes }, never);
+  return licensesOf(harness).change({ ...usage, ...changes }, never);
 }
 
 /** Whether a promise has settled. */
@@ -211,8 +180,8 @@ describe('verify on an agent', () => {
 
   it('an unknown key is looked up under the products that the credential can see', async () => {
     await using harness = await createManualHarness();
-    const ask = (tenant: typeof anyProduct | typeof another) =>
-      licenseService(harness, ['first', productKey]).verify(tenant, 'NEW', never);
+    const ask = (caller: typeof anyProduct | typeof another) =>
+      licensesOf(harness, { productIds: ['first', productKey] }).verify(caller, 'NEW', never);
     const answer = ask(anyProduct);
     for (const product of ['first', productKey]) {
       const request = await harness.request();
@@ -241,18 +210,18 @@ describe('verify on an agent', () => {
 
   it('a key of a product that was removed from the configuration is 404 for all callers, without a request to the upstream', async () => {
     await using harness = await createManualHarness();
-    const without = licenseService(harness, ['other']);
-    for (const tenant of [anyProduct, itsProduct]) {
-      expect(refusalOf(await without.verify(tenant, key, never))).toBe('license_not_found');
-      expect(without.verifyNow?.(tenant, key)).toBeNull();
+    const without = licensesOf(harness, { productIds: ['other'] });
+    for (const caller of [anyProduct, tenant]) {
+      expect(refusalOf(await without.verify(caller, key, never))).toBe('license_not_found');
+      expect(without.verifyNow?.(caller, key)).toBeNull();
     }
     expect(await harness.requested()).toEqual([]);
-    expect(valueOf(await licenseService(harness).verify(anyProduct, key, never)).license.enabled).toBe(true);
+    expect(valueOf(await licensesOf(harness).verify(anyProduct, key, never)).license.enabled).toBe(true);
   });
 
   it('a key of another product is 404 without a request to the upstream', async () => {
     await using harness = await createManualHarness();
-    expect(refusalOf(await licenseService(harness).verify(another, key, never))).toBe('license_not_found');
+    expect(refusalOf(await licensesOf(harness).verify(another, key, never))).toBe('license_not_found');
     expect(await harness.requested()).toEqual([]);
   });
 
@@ -282,7 +251,7 @@ describe('verify on an agent', () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, lookups: { perSecond: 0.1, maxWaiting: 1 } };
     const ask = (licenseKey: string): Promise<Result<LicenseResponse>> =>
-      licenseService(harness).verify(itsProduct, licenseKey, never, { credential: 'till', connection: '' });
+      licensesOf(harness).verify(tenant, licenseKey, never, { credential: 'till', connection: '' });
     void ask('FIRST');
     await (await harness.request()).answer({ ...no('missing'), status: 404 });
     const refused = ask('SECOND');
@@ -377,7 +346,9 @@ describe('a change on an agent', () => {
     await using harness = await createManualHarness();
     await change(harness);
     const late = { ...usage, tenant: anyProduct };
-    expect(refusalOf(await licenseService(harness, ['other']).change(late, never))).toBe('license_not_found');
+    expect(refusalOf(await licensesOf(harness, { productIds: ['other'] }).change(late, never))).toBe(
+      'license_not_found',
+    );
     expect(harness.local.pending).toBe(1);
   });
 
@@ -385,7 +356,7 @@ describe('a change on an agent', () => {
     await using harness = await createManualHarness();
     const idempotency = { credential: 'token:t', key: 'once', fingerprint: 'f' };
     const first = valueOf(await change(harness, { idempotency }));
-    const again = await licenseService(harness, []).change({ ...usage, idempotency }, never);
+    const again = await licensesOf(harness, { productIds: [] }).change({ ...usage, idempotency }, never);
     expect(valueOf(again).license).toEqual(first.license);
   });
 
@@ -528,9 +499,11 @@ describe('a change on an agent with an idempotency key', () => {
 
 it('refuses a change that the store has no request for, and puts nothing into the outbox', async () => {
   await using harness = await createManualHarness();
-  const service = licenseService(harness, [productKey], (trigger, licenseKey) => {
-    expect(licenseKey).toBe(key);
-    return trigger === 'disable';
+  const service = licensesOf(harness, {
+    takes(trigger, licenseKey) {
+      expect(licenseKey).toBe(key);
+      return trigger === 'disable';
+    },
   });
   expect(refusalOf(await service.change(usage, never))).toBe('not_offered_by_store');
   expect(harness.store.operations.queue(key, 'counter')).toEqual([]);

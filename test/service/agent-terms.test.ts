@@ -1,33 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { agentLicenseService } from '../../src/service/agent/license.ts';
 import type { LicenseEnd } from '../../src/domain/terms.ts';
 import type { CacheableResponse, LicenseService } from '../../src/service/services.ts';
-import {
-  createManualHarness,
-  key,
-  never,
-  productKey,
-  type ManualHarness,
-} from '../support/harness/manual-harness.ts';
-import { day, hour, lost, no, refusalOf, second, valueOf } from '../support/harness/service-harness.ts';
+import { createManualHarness, key, never, type ManualHarness } from '../support/harness/manual-harness.ts';
+import { day, hour, lost, no, refusalOf, valueOf } from '../support/harness/service-harness.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { silent } from '../support/silent-log.ts';
-
-const tenant = { accountId: 'default', productKey };
+import { licensesOf, tenant, usage } from '../support/harness/agent-licenses.ts';
 
 function serviceOf(harness: ManualHarness): LicenseService {
-  const { store: reader, writer, clock, sync, freshness, maxPending } = harness;
-  harness.options = { ...harness.options, productIds: [productKey] };
-  return agentLicenseService({
-    reader,
-    writer,
-    clock,
-    log: silent,
-    fetcher: sync.fetcher,
-    deliveries: sync.delivery,
-    productIds: () => [productKey],
-    settings: () => ({ freshness, maxPending, refreshMs: 30 * day, unknownMs: 0, timeoutMs: 10 * second }),
-  });
+  return licensesOf(harness, { refreshMs: 30 * day });
 }
 
 function says(harness: ManualHarness, terms: LicenseEnd, uses = 5) {
@@ -156,15 +136,7 @@ describe('at an agent, a license that ends', () => {
 
 describe('at an agent, a use beyond the limit of a license', () => {
   const use = async (harness: ManualHarness, outcome: Parameters<typeof harness.says>[0] | 'none' | null) => {
-    const request = {
-      tenant,
-      licenseKey: key,
-      trigger: 'usage',
-      actor: null,
-      idempotency: null,
-      waitMs: 0,
-    } as const;
-    const changed = serviceOf(harness).change(request, never);
+    const changed = serviceOf(harness).change(usage, never);
     if (outcome !== null) {
       const { answer } = await harness.request();
       await answer(outcome === 'none' ? no('unreachable') : says(harness, { usesLimit: outcome }));

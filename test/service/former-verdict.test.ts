@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { agentLicenseService } from '../../src/service/agent/license.ts';
-import type { LicenseResponse, LicenseService } from '../../src/service/services.ts';
+import type { LicenseResponse } from '../../src/service/services.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
 import {
@@ -10,10 +9,8 @@ import {
   productKey,
   type ManualHarness,
 } from '../support/harness/manual-harness.ts';
-import { silent } from '../support/silent-log.ts';
-import { day, hour, lost, minute, no, second, valueOf } from '../support/harness/service-harness.ts';
-
-const tenant = { accountId: 'default', productKey };
+import { licensesOf, tenant, usage } from '../support/harness/agent-licenses.ts';
+import { day, lost, minute, no, second, valueOf } from '../support/harness/service-harness.ts';
 
 /** Starts the agent with this upstream. */
 async function bind(harness: ManualHarness, baseUrl: string): Promise<void> {
@@ -33,28 +30,8 @@ async function createFormer(changes: { enabled?: boolean } = {}): Promise<Manual
   return harness;
 }
 
-function licenseService({
-  store: reader,
-  writer,
-  clock,
-  sync,
-  freshness,
-  maxPending,
-}: ManualHarness): LicenseService {
-  return agentLicenseService({
-    reader,
-    writer,
-    clock,
-    log: silent,
-    fetcher: sync.fetcher,
-    deliveries: sync.delivery,
-    productIds: () => [productKey],
-    settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, unknownMs: 0, timeoutMs: 10 * second }),
-  });
-}
-
 function verify(harness: ManualHarness): Promise<Result<LicenseResponse>> {
-  return licenseService(harness).verify(tenant, key, never);
+  return licensesOf(harness).verify(tenant, key, never);
 }
 
 async function isEnabled(answer: Promise<Result<LicenseResponse>>): Promise<boolean> {
@@ -110,14 +87,7 @@ it('a 404 at the former address is no evidence that the upstream at the new addr
 
 it('a key that was enabled at the former address is read from the new address before it is enabled again', async () => {
   await using harness = await createFormer();
-  const request = {
-    tenant,
-    licenseKey: key,
-    trigger: 'enable',
-    actor: 'product:press',
-    idempotency: null,
-  } as const;
-  const answer = licenseService(harness).change({ ...request, waitMs: 0 }, never);
+  const answer = licensesOf(harness).change({ ...usage, trigger: 'enable' }, never);
   const read = await harness.request();
   expect(read.kind).toBe('verify');
   await read.answer(lost);

@@ -1,8 +1,7 @@
-import { findSocket } from '../../config/defaults.ts';
 import type { Tree } from '../../config/file/tree.ts';
-import type { Daemon } from '../../daemon/daemon.ts';
 import { adminClient, type LocalClient } from '../../daemon/local-client.ts';
-import { dataOf, RestartableDaemon, startServer } from './daemon.ts';
+import { dataOf } from './daemon.ts';
+import { SandboxDaemon } from './sandbox-daemon.ts';
 import type { SandboxParts, SandboxStore } from './store.ts';
 
 /** The configuration of an agent in front of a store, which answers in the same dialect. */
@@ -50,44 +49,21 @@ export function agentTree(
 }
 
 /** An agent. It can be stopped and started again. */
-export class SandboxAgent {
+export class SandboxAgent extends SandboxDaemon {
   readonly #parts: AgentParts;
-  readonly #daemon: RestartableDaemon;
 
   constructor(parts: AgentParts) {
+    super(parts);
     this.#parts = parts;
-    this.#daemon = new RestartableDaemon(parts.port ?? 0);
   }
 
-  /** The URL that software calls. It stays the same after the agent was stopped. */
-  get url(): string {
-    return this.#daemon.url;
-  }
-
-  /** The path of the Unix socket, or the name of the named pipe on Windows. */
-  get socket(): string {
-    return findSocket({ environment: {}, home: '', platform: process.platform }, this.stateDir);
-  }
-
-  get stateDir(): string {
-    return this.#parts.directory;
-  }
-
-  async stop(): Promise<void> {
-    await this.#daemon.stop();
-  }
-
-  async start(): Promise<void> {
-    await this.#daemon.start((tcp) => this.#start(tcp));
-  }
-
-  async #start(tcp: string): Promise<Daemon> {
-    return await startServer(agentTree(this.#parts, { tcp, socket: this.socket }), this.#parts);
+  protected override configurationAt(tcp: string): Tree {
+    return agentTree(this.#parts, { tcp, socket: this.socket });
   }
 
   /** Reads from the store, and sends the changes that wait, without delay. */
   async syncNow(): Promise<void> {
-    if (this.#daemon.running !== null) dataOf(await this.#admin().postJson('/admin/v1/sync/now', {}));
+    if (this.isRunning) dataOf(await this.#admin().postJson('/admin/v1/sync/now', {}));
   }
 
   /** For the sandbox. */
@@ -98,16 +74,9 @@ export class SandboxAgent {
 
   /** Whether the store has every change, except for changes that wait for a decision. */
   async isSettled(): Promise<boolean> {
-    if (this.#daemon.running === null) return false;
+    if (!this.isRunning) return false;
     const { pending, in_flight, uncertain, held } = await this.outboxDepth();
     return pending + in_flight + uncertain === held;
-  }
-
-  /** How many changes the store does not have, or may not have. */
-  async outboxDepth(): Promise<{ pending: number; in_flight: number; uncertain: number; held: number }> {
-    const outbox = (await this.#daemon.running?.status())?.outbox;
-    const { pending = 0, in_flight = 0, uncertain = 0 } = outbox?.depth ?? {};
-    return { pending, in_flight, uncertain, held: outbox?.held ?? 0 };
   }
 
   #admin(): LocalClient {

@@ -1,12 +1,9 @@
-import closeWithGrace from 'close-with-grace';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { maxTimerMs, AdvancingTime } from '../../daemon/system/clock.ts';
+import { AdvancingTime } from '../../daemon/system/clock.ts';
 import type { DialectName } from '../../domain/header-names.ts';
 import { ListenError } from '../../http/listen.ts';
 import { StateDirectoryHeld } from '../../store/sqlite/faults.ts';
 import { makeLog } from '../../daemon/log.ts';
-import { endingSignals, onEndingSignal, skippedSignals } from '../../daemon/system/process.ts';
 import type { Tree } from '../../config/file/tree.ts';
 import {
   addDemoYear,
@@ -41,6 +38,7 @@ import {
   type SandboxParts,
 } from './store.ts';
 import { minuteMs } from '../../domain/time.ts';
+import { endAtSignal, runUntilSignal } from './until-signal.ts';
 
 type SandboxCommand = SandboxFaults & {
   /** 0: a free port, or that of the earlier sandbox in `directory`. */
@@ -81,10 +79,7 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
     await Promise.all([agent?.stop(), holder?.stop(), store?.goAway()]);
     folder.close();
   };
-  const closing = endingSignals.includes('SIGHUP') ? ['SIGHUP' as const] : [];
-  const skip = ['beforeExit' as const, ...closing, ...skippedSignals];
-  const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, end);
-  onEndingSignal(() => ending.close());
+  endAtSignal(end);
   try {
     checkKept(options, fixed, folder);
     const facts = await start(sandbox, { options, fixed, folder, configuration });
@@ -96,11 +91,7 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
     if (!(error instanceof ListenError)) throw error;
     throw new SandboxError(`${error.message}${folder.kept === null ? '; choose another: --port' : ''}`);
   }
-  const { store } = sandbox;
-  if (options.offlineAfterMs !== null && store !== null)
-    await goOffline(store, options.offlineAfterMs, options.json);
-  // A timer keeps the process alive until a signal.
-  for (;;) await sleep(maxTimerMs);
+  return await runUntilSignal(options, async () => await sandbox.store?.goAway());
 }
 
 type RunningSandbox = {
@@ -251,12 +242,6 @@ async function issueLeases(
   const issuer = await SandboxIssuer.setUp(store, { directory, time });
   await issuer.setTerms({ seats: 3, holdMs: 0, termMs: 10 * minuteMs, refreshMs: minuteMs });
   return issuer;
-}
-
-async function goOffline(store: SandboxStore, afterMs: number, json: boolean): Promise<void> {
-  await sleep(afterMs);
-  await store.goAway();
-  if (!json) process.stdout.write('The sandbox is offline now. Press Ctrl-C to quit.\n');
 }
 
 function factsOf(

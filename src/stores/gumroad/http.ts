@@ -1,21 +1,23 @@
 import type { License, LicenseTrigger } from '../../domain/license.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { problems } from '../../domain/problem/problem-table.ts';
-import { toOneLine } from '../../domain/text.ts';
 import type { App } from '../../http/app.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { bearerToken } from '../../http/entry/admission.ts';
 import type { RouteResponse } from '../../http/response.ts';
-import { route, type Route, type RouteRequest } from '../../http/route.ts';
+import { route, type Route } from '../../http/route.ts';
 import type { LicenseResponse } from '../../service/services.ts';
 import {
   applyChange,
   confirmMs,
   limitedBy,
+  notShown,
+  refuseProduct,
   refuseToken,
-  requesterOf,
   responseOf,
-  tenantOf,
+  storeRoute,
+  type StoreRequest,
+  verifyLicense,
 } from '../callers.ts';
 import type { StoreRouteParts } from '../store.ts';
 import {
@@ -36,13 +38,10 @@ import {
 
 const unknown = done(responseOf(refusal(404, texts.unknown)));
 
-type Request = Pick<
-  RouteRequest<string, null, unknown, Parameters<typeof readCall>[0], 'agent'>,
-  'app' | 'body' | 'authorization' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
->;
+type Request = StoreRequest<Parameters<typeof readCall>[0]>;
 
 /** A call about a license key of a configured product; `productId`: null if only the permalink is known. */
-type Target = { call: Call; licenseKey: string; productId: string | null };
+type Target = { call: Call; callerKey: string; productId: string | null };
 
 /**
  * The products by their permalinks in lower case, as purchases have shown them. The configuration does not name the permalink
@@ -94,15 +93,10 @@ const sellerChanges: readonly {
 ];
 
 const shared = {
-  tag: 'Licenses',
+  ...storeRoute,
   headers: ['provenance'],
-  access: 'anyone',
-  roles: ['agent'],
-  isVerdict: true,
   isBodyInQuery: true,
-  takesAnyBody: true,
   refusal: refusalForm,
-  staysOpen: () => true,
   body: callParameters,
   answers: { 200: licenseAnswer, 404: refusalAnswer },
 } as const;
@@ -143,13 +137,8 @@ export function routes(storeParts: RouteParts): readonly Route[] {
 async function verify(request: Request, { permalinks }: Parts): Promise<Result<RouteResponse>> {
   const target = targetOf(request);
   if ('answered' in target) return target.answered;
-  const { app, signal } = request;
-  const known = await app.licenseService.verify(
-    tenantOf(target),
-    target.licenseKey,
-    signal,
-    requesterOf(request),
-  );
+  const { app } = request;
+  const known = await verifyLicense(request, target, target.callerKey);
   if (!known.ok) return refuse(app, target, known.problem, permalinks);
   app.metrics.countVerify(known.value);
   const first = judge(app, target, known.value);
@@ -160,8 +149,8 @@ async function verify(request: Request, { permalinks }: Parts): Promise<Result<R
   if (productId === null && call.permalink !== null && 'purchase' in extra)
     permalinks.set(call.permalink.toLowerCase(), known.value.productKey);
   if (!call.isCounted) return first;
-  const used = await applyChange(request, callerOf(target), {
-    licenseKey: target.licenseKey,
+  const used = await applyChange(request, target, {
+    licenseKey: target.callerKey,
     trigger: 'usage',
     waitMs: confirmMs,
   });
@@ -180,8 +169,8 @@ async function change(
   const target = sellersTargetOf(request, accessToken());
   if ('answered' in target) return target.answered;
   // An enable always waits for Gumroad, and a disable never.
-  const changed = await applyChange(request, callerOf(target), {
-    licenseKey: target.licenseKey,
+  const changed = await applyChange(request, target, {
+    licenseKey: target.callerKey,
     trigger,
     waitMs: trigger === 'decrease' ? confirmMs : 0,
   });
@@ -197,9 +186,9 @@ async function rotate(
 ): Promise<Result<RouteResponse>> {
   const target = sellersTargetOf(request, accessToken());
   if ('answered' in target) return target.answered;
-  const { licenseKey } = target;
+  const { callerKey: licenseKey } = target;
   const productId = target.productId ?? request.app.storedLicenses.get(licenseKey)?.productId ?? null;
-  if (productId === null) return done(responseOf(needsProductId(null)));
+  if (productId === null) return done(responseOf(needsProductId));
   const outcome = await client.rotate?.(productId, licenseKey, request.signal);
   if (outcome?.outcome === 'applied') {
     await learn(productId, licenseKey, replaced);
@@ -215,52 +204,43 @@ async function rotate(
 function sellersTargetOf(request: Request, expected: string | null): ReturnType<typeof targetOf> {
   const target = targetOf(request);
   if ('answered' in target) return target;
-  const { call, licenseKey } = target;
+  const { call, callerKey } = target;
   const sent = call.accessToken ?? bearerToken(request.authorization);
   const refused = refuseToken(request.app, sent, expected);
   if (refused !== null) return { answered: refused };
-  const known = request.app.storedLicenses.get(licenseKey)?.license ?? {};
+  const known = request.app.storedLicenses.get(callerKey)?.license ?? {};
   return isOfOther(call, known) ? { answered: unknown } : target;
-}
-
-function callerOf({ productId, licenseKey }: Target): Parameters<typeof applyChange>[1] {
-  return { productId, callerKey: licenseKey };
 }
 
 /** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */
 function targetOf({ app, body }: Request): Target | { answered: Result<RouteResponse> } {
   const call = readCall(body);
   if ('status' in call) return { answered: done(responseOf(call)) };
-  const licenseKey = storedKey(call.licenseKey ?? '');
-  if (licenseKey === null) return { answered: unknown };
-  const limited = limitedBy(app, licenseKey);
+  const callerKey = storedKey(call.licenseKey ?? '');
+  if (callerKey === null) return { answered: unknown };
+  const limited = limitedBy(app, callerKey);
   if (limited !== null) return { answered: limited };
   if (call.productId === null) {
     return call.permalink === null
-      ? { answered: done(responseOf(needsProductId(null))) }
-      : { call, licenseKey, productId: null };
+      ? { answered: done(responseOf(needsProductId)) }
+      : { call, callerKey, productId: null };
   }
   const productId = app.products.idOf(call.productId);
-  if (productId !== null) return { call, licenseKey, productId };
+  if (productId !== null) return { call, callerKey, productId };
   return { answered: refuseProduct(app, call.productId) };
-}
-
-function refuseProduct({ log }: Pick<App, 'log'>, product: string): Result<never> {
-  log.warn({ product: toOneLine(product) }, 'software asks for a product that is not in products');
-  return failWith('upstream_unreachable', 'This product is not configured here.');
 }
 
 /** Refuses a call. That no configured product has the license key says nothing about the permalink of another product. */
 function refuse(
   app: Request['app'],
-  { call: { permalink }, licenseKey, productId }: Target,
+  { call: { permalink }, callerKey, productId }: Target,
   problem: Problem,
   permalinks: Permalinks,
 ): Result<never> {
   if (problem.code !== 'license_not_found' || productId !== null || permalink === null)
     return { ok: false, problem };
   const product =
-    app.storedLicenses.get(licenseKey)?.productId ?? permalinks.get(permalink.toLowerCase()) ?? '';
+    app.storedLicenses.get(callerKey)?.productId ?? permalinks.get(permalink.toLowerCase()) ?? '';
   const isConfigured = app.products.idOf(app.products.keyOf(product)) === product;
   return isConfigured ? { ok: false, problem } : refuseProduct(app, permalink);
 }
@@ -269,7 +249,7 @@ function refuse(
 function judge(app: App, { call }: Target, response: LicenseResponse): Result<RouteResponse> {
   const { license } = response;
   const answer = verifyAnswer(license, app.now());
-  if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
+  if (answer === null) return notShown;
   return isOfOther(call, license) ? unknown : done(responseOf(answer, response));
 }
 

@@ -3,7 +3,7 @@ import type { License } from '../../domain/license.ts';
 import type { LicenseOperationKind } from '../../domain/outbox/operation.ts';
 import { notApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
-import { type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
+import { challenged, type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
 import type { UpstreamClock } from '../../upstream/sender.ts';
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
@@ -15,7 +15,7 @@ import { closed, readLicense, readRotated, readSales, texts, writeCall, writeSal
 export const received: Dialect = {
   refusalOf(response, request) {
     const { status, body, text } = response;
-    if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
+    if (isChallenge(response)) return challenged;
     if (status === 404 && body !== null) {
       if (body['message'] === texts.unknown) return { reason: 'missing', what: texts.unknown };
       if (closed(body['message']) === null) return { reason: 'rejected', what: 'not a text of Gumroad' };
@@ -102,7 +102,7 @@ export class GumroadClient extends ForeignClient implements StoreClient {
     call: Omit<Call<License>, 'read'> & Pick<StoreCall<License>, 'request'>,
   ): Promise<Outcome<License>> {
     const read = (body: JsonObject): Parsed<License> => this.#read(body, call.licenseKey);
-    return withVerdict(closed, await this.send({ ...call, method: 'POST', path: verifyPath, read }));
+    return withVerdict(closed, await this.send({ ...call, path: verifyPath, read }));
   }
 
   async #changeAsSeller<Value>(

@@ -3,7 +3,8 @@ import type { KeyPage } from '../../domain/agent/preload.ts';
 import { maxInitialUses, parseLicenseKey, type License, type LicenseExtra } from '../../domain/license.ts';
 import { foldKey, parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
 import { parameters, type ValuesOf } from '../../wire/parameters.ts';
-import { documentOf } from '../document.ts';
+import { closedLicense, documentOf } from '../document.ts';
+import type { Answer } from '../store.ts';
 
 /** What Gumroad says in a 404 about a license key. */
 export const texts = {
@@ -34,10 +35,7 @@ const shownPurchase = z
 /** Reads a response about a license key: the license, or that it is disabled. `now`: epoch ms. */
 export function readLicense(body: JsonObject, licenseKey: string, now: number): Parsed<License> {
   const extra = closed(body['message']);
-  if (extra !== null) {
-    const unknown = { productKey: '', buyerEmail: '', uses: 0, createdAt: 0 };
-    return { value: { licenseKey, ...unknown, enabled: false, extra }, shows: 'enabled' };
-  }
+  if (extra !== null) return { value: closedLicense(licenseKey, extra), shows: 'enabled' };
   const reading = read(answer, body);
   if ('fault' in reading) return reading;
   const { uses, ...others } = reading.value;
@@ -115,9 +113,6 @@ export function isOfPermalink({ purchase }: LicenseExtra, permalink: string): bo
     (each) => typeof each === 'string' && each.toLowerCase() === permalink.toLowerCase(),
   );
 }
-
-/** An answer of Gumroad. */
-export type Answer = { status: number; body: object };
 
 /**
  * What Gumroad would answer to a verify now: what it last answered, with the count as callers see it. Null: it has not
@@ -214,14 +209,11 @@ export function storedKey(sentKey: string): string | null {
   return licenseKey !== null && issuedKey.test(licenseKey) ? licenseKey.toUpperCase() : licenseKey;
 }
 
-/** Gumroad asks for it since 2023, and names it to whoever has the license key. */
-export function needsProductId(productId: string | null): Answer {
-  const hint = productId === null ? '' : ` Please set 'product_id' to '${productId}' in the request.`;
-  return refusal(
-    500,
-    `The 'product_id' parameter is required to verify the license for this product.${hint}`,
-  );
-}
+/** Gumroad asks for it since 2023. */
+export const needsProductId: Answer = refusal(
+  500,
+  "The 'product_id' parameter is required to verify the license for this product.",
+);
 
 /** The form of a request. `isCounted`: of a verify only. */
 export function writeCall(

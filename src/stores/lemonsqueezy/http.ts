@@ -2,8 +2,17 @@ import { done, failWith, type Problem, type Result } from '../../domain/problem/
 import { problems } from '../../domain/problem/problem-table.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import type { RouteResponse } from '../../http/response.ts';
-import { route, type Route, type RouteRequest } from '../../http/route.ts';
-import { applyChange, confirmMs, limitedBy, requesterOf, responseOf, tenantOf } from '../callers.ts';
+import { route, type Route } from '../../http/route.ts';
+import {
+  applyChange,
+  confirmMs,
+  limitedBy,
+  notShown,
+  responseOf,
+  storeRoute,
+  type StoreRequest,
+  verifyLicense,
+} from '../callers.ts';
 import type { StoreRouteParts } from '../store.ts';
 import {
   type Call,
@@ -21,16 +30,12 @@ import {
   validateAnswer,
 } from './wire.ts';
 
-type Request = Pick<
-  RouteRequest<string, null, unknown, Parameters<typeof readCall>[0], 'agent'>,
-  'app' | 'body' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
->;
+type Request = StoreRequest<Parameters<typeof readCall>[0]>;
 
 type Parts = Pick<StoreRouteParts, 'activate' | 'refresh'>;
 
 /** The store of a key is not named by callers: each of the configured stores is asked. */
 const everyStore = { productId: null };
-const tenant = tenantOf(everyStore);
 
 /** What a call is about, and the key of its license here. */
 type Target = { call: Call; stored: string };
@@ -50,15 +55,10 @@ function refusalForm(call: CallName): RefusalForm {
 }
 
 const shared = {
+  ...storeRoute,
   method: 'POST',
-  tag: 'Licenses',
   headers: ['provenance'],
-  access: 'anyone',
-  roles: ['agent'],
-  isVerdict: true,
   isBodyInQuery: true,
-  takesAnyBody: true,
-  staysOpen: () => true,
   body: callParameters,
   answers: { 200: callAnswer, 400: refusalAnswer, 404: refusalAnswer, 422: refusalAnswer },
 } as const;
@@ -96,13 +96,12 @@ export function routes(parts: Parts): readonly Route[] {
 async function validate(request: Request): Promise<Result<RouteResponse>> {
   const target = targetOf(request, 'validate');
   if ('answered' in target) return target.answered;
-  const { app, signal } = request;
-  const known = await app.licenseService.verify(tenant, target.stored, signal, requesterOf(request));
+  const { app } = request;
+  const known = await verifyLicense(request, everyStore, target.stored);
   if (!known.ok) return refuse(app, target, known.problem);
   app.metrics.countVerify(known.value);
   const answer = validateAnswer(known.value.license);
-  if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
-  return done(responseOf(answer, known.value));
+  return answer === null ? notShown : done(responseOf(answer, known.value));
 }
 
 /** Only the store makes instances, so the caller waits for it. A key that is not of a configured store is not activated. */
@@ -110,19 +109,13 @@ async function activate(request: Request, parts: Parts): Promise<Result<RouteRes
   const target = targetOf(request, 'activate');
   if ('answered' in target) return target.answered;
   const { app, signal } = request;
-  const known = await app.licenseService.verify(tenant, target.stored, signal, requesterOf(request));
+  const known = await verifyLicense(request, everyStore, target.stored);
   if (!known.ok) return refuse(app, target, known.problem);
   const { license, productKey: productId } = known.value;
   const { licenseKey } = license;
-  const outcome = await parts.activate(
-    {
-      productId,
-      licenseKey,
-      name: target.call.instanceName ?? '',
-      parameters: { keyId: keyIdOf(license) },
-    },
-    signal,
-  );
+  const name = target.call.instanceName ?? '';
+  const activation = { productId, licenseKey, name, parameters: { keyId: keyIdOf(license) } };
+  const outcome = await parts.activate(activation, signal);
   if (outcome.outcome !== 'applied')
     return failWith('upstream_unreachable', `Only Lemon Squeezy activates a license key: ${outcome.detail}`);
   app.changes.announce([{ licenseKey }]);

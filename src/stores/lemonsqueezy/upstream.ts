@@ -2,11 +2,10 @@ import { activatedKey, partsOfKey, type ActivationAttempt } from '../../domain/a
 import type { License } from '../../domain/license.ts';
 import { isMissing, notApplied, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
-import { type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
+import { challenged, type Dialect, isChallenge, type RequestKind } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
 import type { UpstreamClock } from '../../upstream/sender.ts';
-import type { JsonObject, Parsed } from '../../upstream/wire.ts';
-import { ForeignClient, type StoreCall } from '../client.ts';
+import { ForeignClient } from '../client.ts';
 import type { Activated, Activation, ConnectSettings, FindActivation, StoreClient } from '../store.ts';
 import {
   type About,
@@ -38,7 +37,7 @@ const calls: Partial<Record<RequestKind, CallName>> = {
 export const received: Dialect = {
   refusalOf(response, request) {
     const { status, body, text } = response;
-    if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
+    if (isChallenge(response)) return challenged;
     const call = calls[request];
     if (status >= 500 || status === 429) return null;
     if (call === 'validate' && body !== null && saysUnknown(body, call))
@@ -63,10 +62,6 @@ function isAnswer(
   if (call === 'activate' && status === 422 && typeof body['message'] === 'string') return true;
   return typeof body[verdicts[call]] === 'boolean';
 }
-
-type Sent<Value> = Omit<StoreCall<Value>, 'method' | 'read'> & {
-  read: (body: JsonObject, status: number) => Parsed<Value>;
-};
 
 /** By how much the clocks of this machine and of Lemon Squeezy may differ, in ms. */
 const clockSkewMs = 30_000;
@@ -97,7 +92,7 @@ export class LemonSqueezyClient extends ForeignClient implements StoreClient {
   ): Promise<Outcome<License>> {
     if (kind !== 'disable' || partsOfKey(storedKey).activationId === null)
       return notApplied('refused', 'Lemon Squeezy has no request for this change');
-    return await this.#send({
+    return await this.send({
       request: 'change',
       path: '/v1/licenses/deactivate',
       form: writeKey(storedKey),
@@ -110,17 +105,18 @@ export class LemonSqueezyClient extends ForeignClient implements StoreClient {
 
   /** Sends an activation once. A refusal is an answer, too: the caller gets it as it is. */
   async activate(
-    { licenseKey, name }: Activation,
+    activation: Activation,
     _: ActivationAttempt,
     signal: AbortSignal,
   ): Promise<Outcome<Activated>> {
-    return await this.#send<Activated>({
+    const { licenseKey } = activation;
+    return await this.send<Activated>({
       request: 'activate',
       path: '/v1/licenses/activate',
-      form: writeActivation(licenseKey, name),
+      form: writeActivation(activation),
       licenseKey,
       signal,
-      read: (body, status) => {
+      read: (body, { status }) => {
         const answer = { status, body };
         const isNo = body['activated'] === false || (status === 422 && typeof body['message'] === 'string');
         if (isNo) return { value: { activationId: null, licenses: [], answer } };
@@ -137,13 +133,14 @@ export class LemonSqueezyClient extends ForeignClient implements StoreClient {
   }
 
   async #validate(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
-    const outcome = await this.#send({
+    const outcome = await this.send({
       request: 'verify',
       path: '/v1/licenses/validate',
       form: writeKey(storedKey),
       licenseKey: storedKey,
       signal,
-      read: (body, status) => readValidated(body, this.#about(storedKey), status),
+      // The status of a response is a part of what is stored of it.
+      read: (body, { status }) => readValidated(body, this.#about(storedKey), status),
     });
     if (outcome.outcome !== 'applied' || outcome.value.productKey === '') return outcome;
     // Lemon Squeezy validates the keys of all its stores.
@@ -211,19 +208,6 @@ export class LemonSqueezyClient extends ForeignClient implements StoreClient {
 
   #about(storedKey: string): About {
     return { storedKey, now: this.clock.now() };
-  }
-
-  /** The status of a response is a part of what is stored of it. */
-  async #send<Value>({ read, ...call }: Sent<Value>): Promise<Outcome<Value>> {
-    let status = 200;
-    const dialect: Dialect = {
-      ...received,
-      refusalOf(response, request) {
-        ({ status } = response);
-        return received.refusalOf(response, request);
-      },
-    };
-    return await this.send({ ...call, method: 'POST', dialect, read: (body) => read(body, status) });
   }
 }
 

@@ -3,7 +3,8 @@ import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import { parseLicenseKey, type License, type LicenseExtra } from '../../domain/license.ts';
 import { foldKey, parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
 import { parameters, type ValuesOf } from '../../wire/parameters.ts';
-import { documentOf, isObject } from '../document.ts';
+import { closedLicense, documentOf, isObject } from '../document.ts';
+import type { Activation, Answer } from '../store.ts';
 
 /** The calls of the license API, each with the member of its answer that says whether it succeeded. */
 export const verdicts = { validate: 'valid', activate: 'activated', deactivate: 'deactivated' } as const;
@@ -17,9 +18,6 @@ export const texts = {
   noInstance: 'license_key_instance not found.',
   expired: 'This license key is expired.',
 } as const;
-
-/** An answer of Lemon Squeezy. */
-export type Answer = { status: number; body: object };
 
 /** Whether an answer says that there is no such license key or instance; it says so with several texts and statuses. */
 export function saysUnknown(body: JsonObject, call: CallName): boolean {
@@ -103,10 +101,7 @@ export function activateAnswer({ extra = {} }: License): Answer {
 /** Reads an answer to a deactivate. It shows the license key without the instance, which may have been gone already. */
 export function readDeactivated(body: JsonObject, about: About): Parsed<License> {
   if (saysUnknown(body, 'deactivate'))
-    return {
-      value: { ...unknownLicense, licenseKey: about.storedKey, extra: goneInstance },
-      shows: 'enabled',
-    };
+    return { value: closedLicense(about.storedKey, goneInstance), shows: 'enabled' };
   const reading = read(deactivated, body);
   if ('fault' in reading) return reading;
   const { deactivated: _, ...document } = documentOf(body, Object.keys(members));
@@ -115,8 +110,6 @@ export function readDeactivated(body: JsonObject, about: About): Parsed<License>
   if ('fault' in license) return license;
   return { value: { ...license.value, enabled: false }, ...(!reading.value.meta && { shows: 'enabled' }) };
 }
-
-const unknownLicense = { productKey: '', buyerEmail: '', uses: 0, enabled: false, createdAt: 0 };
 
 /** The license of an answer. It counts no uses. */
 function licenseOf(
@@ -204,8 +197,11 @@ function keyIn(extra: LicenseExtra): JsonObject {
 }
 
 /** A no of a call. */
-export function refusal(call: CallName, error: string, status = 404): Answer {
-  return { status, body: { [verdicts[call]]: false, error, license_key: null, instance: null, meta: null } };
+export function refusal(call: CallName, error: string): Answer {
+  return {
+    status: 404,
+    body: { [verdicts[call]]: false, error, license_key: null, instance: null, meta: null },
+  };
 }
 
 /** What is stored of an instance that the store does not know. */
@@ -215,7 +211,7 @@ export const goneInstance: LicenseExtra = {
 };
 
 /** What is wrong with the parameters of a call, in the words of the store’s framework. */
-export function invalid(names: readonly string[]): Answer {
+function invalid(names: readonly string[]): Answer {
   const errors = Object.fromEntries(
     names.map((name) => [name, [`The ${name.replaceAll('_', ' ')} field is required.`]]),
   );
@@ -312,6 +308,9 @@ export function writeKey(storedKey: string): Record<string, string> {
 }
 
 /** The form of an activate. */
-export function writeActivation(licenseKey: string, name: string): Record<string, string> {
+export function writeActivation({
+  licenseKey,
+  name,
+}: Pick<Activation, 'licenseKey' | 'name'>): Record<string, string> {
   return { license_key: licenseKey, instance_name: name };
 }

@@ -1,4 +1,5 @@
 import {
+  challenged,
   isChallenge,
   type Dialect,
   type DialectResponse,
@@ -13,7 +14,7 @@ const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'ch
  */
 export const received: Dialect = {
   refusalOf(response, request) {
-    if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
+    if (isChallenge(response)) return challenged;
     if (saysUnknown(response, request)) return { reason: 'missing', what: 'the store does not know it' };
     return null;
   },

@@ -3,22 +3,24 @@ import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { licenseKeysIn } from '../../domain/license.ts';
 import type { NotAppliedReason, Outcome } from '../../domain/outbox/outcome.ts';
 import { done, failWith, type Problem, type Result } from '../../domain/problem/problem.ts';
-import { toOneLine } from '../../domain/text.ts';
 import type { RefusalForm } from '../../http/dialects.ts';
 import { bearerToken } from '../../http/entry/admission.ts';
 import { noContent, type RouteResponse } from '../../http/response.ts';
-import { route, type Route, type RouteRequest } from '../../http/route.ts';
+import { route, type Route } from '../../http/route.ts';
 import type { LicenseResponse } from '../../service/services.ts';
 import {
   applyChange,
   confirmMs,
   limitedBy,
+  notShown,
+  refuseProduct,
   refuseToken,
-  requesterOf,
   responseOf,
-  tenantOf,
+  storeRoute,
+  type StoreRequest,
+  verifyLicense,
 } from '../callers.ts';
-import type { StoreRouteParts } from '../store.ts';
+import type { Answer, StoreRouteParts } from '../store.ts';
 import {
   callParameters,
   maxUses,
@@ -35,7 +37,6 @@ import type { ActivationParameters } from './upstream.ts';
 import {
   activationAnswer,
   activationRefusal,
-  type Answer,
   closed,
   conditionsName,
   invalid,
@@ -52,15 +53,10 @@ import {
   validateAnswer,
 } from './wire.ts';
 
-type Request = Pick<
-  RouteRequest<string, null, unknown, unknown, 'agent'>,
-  'app' | 'authorization' | 'writeOptions' | 'isAgent' | 'clientAddress' | 'connection' | 'signal'
->;
-
 /** A call about a license key of the configured organization. */
 type Target<Call extends Named> = { call: Call; productId: string; callerKey: string };
 
-const unknown = refusal(404, texts.unknown);
+const unknown = refusal(texts.unknown);
 
 const unauthorized: Answer = { status: 401, body: { error: 'Unauthorized', detail: 'Unauthorized' } };
 
@@ -89,21 +85,16 @@ const bases = [
 ] as const;
 
 const shared = {
+  ...storeRoute,
   method: 'POST',
-  tag: 'Licenses',
-  access: 'anyone',
-  roles: ['agent'],
-  isVerdict: true,
-  takesAnyBody: true,
   refusal: refusalForm,
-  staysOpen: () => true,
   body: callParameters,
 } as const;
 
 /** The routes of Polar’s license keys, for software that was written for them. */
 export function routes(parts: StoreRouteParts): readonly Route[] {
   return bases.flatMap(({ base, suffix, isPublic }) => {
-    const refused = (request: Request): Result<never> | null =>
+    const refused = (request: StoreRequest): Result<never> | null =>
       isPublic ? null : refuseToken(request.app, bearerToken(request.authorization), parts.accessToken());
     return [
       route({
@@ -136,7 +127,7 @@ export function routes(parts: StoreRouteParts): readonly Route[] {
 }
 
 async function validate(
-  request: Request,
+  request: StoreRequest,
   sent: ValidateCall | Faults,
   parts: StoreRouteParts,
 ): Promise<Result<RouteResponse>> {
@@ -151,7 +142,7 @@ async function validate(
   if ('status' in known.value) return done(responseOf(known.value));
   app.metrics.countVerify(known.value);
   const answer = answerOf(request, known.value, storedKey);
-  if (answer === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
+  if (answer === null) return notShown;
   const refused = answer.status === 200 ? mismatch(known.value.license, target.call) : answer;
   if (refused !== null) return done(responseOf(refused, known.value));
   if ((by ?? 0) === 0) return done(responseOf(answer, known.value));
@@ -160,19 +151,19 @@ async function validate(
 
 /** Counts uses at the key, for a validation that is good. */
 async function use(
-  request: Request,
+  request: StoreRequest,
   target: Target<ValidateCall>,
   known: LicenseResponse,
   answer: Answer,
 ): Promise<Result<RouteResponse>> {
-  const { app, signal } = request;
+  const { app } = request;
   const { key, incrementUsage, activationId } = target.call;
   const by = incrementUsage ?? 0;
   if (activationId !== null) {
-    const ofKey = await app.licenseService.verify(tenantOf(target), key, signal, requesterOf(request));
+    const ofKey = await verifyLicense(request, target, key);
     if (!ofKey.ok) return ofKey;
     const own = answerOf(request, ofKey.value, key);
-    if (own === null) return failWith('upstream_unreachable', 'The store has not shown this license key.');
+    if (own === null) return notShown;
     if (own.status !== 200) return done(responseOf(own, ofKey.value));
   }
   const shown = 'usage' in answer.body ? Number(answer.body.usage) : 0;
@@ -204,7 +195,7 @@ function useRefusal({ code, detail }: Problem, stored: LicenseSnapshot | null): 
 }
 
 async function activate(
-  request: Request,
+  request: StoreRequest,
   sent: ActivateCall | Faults,
   { activate: send, learn, learnLicense }: StoreRouteParts,
 ): Promise<Result<RouteResponse>> {
@@ -228,7 +219,10 @@ async function activate(
   return done(responseOf(answer));
 }
 
-async function deactivate(request: Request, sent: DeactivateCall | Faults): Promise<Result<RouteResponse>> {
+async function deactivate(
+  request: StoreRequest,
+  sent: DeactivateCall | Faults,
+): Promise<Result<RouteResponse>> {
   const target = targetOf<DeactivateCall>(request, sent);
   if ('answered' in target) return target.answered;
   const { key, activationId } = target.call;
@@ -244,11 +238,10 @@ async function deactivate(request: Request, sent: DeactivateCall | Faults): Prom
 }
 
 /** Looks up a key of which nothing is known, within the limit for unknown keys. */
-async function knownKey(request: Request, target: Target<Named>): Promise<Result<unknown>> {
-  const { app, signal } = request;
+async function knownKey(request: StoreRequest, target: Target<Named>): Promise<Result<unknown>> {
   const { key } = target.call;
-  if (app.storedLicenses.get(key) !== null) return done(null);
-  return await app.licenseService.verify(tenantOf(target), key, signal, requesterOf(request));
+  if (request.app.storedLicenses.get(key) !== null) return done(null);
+  return await verifyLicense(request, target, key);
 }
 
 /** Whether an activation was given back, here or at Polar. */
@@ -260,7 +253,7 @@ type Asked = { asked: ActivationParameters; parts: Pick<StoreRouteParts, 'verify
 
 /** The license, or the answer of Polar that only Polar can give. */
 async function verify(
-  request: Request,
+  request: StoreRequest,
   target: Target<ValidateCall>,
   storedKey: string,
   { asked, parts }: Asked,
@@ -278,7 +271,7 @@ async function verify(
     const outcome = await parts.verifyWith(productId, about, signal);
     if (outcome.outcome !== 'applied') return refuseOutcome(outcome);
   }
-  return await app.licenseService.verify(tenantOf(target), storedKey, signal, requesterOf(request));
+  return await verifyLicense(request, target, storedKey);
 }
 
 /** Whether Polar has shown no document of a license that is good. */
@@ -295,7 +288,7 @@ function refuseOutcome(
   form: (answer: Answer) => Answer = (answer) => answer,
 ): Result<never> | { ok: true; value: Answer & RouteResponse } {
   if (outcome.outcome === 'not_applied' && saidNo.has(outcome.reason) && outcome.message !== undefined) {
-    const answer = form(refusal(404, outcome.message));
+    const answer = form(refusal(outcome.message));
     return done({ ...answer, headers: {} });
   }
   return failWith('upstream_unreachable', `Only Polar can answer this: ${outcome.detail}`);
@@ -303,7 +296,7 @@ function refuseOutcome(
 
 /** The answer to a validation. Null: Polar has not shown the license. */
 function answerOf(
-  { app }: Pick<Request, 'app'>,
+  { app }: Pick<StoreRequest, 'app'>,
   { license, provenance }: LicenseResponse,
   storedKey: string,
 ): Answer | null {
@@ -320,7 +313,7 @@ function answerOf(
 
 /** What a call is about; or its answer, if it is wrong, or about nothing that is known here. */
 function targetOf<Call extends Named>(
-  { app }: Pick<Request, 'app'>,
+  { app }: Pick<StoreRequest, 'app'>,
   sent: Call | Faults,
 ): Target<Call> | { answered: Result<RouteResponse> } {
   if ('faults' in sent) return { answered: done(responseOf(invalid(sent.faults))) };
@@ -333,6 +326,5 @@ function targetOf<Call extends Named>(
   if (limited !== null) return { answered: limited };
   const productId = app.products.idOf(organizationId);
   if (productId !== null) return { call: sent, productId, callerKey: key };
-  app.log.warn({ product: toOneLine(organizationId) }, 'software asks for a product that is not in products');
-  return { answered: failWith('upstream_unreachable', 'This organization is not configured here.') };
+  return { answered: refuseProduct(app, organizationId, 'organization') };
 }

@@ -3,23 +3,22 @@ import { activatedKey, partsOfKey } from '../../domain/agent/activated-key.ts';
 import type { License } from '../../domain/license.ts';
 import { isMissing, notApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { UpstreamChange } from '../../service/ports.ts';
-import { type Dialect, type DialectResponse, isChallenge } from '../../upstream/dialects.ts';
+import { challenged, type Dialect, type DialectResponse, isChallenge } from '../../upstream/dialects.ts';
 import type { Transport } from '../../upstream/exchange.ts';
 import type { UpstreamClock } from '../../upstream/sender.ts';
 import type { JsonObject, Parsed } from '../../upstream/wire.ts';
 import { ForeignClient, withVerdict } from '../client.ts';
+import { closedLicense, unknownLicense } from '../document.ts';
 import type { Activated, Activation, ConnectSettings, FindActivation, StoreClient } from '../store.ts';
 import {
   activationOf,
   closed,
-  closedLicense,
   findActivation,
   givenBack,
   readActivation,
   readLicense,
   texts,
   tooManyUses,
-  unknownLicense,
   withMark,
   writeCall,
 } from './wire.ts';
@@ -34,7 +33,7 @@ function sentenceIn({ body }: DialectResponse): string | null {
 export const received: Dialect = {
   refusalOf(response) {
     const { status, body } = response;
-    if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
+    if (isChallenge(response)) return challenged;
     if (body === null || status < 400 || status >= 500 || status === 429) return null;
     if (isUnknown(response)) return { reason: 'missing', what: texts.unknown };
     const isNo = isClosed(response) || hasConditions(response);
@@ -89,7 +88,6 @@ export class PolarClient extends ForeignClient implements StoreClient {
 
   async verify(productId: string, storedKey: string, signal: AbortSignal): Promise<Outcome<License>> {
     const outcome = await this.send({
-      method: 'POST',
       path: `${publicPath}/validate`,
       json: this.#named(productId, storedKey),
       request: 'verify',
@@ -115,7 +113,6 @@ export class PolarClient extends ForeignClient implements StoreClient {
     const { conditions, conditionsName } = parameters as ActivationParameters;
     const more = Object.keys(conditions).length === 0 ? {} : { conditions };
     return this.send({
-      method: 'POST',
       path: `${publicPath}/validate`,
       json: { ...this.#named(productId, licenseKey), ...more },
       request: 'verify',
@@ -136,7 +133,6 @@ export class PolarClient extends ForeignClient implements StoreClient {
       return withVerdict(
         closed,
         await this.send({
-          method: 'POST',
           ...about,
           path: `${publicPath}/validate`,
           json: this.#named(productId, licenseKey, amount),
@@ -145,7 +141,6 @@ export class PolarClient extends ForeignClient implements StoreClient {
       );
     if (kind === 'disable' && isActivation)
       return await this.send({
-        method: 'POST',
         ...about,
         path: `${publicPath}/deactivate`,
         json: this.#named(productId, licenseKey),
@@ -162,19 +157,13 @@ export class PolarClient extends ForeignClient implements StoreClient {
   ): Promise<Outcome<Activated>> {
     const { conditions, meta, conditionsName } = parameters as ActivationParameters;
     return await this.send({
-      method: 'POST',
       path: `${publicPath}/activate`,
-      json: {
-        ...this.#named(productId, licenseKey),
-        label: name,
-        conditions,
-        meta: withMark(meta, id),
-      },
+      json: { ...this.#named(productId, licenseKey), label: name, conditions, meta: withMark(meta, id) },
       request: 'activate',
       dialect: ofActivation,
       licenseKey,
       signal,
-      read: (body) => readActivated(body, { licenseKey, conditions: conditionsName }),
+      read: (body, { status }) => readActivated(body, { licenseKey, conditions: conditionsName }, status),
     });
   }
 
@@ -245,12 +234,9 @@ export function readVerdict(
 function readActivated(
   body: JsonObject,
   about: { licenseKey: string; conditions: string | null },
+  status = 200,
 ): Parsed<Activated> {
-  const { error } = body;
-  if (typeof error === 'string') {
-    const status = { NotPermitted: 403, ResourceNotFound: 404 }[error] ?? 422;
-    return { value: { activationId: null, licenses: [], answer: { status, body } } };
-  }
+  if (status >= 400) return { value: { activationId: null, licenses: [], answer: { status, body } } };
   const reading = readActivation(body, about);
   if ('fault' in reading) return reading;
   const { activationId, license, body: shown } = reading.value;

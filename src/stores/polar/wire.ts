@@ -4,6 +4,7 @@ import { maxInitialUses, type License, type LicenseExtra } from '../../domain/li
 import type { Digest } from '../../service/ports.ts';
 import { parseForeignDate, read, type JsonObject, type Parsed } from '../../upstream/wire.ts';
 import { documentOf } from '../document.ts';
+import type { Answer } from '../store.ts';
 import type { Fault } from './call-wire.ts';
 
 /** What Polar says in a 404. */
@@ -42,7 +43,7 @@ export function refusalIn(detail: string): Answer | null {
   const [limited] = tooManyUses.exec(detail) ?? [];
   if (limited !== undefined) return limitAnswer(limited);
   const said = [texts.inactive, texts.expired].find((sentence) => detail.includes(sentence));
-  return said === undefined ? null : refusal(404, said);
+  return said === undefined ? null : refusal(said);
 }
 
 /** The members of a call about a stored key. `by`: of a validation that counts uses. */
@@ -121,16 +122,6 @@ function lastInstant(end: number | null): number | null {
   return end === null ? null : Math.floor((end - 1) / 1_000) * 1_000;
 }
 
-/** A no about a stored key; nothing else is known of it. */
-export function closedLicense(storedKey: string, extra: LicenseExtra): License {
-  return { ...unknownLicense(storedKey), enabled: false, extra };
-}
-
-/** A key of which only is known that it is good. */
-export function unknownLicense(licenseKey: string): License {
-  return { licenseKey, productKey: '', buyerEmail: '', uses: 0, enabled: true, createdAt: 0 };
-}
-
 const shownActivation = z.looseObject({ id: z.string(), license_key: z.looseObject({}) });
 
 /** Our mark in the `meta` of an activation, by which it is found again. No caller gets it. */
@@ -193,11 +184,8 @@ export function findActivation(body: JsonObject, attemptId: string): Parsed<Json
   return { value: found === undefined ? null : { ...found, license_key } };
 }
 
-/** An answer of Polar. */
-export type Answer = { status: number; body: object };
-
-export function refusal(status: 404, detail: string): Answer {
-  return { status, body: notFound(detail) };
+export function refusal(detail: string): Answer {
+  return { status: 404, body: notFound(detail) };
 }
 
 /** What Polar says about wrong members. */
@@ -231,7 +219,7 @@ export function validateAnswer(license: License, usage?: number): Answer | null 
   if (extra === undefined || Object.keys(extra).length === 0) return null;
   // Perhaps it is good again, of which no document tells yet.
   if ('error' in extra) return enabled ? null : { status: 404, body: extra };
-  if (status === 'expired') return refusal(404, texts.expired);
+  if (status === 'expired') return refusal(texts.expired);
   // The activation was given back here.
   if (!enabled) return { status: 404, body: givenBack };
   const { [conditionsMember]: _, ...document } = extra;
@@ -243,8 +231,8 @@ export function mismatch(
   { extra = {} }: Pick<License, 'extra'>,
   { benefitId, customerId }: { benefitId: string | null; customerId: string | null },
 ): Answer | null {
-  if (benefitId !== null && benefitId !== extra['benefit_id']) return refusal(404, texts.benefit);
-  if (customerId !== null && customerId !== extra['customer_id']) return refusal(404, texts.customer);
+  if (benefitId !== null && benefitId !== extra['benefit_id']) return refusal(texts.benefit);
+  if (customerId !== null && customerId !== extra['customer_id']) return refusal(texts.customer);
   return null;
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   eventually,
   productKey,
@@ -8,18 +8,14 @@ import {
   type AgentHarness,
 } from '../../support/harness/agent-harness.ts';
 import { every, movesCounter, refusal } from '../../support/harness/plain-upstream.ts';
-import { isBrowserInstalled, startBrowser, type Browser } from '../../support/process/browser.ts';
-import { ConsolePage } from '../../support/process/console-page.ts';
-
-const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+import { describeInBrowser, OpenConsole } from '../../support/process/console-daemon.ts';
+import type { ConsolePage } from '../../support/process/console-page.ts';
 
 const known = ['ALPHA-1', 'BETA-2'];
 
-describe.skipIf(!isBrowserInstalled)(`licenses and coupons of an agent in a real browser${missing}`, () => {
-  const opened = new AsyncDisposableStack();
+describeInBrowser('licenses and coupons of an agent', (opened) => {
   let harness: AgentHarness;
   let agent: Agent;
-  let browser: Browser;
   let page: ConsolePage;
 
   beforeAll(async () => {
@@ -33,15 +29,8 @@ describe.skipIf(!isBrowserInstalled)(`licenses and coupons of an agent in a real
     });
     agent = await harness.startAgent();
     await agent.learn(known);
-    browser = opened.use(await startBrowser());
-    page = await newPage();
-    await page.signIn({ admin: true });
+    ({ page } = opened.use(await OpenConsole.of(agent)));
   });
-  afterAll(() => opened.disposeAsync());
-
-  async function newPage(): Promise<ConsolePage> {
-    return new ConsolePage(await browser.newPage(), { tcp: agent.process.tcp, admin: agent.admin });
-  }
 
   test('the pages of licenses, devices, coupons and tokens of an agent have nothing serious for axe-core', async () => {
     await page.open('', 'Overview');

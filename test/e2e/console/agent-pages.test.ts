@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   eventually,
   startHarness,
@@ -12,10 +12,8 @@ import {
   movesCounter,
   refusal,
 } from '../../support/harness/plain-upstream.ts';
-import { isBrowserInstalled, startBrowser, type Browser } from '../../support/process/browser.ts';
+import { describeInBrowser, OpenConsole } from '../../support/process/console-daemon.ts';
 import { ConsolePage } from '../../support/process/console-page.ts';
-
-const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
 
 const markup = '<img src=x onerror=document.title=1>';
 const held = 'HELD-5H2K-9Q3W';
@@ -25,11 +23,10 @@ const redButtons = `document.querySelectorAll('button[data-dangerous="true"]').l
 const searchLabel = 'Part of a license key, a coupon code, an order or an e-mail address';
 const keys = [held, 'MANY', ...new Set(refused)];
 
-describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser${missing}`, () => {
-  const opened = new AsyncDisposableStack();
+describeInBrowser('the console of an agent', (opened) => {
   let harness: AgentHarness;
   let agent: Agent;
-  let browser: Browser;
+  let shown: OpenConsole;
   let page: ConsolePage;
 
   beforeAll(async () => {
@@ -43,15 +40,9 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
     harness.upstream.fault = every(refusal(422, `Closed ${markup}`), movesCounter);
     for (const key of refused) await agent.change('usage', key);
     await eventually(async () => (await agent.status()).outbox.dead === refused.length);
-    browser = opened.use(await startBrowser());
-    page = await newPage();
-    await page.signIn({ admin: true });
+    shown = opened.use(await OpenConsole.of(agent));
+    ({ page } = shown);
   });
-  afterAll(() => opened.disposeAsync());
-
-  async function newPage(): Promise<ConsolePage> {
-    return new ConsolePage(await browser.newPage(), { tcp: agent.process.tcp, admin: agent.admin });
-  }
 
   async function statesOf(key: string): Promise<string[]> {
     const states = ['dead', 'dropped', 'delivered', 'uncertain'];
@@ -282,7 +273,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an agent in a real browser$
   });
 
   test('a session that only reads shows the command of an action but cannot act, and sees no whole license key', async () => {
-    const reader = await newPage();
+    const reader = await shown.newPage();
     await reader.signIn({ admin: false });
     await reader.open('outbox?state=dead', 'Outbox');
     await reader.shows('One use of …7XYZ');

@@ -1,14 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { httpClient } from '../../support/network/raw-http.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { longPatienceMs } from '../../support/patience.ts';
-import { isBrowserInstalled, startBrowser } from '../../support/process/browser.ts';
-import { ConsolePage } from '../../support/process/console-page.ts';
-import { startDaemonProcess, type DaemonProcess } from '../../support/process/daemon-process.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { AdminDaemon, describeInBrowser, OpenConsole } from '../../support/process/console-daemon.ts';
+import type { ConsolePage } from '../../support/process/console-page.ts';
 
-const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
 const patiently = { timeout: longPatienceMs };
 const secret = 'secret-of-the-product';
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
@@ -19,29 +13,14 @@ const cutOff = `[...document.querySelectorAll('main *')]
   .filter((each) => !/absolute/.test(getComputedStyle(each).position))
   .map((each) => each.outerHTML.slice(0, 80))`;
 
-type Running = { process: DaemonProcess; admin: Record<string, string> };
-
-describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${missing}`, () => {
-  const opened = new AsyncDisposableStack();
-  let authority: Running;
+describeInBrowser('agents of an authority', (opened) => {
+  let authority: AdminDaemon;
   let page: ConsolePage;
 
-  async function start(configuration: object): Promise<Running> {
-    const directory = opened.use(temporaryDirectory());
-    const listen = { tcp: '127.0.0.1:0', socket: false };
-    const process = opened.use(await startDaemonProcess(directory.path, { listen, ...configuration }));
-    const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
-    return { process, admin: { authorization: `Bearer ${token}` } };
-  }
-
   beforeAll(async () => {
-    authority = await start({});
-    const browser = opened.use(await startBrowser());
-    const { process, admin } = authority;
-    page = new ConsolePage(await browser.newPage(), { tcp: process.tcp, admin });
-    await page.signIn({ admin: true });
+    authority = await AdminDaemon.start(opened);
+    ({ page } = opened.use(await OpenConsole.of(authority)));
   });
-  afterAll(() => opened.disposeAsync());
 
   /** On a narrow and a wide screen, in both color schemes: nothing is hard to use, and nothing scrolls sideways. */
   async function isUsable(shown: ConsolePage): Promise<void> {
@@ -59,25 +38,25 @@ describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${
     await page.shows('No agent has appeared yet.');
     await isUsable(page);
 
-    const http = opened.use(httpClient({ tcp: authority.process.tcp }));
-    const { admin: headers } = authority;
-    const product = { name: 'Press', product_key: 'press', secret };
-    await http.post('/admin/v1/products', { headers, json: product });
+    await authority.post('/admin/v1/products', { name: 'Press', product_key: 'press', secret });
     const sale = { product_key: 'press', buyer_email: 'a@example.com', license_key: licenseKey };
-    await http.post('/admin/v1/purchases', { headers, json: sale });
-    const agent = await start({
+    await authority.post('/admin/v1/purchases', sale);
+    const agent = await AdminDaemon.start(opened, {
       upstream: { base_url: authority.process.tcp },
       products: [{ key: 'press', secret }],
     });
-    const below = opened.use(httpClient({ tcp: agent.process.tcp }));
     const byProduct = { 'product-secret-key': secret };
     const follows = async (): Promise<unknown> => {
-      const status = await below.get('/statusz', { headers: agent.admin });
-      const { upstream } = status.body as { upstream: { follows: { followed: number }[] } };
+      const { upstream } = (await agent.ask('/statusz')) as {
+        upstream: { follows: { followed: number }[] };
+      };
       return upstream.follows.map(({ followed }) => followed);
     };
-    await below.get(`/api/v2/license/verify?license_key=${licenseKey}`, { headers: byProduct });
-    await below.put('/api/v2/license/usage', { headers: byProduct, form: { license_key: licenseKey } });
+    await agent.client.get(`/api/v2/license/verify?license_key=${licenseKey}`, { headers: byProduct });
+    await agent.client.put('/api/v2/license/usage', {
+      headers: byProduct,
+      form: { license_key: licenseKey },
+    });
     await expect.poll(follows, patiently).toEqual([1]);
 
     await page.open('', 'Overview');
@@ -87,11 +66,7 @@ describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${
     expect(await page.text()).not.toMatch(/[0-9a-f]{32}/);
     await isUsable(page);
 
-    const ofAgent = new ConsolePage(await opened.use(await startBrowser()).newPage(), {
-      tcp: agent.process.tcp,
-      admin: agent.admin,
-    });
-    await ofAgent.signIn({ admin: false });
+    const { page: ofAgent } = opened.use(await OpenConsole.of(agent, { admin: false }));
     await ofAgent.open('', 'Overview');
     await ofAgent.shows('a Latchkey');
     expect(await ofAgent.text()).not.toContain('followed');
@@ -101,8 +76,7 @@ describe.skipIf(!isBrowserInstalled)(`agents of an authority in a real browser${
     await page.press(/^Forget: agent 1$/);
     await page.shows('begins to follow its license keys again');
     await page.press('Forget');
-    const audit = async (): Promise<unknown> =>
-      ((await http.get('/admin/v1/audit?act=agent.forget', { headers })).body as { data: unknown }).data;
+    const audit = (): Promise<unknown> => authority.read('/admin/v1/audit?act=agent.forget');
     await expect.poll(audit, patiently).toMatchObject({ acts: [{ subject: '1', detail: 'default/press' }] });
   });
 });

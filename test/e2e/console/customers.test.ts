@@ -1,51 +1,22 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { buildActivation } from '../../features/leases/support/activation-builders.ts';
 import { storeActivations } from '../../features/leases/support/stored-activations.ts';
-import { httpClient, type HttpClient } from '../../support/network/raw-http.ts';
-import { isBrowserInstalled, startBrowser, type Browser } from '../../support/process/browser.ts';
-import { ConsolePage, type ConsoleDaemon } from '../../support/process/console-page.ts';
-import { startDaemonProcess } from '../../support/process/daemon-process.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { AdminDaemon, describeInBrowser, OpenConsole } from '../../support/process/console-daemon.ts';
+import type { ConsolePage } from '../../support/process/console-page.ts';
 
-const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
-
-describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${missing}`, () => {
-  const opened = new AsyncDisposableStack();
-  const directory = opened.use(temporaryDirectory());
-  let daemon: ConsoleDaemon;
-  let http: HttpClient;
-  let browser: Browser;
+describeInBrowser('the day of a seller', (opened) => {
+  let shop: AdminDaemon;
   let page: ConsolePage;
 
   beforeAll(async () => {
-    const listen = { tcp: '127.0.0.1:0', socket: false };
-    const { tcp } = opened.use(await startDaemonProcess(directory.path, { listen }));
-    const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
-    daemon = { tcp, admin: { authorization: `Bearer ${token}` } };
-    http = opened.use(httpClient({ tcp }));
-    await post('/admin/v1/products', {
-      name: 'Editor',
-      product_key: 'EDITOR',
-      seats: '4',
-    });
-    browser = opened.use(await startBrowser());
-    page = new ConsolePage(await browser.newPage(), daemon);
-    await page.signIn({ admin: true });
+    shop = await AdminDaemon.start(opened);
+    await shop.post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR', seats: '4' });
+    ({ page } = opened.use(await OpenConsole.of(shop)));
   });
-  afterAll(() => opened.disposeAsync());
-
-  async function post(path: string, json: object): Promise<Record<string, unknown>> {
-    const { status, body } = await http.post(path, { headers: daemon.admin, json });
-    if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
-    return (body as { data: Record<string, unknown> }).data;
-  }
 
   async function licensesOf(email: string): Promise<Record<string, unknown>[]> {
     const path = `/admin/v1/licenses?buyer_email=${encodeURIComponent(email)}`;
-    const { body } = await http.get(path, { headers: daemon.admin });
-    return (body as { data: { licenses: Record<string, unknown>[] } }).data.licenses;
+    return (await shop.read<{ licenses: Record<string, unknown>[] }>(path)).licenses;
   }
 
   test('a seller sells for a year, renews, adds an entitlement, replaces a leaked key, sets its uses, gives the license to another customer and forgets that customer', async () => {
@@ -75,7 +46,7 @@ describe.skipIf(!isBrowserInstalled)(`the day of a seller in a real browser${mis
     await page.press('Sell a license');
     await page.shows('The license key of ines@example.com:');
     storeActivations(
-      join(directory.path, 'state'),
+      shop.stateDir,
       ['iMac of Ines', 'MacBook', 'ThinkPad'].map((deviceName, index) =>
         buildActivation({
           activationId: `seat-${index}`,

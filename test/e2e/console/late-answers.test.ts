@@ -1,13 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { httpClient, type HttpClient } from '../../support/network/raw-http.ts';
-import { isBrowserInstalled, startBrowser } from '../../support/process/browser.ts';
-import { ConsolePage } from '../../support/process/console-page.ts';
-import { startDaemonProcess } from '../../support/process/daemon-process.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
-
-const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+import { beforeAll, expect, test } from 'vitest';
+import { AdminDaemon, describeInBrowser, OpenConsole } from '../../support/process/console-daemon.ts';
+import type { ConsolePage } from '../../support/process/console-page.ts';
 
 /** Holds back the answers whose method and path begin with `holds`, until `release()`. */
 const holdAnswers = `(() => {
@@ -25,136 +18,117 @@ const holdAnswers = `(() => {
   window.release = () => { for (const resolve of held.splice(0)) resolve(); };
 })()`;
 
-describe.skipIf(!isBrowserInstalled)(
-  `answers that reach the console late, in a real browser${missing}`,
-  () => {
-    const opened = new AsyncDisposableStack();
-    const directory = opened.use(temporaryDirectory());
-    let admin: { authorization: string };
-    let http: HttpClient;
-    let page: ConsolePage;
+describeInBrowser('answers that reach the console late,', (opened) => {
+  let shop: AdminDaemon;
+  let page: ConsolePage;
 
-    beforeAll(async () => {
-      const listen = { tcp: '127.0.0.1:0', socket: false };
-      const { tcp } = opened.use(await startDaemonProcess(directory.path, { listen }));
-      const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
-      admin = { authorization: `Bearer ${token}` };
-      http = opened.use(httpClient({ tcp }));
-      await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR' });
-      await post('/admin/v1/purchases', {
-        product_key: 'EDITOR',
-        buyer_email: 'ines@example.com',
-        license_key: 'INES',
-      });
-      const browser = opened.use(await startBrowser());
-      page = new ConsolePage(await browser.newPage(), { tcp, admin });
-      await page.signIn({ admin: true });
-      await run(holdAnswers);
+  beforeAll(async () => {
+    shop = await AdminDaemon.start(opened);
+    await shop.post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR' });
+    await shop.post('/admin/v1/purchases', {
+      product_key: 'EDITOR',
+      buyer_email: 'ines@example.com',
+      license_key: 'INES',
     });
-    afterAll(() => opened.disposeAsync());
+    ({ page } = opened.use(await OpenConsole.of(shop)));
+    await run(holdAnswers);
+  });
 
-    async function post(path: string, json: object): Promise<void> {
-      const { status } = await http.post(path, { headers: admin, json });
-      if (status >= 300) throw new Error(`${path}: ${status}`);
-    }
+  async function uses(): Promise<number> {
+    return (await shop.read<{ license: { uses: number } }>('/admin/v1/licenses/INES')).license.uses;
+  }
 
-    async function uses(): Promise<number> {
-      const { body } = await http.get('/admin/v1/licenses/INES', { headers: admin });
-      return (body as { data: { license: { uses: number } } }).data.license.uses;
-    }
+  async function run(script: string): Promise<void> {
+    await page.page.evaluate(`${script};0`);
+  }
 
-    async function run(script: string): Promise<void> {
-      await page.page.evaluate(`${script};0`);
-    }
+  async function hold(begin: string): Promise<void> {
+    await run(`window.holds = ${JSON.stringify(begin)}`);
+  }
 
-    async function hold(begin: string): Promise<void> {
-      await run(`window.holds = ${JSON.stringify(begin)}`);
-    }
+  async function held(): Promise<void> {
+    await expect.poll(() => page.page.evaluate('window.heldAnswers()')).toBe(1);
+    await run('window.holds = null');
+  }
 
-    async function held(): Promise<void> {
-      await expect.poll(() => page.page.evaluate('window.heldAnswers()')).toBe(1);
-      await run('window.holds = null');
-    }
+  const isDialogOpen = (): Promise<boolean> =>
+    page.page.evaluate('document.querySelector("dialog[open]") !== null');
 
-    const isDialogOpen = (): Promise<boolean> =>
-      page.page.evaluate('document.querySelector("dialog[open]") !== null');
+  test('an action whose dialog is closed before its answer is not done twice when the dialog is opened again', async () => {
+    await page.open('licenses/INES', 'INES');
+    await hold('PUT /api/v2/license/usage');
+    await page.press('Record a use');
+    await page.press('Record a use');
+    await held();
+    await page.page.keyboard.press('Escape');
+    expect(await isDialogOpen()).toBe(false);
+    await page.press('Record a use');
+    expect(await isDialogOpen()).toBe(true);
+    const isDisabled = `document.querySelector('dialog[open] button[type=submit]')?.disabled ?? null`;
+    expect(await page.page.evaluate(isDisabled)).toBe(true);
+    await run('window.release()');
+    await expect.poll(isDialogOpen).toBe(false);
+    await page.shows('1 use');
+    expect(await uses()).toBe(1);
+  });
 
-    test('an action whose dialog is closed before its answer is not done twice when the dialog is opened again', async () => {
-      await page.open('licenses/INES', 'INES');
-      await hold('PUT /api/v2/license/usage');
-      await page.press('Record a use');
-      await page.press('Record a use');
-      await held();
-      await page.page.keyboard.press('Escape');
-      expect(await isDialogOpen()).toBe(false);
-      await page.press('Record a use');
-      expect(await isDialogOpen()).toBe(true);
-      const isDisabled = `document.querySelector('dialog[open] button[type=submit]')?.disabled ?? null`;
-      expect(await page.page.evaluate(isDisabled)).toBe(true);
-      await run('window.release()');
-      await expect.poll(isDialogOpen).toBe(false);
-      await page.shows('1 use');
-      expect(await uses()).toBe(1);
-    });
+  test('a secret that comes after its dialog was closed is shown', async () => {
+    await page.open('accounts', 'Accounts');
+    await hold('POST /admin/v1/accounts/default/rotate-key');
+    await page.press(/^New API key: /);
+    await page.press('New API key');
+    await held();
+    await page.page.keyboard.press('Escape');
+    expect(await isDialogOpen()).toBe(false);
+    await run('window.release()');
+    await page.shows('This is the only time that the new API key is shown.');
+    await page.press('Close');
+    await expect.poll(isDialogOpen).toBe(false);
+  });
 
-    test('a secret that comes after its dialog was closed is shown', async () => {
-      await page.open('accounts', 'Accounts');
-      await hold('POST /admin/v1/accounts/default/rotate-key');
-      await page.press(/^New API key: /);
-      await page.press('New API key');
-      await held();
-      await page.page.keyboard.press('Escape');
-      expect(await isDialogOpen()).toBe(false);
-      await run('window.release()');
-      await page.shows('This is the only time that the new API key is shown.');
-      await page.press('Close');
-      await expect.poll(isDialogOpen).toBe(false);
-    });
-
-    async function choose(name: string): Promise<void> {
-      await run(`(() => {
+  async function choose(name: string): Promise<void> {
+    await run(`(() => {
         const input = document.querySelector('input[type=file]');
         const chosen = new DataTransfer();
         chosen.items.add(new File(['license_key,buyer_email\\nNEW,new@example.com\\n'], ${JSON.stringify(name)}));
         input.files = chosen.files;
         input.dispatchEvent(new Event('change', { bubbles: true }));
       })()`);
-      await page.shows('Columns of the file');
-    }
+    await page.shows('Columns of the file');
+  }
 
-    test('a file that is being checked cannot be replaced by another one, which would be imported unchecked', async () => {
-      await page.open('exchange', 'Import and export');
-      await choose('first.csv');
-      await hold('POST /admin/v1/licenses/import');
-      await page.press('Check the file');
-      await held();
-      const section = `document.querySelector('input[type=file]').closest('section')`;
-      const isEnabled = `[...${section}.querySelectorAll('input, select')].some((field) => !field.disabled)`;
-      expect(await page.page.evaluate(isEnabled)).toBe(false);
-      await run('window.release()');
-      await page.shows('rejected.');
-      expect(await page.page.evaluate(isEnabled)).toBe(true);
-    });
+  test('a file that is being checked cannot be replaced by another one, which would be imported unchecked', async () => {
+    await page.open('exchange', 'Import and export');
+    await choose('first.csv');
+    await hold('POST /admin/v1/licenses/import');
+    await page.press('Check the file');
+    await held();
+    const section = `document.querySelector('input[type=file]').closest('section')`;
+    const isEnabled = `[...${section}.querySelectorAll('input, select')].some((field) => !field.disabled)`;
+    expect(await page.page.evaluate(isEnabled)).toBe(false);
+    await run('window.release()');
+    await page.shows('rejected.');
+    expect(await page.page.evaluate(isEnabled)).toBe(true);
+  });
 
-    test('the name of a chosen file is quoted for a shell in the command', async () => {
-      await page.open('exchange', 'Import and export');
-      await choose('$(id).csv');
-      await expect.poll(() => page.text()).toContain(`latchkey license import '$(id).csv'`);
-    });
+  test('the name of a chosen file is quoted for a shell in the command', async () => {
+    await page.open('exchange', 'Import and export');
+    await choose('$(id).csv');
+    await expect.poll(() => page.text()).toContain(`latchkey license import '$(id).csv'`);
+  });
 
-    test('an older answer about a list does not replace a newer one', async () => {
-      await page.open('audit', 'Audit');
-      await page.shows('product.add');
-      await hold('GET /admin/v1/audit');
-      await page.press('Read again');
-      await held();
-      await post('/admin/v1/products', { name: 'Newest', product_key: 'NEWEST' });
-      await page.press('Read again');
-      await page.shows('Newest');
-      await run('window.release()');
-      // By then the late answer has been read, and the page shows what it shows.
-      await page.page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))');
-      expect(await page.text()).toContain('Newest');
-    });
-  },
-);
+  test('an older answer about a list does not replace a newer one', async () => {
+    await page.open('audit', 'Audit');
+    await page.shows('product.add');
+    await hold('GET /admin/v1/audit');
+    await page.press('Read again');
+    await held();
+    await shop.post('/admin/v1/products', { name: 'Newest', product_key: 'NEWEST' });
+    await page.press('Read again');
+    await page.shows('Newest');
+    await run('window.release()');
+    // By then the late answer has been read, and the page shows what it shows.
+    await page.page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))');
+    expect(await page.text()).toContain('Newest');
+  });
+});

@@ -1,39 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Activation } from '../../../src/features/leases/domain/lease.ts';
 import { buildActivation } from '../../features/leases/support/activation-builders.ts';
 import { storeActivations } from '../../features/leases/support/stored-activations.ts';
-import { httpClient, type HttpClient } from '../../support/network/raw-http.ts';
-import { isBrowserInstalled, startBrowser, type Browser } from '../../support/process/browser.ts';
-import { ConsolePage, type ConsoleDaemon } from '../../support/process/console-page.ts';
-import { startDaemonProcess } from '../../support/process/daemon-process.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
-
-const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+import { AdminDaemon, describeInBrowser, OpenConsole } from '../../support/process/console-daemon.ts';
+import type { ConsolePage } from '../../support/process/console-page.ts';
 
 const markup = '<img src=x onerror=document.title=1>';
 /** Markup without white space, as a coupon code and a license key have none. */
 const tightMarkup = '<svg/onload=document.title=1>';
 const day = 86_400_000;
 
-describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real browser${missing}`, () => {
-  const opened = new AsyncDisposableStack();
-  const directory = opened.use(temporaryDirectory());
-  let daemon: ConsoleDaemon;
-  let http: HttpClient;
-  let browser: Browser;
+describeInBrowser('the console of an authority', (opened) => {
+  let shop: AdminDaemon;
+  let shown: OpenConsole;
   let page: ConsolePage;
 
   beforeAll(async () => {
-    const listen = { tcp: '127.0.0.1:0', socket: false };
-    const { tcp } = opened.use(await startDaemonProcess(directory.path, { listen }));
-    const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
-    daemon = { tcp, admin: { authorization: `Bearer ${token}` } };
-    http = opened.use(httpClient({ tcp }));
-    await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR', seats: '3' });
-    await post('/admin/v1/products', { name: `Pack ${markup}`, product_key: 'PACK' });
-    await post('/admin/v1/collections', {
+    shop = await AdminDaemon.start(opened);
+    await shop.post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR', seats: '3' });
+    await shop.post('/admin/v1/products', { name: `Pack ${markup}`, product_key: 'PACK' });
+    await shop.post('/admin/v1/collections', {
       name: 'Writing',
       collection_id: 'writing',
       product_keys: ['EDITOR'],
@@ -42,49 +30,32 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await sell('jonas@example.com', 'JONAS');
     await sell('pack@example.com', tightMarkup, 'PACK');
     const seats = ['Studio iMac', 'MacBook', 'ThinkPad of Léo'];
-    storeActivations(join(directory.path, 'state'), [
+    storeActivations(shop.stateDir, [
       ...seats.map((name, index) => activation('INES-SEATS', `device-${index}`, name)),
       activation(tightMarkup, 'device-x', markup, 'PACK'),
     ]);
     const spring = { coupon_type: 'collection', collection_id: 'writing', percent_off: 20, code: 'SPRING' };
-    await post('/api/v2/coupons', {
+    await shop.post('/api/v2/coupons', {
       ...spring,
       minimum_purchase_amount: 6000,
       usage_limit: 1,
       notes: markup,
     });
-    await post('/api/v2/coupons', { coupon_type: 'multi', amount_off: 500, code: tightMarkup });
-    await post('/admin/v1/tokens', { scopes: ['verify'], label: markup });
-    browser = opened.use(await startBrowser());
-    page = await newPage();
-    await page.signIn({ admin: true });
+    await shop.post('/api/v2/coupons', { coupon_type: 'multi', amount_off: 500, code: tightMarkup });
+    await shop.post('/admin/v1/tokens', { scopes: ['verify'], label: markup });
+    shown = opened.use(await OpenConsole.of(shop));
+    ({ page } = shown);
   });
-  afterAll(() => opened.disposeAsync());
-
-  async function newPage(): Promise<ConsolePage> {
-    return new ConsolePage(await browser.newPage(), daemon);
-  }
-
-  async function post(path: string, json: object): Promise<Record<string, unknown>> {
-    const { status, body } = await http.post(path, { headers: daemon.admin, json });
-    if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
-    return (body as { data: Record<string, unknown> }).data;
-  }
-
-  async function read<Data>(path: string): Promise<Data> {
-    const { body } = await http.get(path, { headers: daemon.admin });
-    return (body as { data: Data }).data;
-  }
 
   function sell(email: string, key: string, product = 'EDITOR'): Promise<unknown> {
-    return post('/admin/v1/purchases', { product_key: product, buyer_email: email, license_key: key });
+    return shop.post('/admin/v1/purchases', { product_key: product, buyer_email: email, license_key: key });
   }
 
   async function license(
     key: string,
   ): Promise<{ uses: number; enabled: boolean; refunded_at: string | null }> {
     const path = `/admin/v1/licenses?license_key=${encodeURIComponent(key)}`;
-    const { licenses } = await read<{
+    const { licenses } = await shop.read<{
       licenses: { uses: number; enabled: boolean; refunded_at: string | null }[];
     }>(path);
     const [found] = licenses;
@@ -188,7 +159,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.shows('latchkey coupon quote SPRING EDITOR=4900cx2');
     expect(await page.seriousProblems()).toEqual([]);
     const cart = { code: 'SPRING', items: [{ product_key: 'EDITOR', amount: 9900 }] };
-    await post('/agent/v1/redemptions', { ...cart, order: 'A-1' });
+    await shop.post('/agent/v1/redemptions', { ...cart, order: 'A-1' });
     await page.fill('Pieces', '3');
     await page.shows('The coupon was used as often as its limit allows.');
     await page.open('coupons', 'Coupons');
@@ -222,7 +193,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.shows('its code is free for another coupon');
     await page.press('Delete');
     await page.headed('Coupons');
-    expect(await read('/agent/v1/coupons?code=AUTUMN')).toEqual({ coupons: [] });
+    expect(await shop.read('/agent/v1/coupons?code=AUTUMN')).toEqual({ coupons: [] });
     await page.press('Create a coupon');
     await page.fill('Code', 'SPRING');
     await page.fill('Discount', '5.00');
@@ -236,7 +207,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     const ends = new Date(Date.now() + 20 * day).toISOString().replace(/\.\d+Z/, '+00:00');
     const notes = 'first line\nsecond line';
     const terms = { coupon_type: 'multi', percent_off: 5, code: 'KEEPS', end_date: ends, notes };
-    const { id } = await post('/api/v2/coupons', terms);
+    const { id } = await shop.post('/api/v2/coupons', terms);
     await page.open(`coupons/${String(id)}`, 'KEEPS');
     await page.press('Change');
     await page.fill('Limit', '3');
@@ -244,7 +215,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     expect(await page.text()).not.toContain('--end-date');
     await page.page.keyboard.press('Enter');
     await page.shows('3 uses are left.');
-    expect(await read(`/agent/v1/coupons/${String(id)}`)).toMatchObject({
+    expect(await shop.read(`/agent/v1/coupons/${String(id)}`)).toMatchObject({
       end_date: ends,
       notes,
       usage_limit: 3,
@@ -350,7 +321,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
     await page.press('Check the file');
     await page.shows('1 row can be imported, 0 here already, 1 rejected.');
     await page.shows('There is no such product.');
-    expect(await read('/admin/v1/licenses?license_key=NEW-1')).toEqual({ licenses: [] });
+    expect(await shop.read('/admin/v1/licenses?license_key=NEW-1')).toEqual({ licenses: [] });
     expect(await page.seriousProblems()).toEqual([]);
     await page.press('Import');
     await page.shows('1 row imported, 0 here already, 1 rejected.');
@@ -411,7 +382,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
         .split(/\s*\t\s*/)
         .slice(1),
     ).toEqual(['2', '5', 'niemand']);
-    expect(await read('/admin/v1/licenses?license_key=C-3')).toEqual({ licenses: [] });
+    expect(await shop.read('/admin/v1/licenses?license_key=C-3')).toEqual({ licenses: [] });
     await page.press('Import');
     await page.shows('3 rows imported, 0 here already, 2 rejected.');
     expect(await license('ÄNNE-1')).toMatchObject({
@@ -426,7 +397,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
   });
 
   test('the sales of Gumroad are recognized, and imported without a decision about their columns', async () => {
-    await post('/admin/v1/products', { name: 'Press', product_key: 'press' });
+    await shop.post('/admin/v1/products', { name: 'Press', product_key: 'press' });
     const sales = readFileSync(join(import.meta.dirname, '../../features/bulk/cli/gumroad-sales.csv'));
     // A new page: what was chosen there before is gone.
     await page.open('', 'Overview');
@@ -534,7 +505,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
 
   test('a search sends one request for a text that is typed at once, and reads one page of the list', async () => {
     const asked: string[] = [];
-    const typing = await newPage();
+    const typing = await shown.newPage();
     typing.page.on('request', (request) => asked.push(request.url()));
     await typing.signIn({ admin: true });
     await typing.open('licenses', 'Licenses');
@@ -549,7 +520,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
   });
 
   test('the key / leads to the search of a list, which asks for three characters', async () => {
-    const searching = await newPage();
+    const searching = await shown.newPage();
     await searching.signIn({ admin: true });
     for (const [hash, heading, text, found] of [
       ['licenses', 'Licenses', 'es-sea', 'INES-SEATS'],
@@ -571,7 +542,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
   });
 
   test('a session that only reads sees no whole license key, and shows the commands but cannot act', async () => {
-    const reader = await newPage();
+    const reader = await shown.newPage();
     await reader.signIn({ admin: false });
     await reader.open('licenses', 'Licenses');
     await reader.fill(searchLabel, 'EATS');
@@ -612,7 +583,7 @@ describe.skipIf(!isBrowserInstalled)(`the console of an authority in a real brow
   });
 
   test('no page is wider than a narrow screen, and no row is cut there', async () => {
-    const narrow = await newPage();
+    const narrow = await shown.newPage();
     await narrow.page.setViewportSize({ width: 320, height: 700 });
     await narrow.signIn({ admin: true });
     for (const [hash, heading] of [

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { openReceiver, type Receiver } from '../../features/webhooks/support/webhooks.ts';
 import { startHarness, type Agent } from '../../support/harness/agent-harness.ts';
-import { isBrowserInstalled, startBrowser } from '../../support/process/browser.ts';
-import { ConsolePage } from '../../support/process/console-page.ts';
+import { describeInBrowser, OpenConsole } from '../../support/process/console-daemon.ts';
+import type { ConsolePage } from '../../support/process/console-page.ts';
 
-const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
-
-describe.skipIf(!isBrowserInstalled)(`the page of webhooks in a real browser${missing}`, () => {
-  const opened = new AsyncDisposableStack();
+describeInBrowser('the page of webhooks', (opened) => {
   let agent: Agent;
   let receiver: Receiver;
   let page: ConsolePage;
@@ -18,11 +15,8 @@ describe.skipIf(!isBrowserInstalled)(`the page of webhooks in a real browser${mi
     const harness = opened.use(await startHarness({ licenses: ['KEY'], configuration: { webhooks } }));
     agent = await harness.startAgent();
     await agent.learn(['KEY']);
-    const browser = opened.use(await startBrowser());
-    page = new ConsolePage(await browser.newPage(), { tcp: agent.process.tcp, admin: agent.admin });
-    await page.signIn({ admin: true });
+    ({ page } = opened.use(await OpenConsole.of(agent)));
   });
-  afterAll(() => opened.disposeAsync());
 
   test('an endpoint is added, tested and removed by keyboard alone, its deliveries are shown and replayed', async () => {
     await page.open('webhooks', 'Webhooks');

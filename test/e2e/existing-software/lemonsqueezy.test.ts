@@ -1,66 +1,27 @@
-import { afterAll, expect, test } from 'vitest';
-import { standInFaults } from '../../../src/features/sandbox/stores/stand-in.ts';
+import { expect, test } from 'vitest';
 import { eventually } from '../../support/harness/agent-harness.ts';
 import { lemonSqueezyPrograms } from '../../support/reference/existing-programs.ts';
 import { keys, openLemonSqueezy, startLemonSqueezy, storeId } from '../../support/stores/lemonsqueezy.ts';
-import {
-  concludeAmidFaults,
-  concludeEverywhere,
-  install,
-  keeps,
-  type StorePrograms,
-} from '../../support/stores/store-programs.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { testPrograms, timeout } from '../../support/stores/store-programs.ts';
 
-/*
- * Programs that were written for Lemon Squeezy, each in its own way. Only their base URL is changed, so that an agent answers
- * them.
- */
+const { full: _, ofAnotherSeller: __, ...asked } = keys;
 
-const { good, disabled, expired, running, unseen, unknown } = keys;
-
-const lemonSqueezy: StorePrograms = {
+const install = testPrograms({
+  name: 'Lemon Squeezy',
+  programs: lemonSqueezyPrograms,
   environment: { STORE_ID: String(storeId) },
-  keys: { good, disabled, expired, running, unseen, unknown },
+  keys: asked,
   good: ['good', 'running'],
-  open: () => openLemonSqueezy(),
-  start: (configuration) => startLemonSqueezy(configuration),
-};
-
-const build = temporaryDirectory();
-afterAll(() => build[Symbol.asyncDispose]());
-
-test.concurrent.for(lemonSqueezyPrograms)(
-  '$file concludes at an agent what it concludes at Lemon Squeezy: online, during an outage, and after the grace',
-  { timeout: 300_000 },
-  async (program, context) => {
-    await using software = await install(lemonSqueezy, program, { context, directory: build.path });
-    const { found, meant } = await concludeEverywhere(lemonSqueezy, software);
-    expect(found).toEqual(meant);
-    expect(meant['online']).toMatchObject({
-      good: expect.stringMatching(/^VALID/),
-      disabled: 'INVALID',
-      expired: 'INVALID',
-      unknown: 'INVALID',
-    });
-  },
-);
-
-test.concurrent.for(lemonSqueezyPrograms)(
-  'whatever stands in for Lemon Squeezy, $file takes no page and no limit for a verdict',
-  { timeout: 300_000 },
-  async (program, context) => {
-    await using software = await install(lemonSqueezy, program, { context, directory: build.path });
-    const found = await concludeAmidFaults(lemonSqueezy, software);
-    expect(found).toEqual(Object.fromEntries(standInFaults.map((fault) => [fault, keeps])));
-  },
-);
+  concluded: { good: /: VALID/, disabled: /: INVALID$/, expired: /: INVALID$/, unknown: /: INVALID$/ },
+  open: openLemonSqueezy,
+  start: startLemonSqueezy,
+});
 
 test.concurrent.for(lemonSqueezyPrograms)(
   '$file activates once, although an answer is lost, and goes on with its instance during an outage',
-  { timeout: 300_000 },
+  { timeout },
   async (program, context) => {
-    await using software = await install(lemonSqueezy, program, { context, directory: build.path });
+    await using software = await install(program, context);
     await using harness = await startLemonSqueezy({ upstream: { timeout: '1s' } });
     const { store, network } = harness;
     const conclude = async (how?: 'count'): Promise<string> =>

@@ -1,29 +1,16 @@
 import { expect, test } from 'vitest';
 import type { GumroadStore } from '../../../src/features/sandbox/stores/gumroad.ts';
-import type { StandInFault } from '../../../src/features/sandbox/stores/stand-in.ts';
 import type { UpstreamChange } from '../../../src/service/ports.ts';
 import { GumroadClient } from '../../../src/stores/gumroad/upstream.ts';
 import { texts } from '../../../src/stores/gumroad/wire.ts';
-import { networkTransport } from '../../../src/upstream/exchange.ts';
-import { never, now } from '../../support/harness/upstream-harness.ts';
-import { clientSettings } from '../../support/stores/client-settings.ts';
+import { never } from '../../support/harness/upstream-harness.ts';
 import { accessToken, keys, openGumroad, productId } from '../../support/stores/gumroad.ts';
+import { type ClientScene, openClient, testNoVerdicts } from '../../support/stores/store-client.ts';
 
-type Scene = AsyncDisposable & { store: GumroadStore; client: GumroadClient };
+type Scene = ClientScene<GumroadStore, GumroadClient>;
 
 async function scene(token: string | null = accessToken): Promise<Scene> {
-  const store = await openGumroad();
-  const settings = clientSettings(store.url, productId, token);
-  const clock = { now: () => now, confirmed: () => now, monotonic: () => now };
-  const client = new GumroadClient(networkTransport(settings), settings, clock);
-  return {
-    store,
-    client,
-    async [Symbol.asyncDispose]() {
-      await client[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
-    },
-  };
+  return openClient(await openGumroad(), GumroadClient, { productKey: productId, accessToken: token });
 }
 
 function changeOf(kind: UpstreamChange['kind'], licenseKey: string = keys.good): UpstreamChange {
@@ -138,27 +125,7 @@ test('an unknown key is missing, and a use of a disabled or revoked key is refus
   expect(it.store.calls.every(({ counted }) => counted === 0)).toBe(true);
 });
 
-test.each<[StandInFault, object, object]>([
-  ['lost_request', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
-  ['lost_answer', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
-  ['limited', { reason: 'throttled' }, { reason: 'throttled' }],
-  ['limited_empty', { reason: 'throttled', retryAfterMs: 1_000 }, { reason: 'throttled' }],
-  ['page', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
-  ['welcome_page', { outcome: 'ambiguous' }, { outcome: 'ambiguous' }],
-  ['challenge', { reason: 'challenged' }, { reason: 'challenged' }],
-])('%s says nothing about the key', async (fault, read, changed) => {
-  await using it = await scene();
-  it.store.fault = () => fault;
-  expect(await it.client.verify('p1', keys.good, never())).toMatchObject(read);
-  expect(await it.client.change(changeOf('usage'), never())).toMatchObject(changed);
-});
-
-test.each([400, 401, 403, 404, 405, 409, 422])(
-  'a %d that Gumroad does not send is no verdict, and a use is sent again',
-  async (status) => {
-    await using it = await scene();
-    it.store.handle = () => ({ status, body: { message: 'Not allowed in this network' } });
-    expect(await it.client.verify('p1', keys.good, never())).toMatchObject({ reason: 'rejected' });
-    expect(await it.client.change(changeOf('usage'), never())).toMatchObject({ reason: 'rejected' });
-  },
-);
+testNoVerdicts(scene, ({ client }) => [
+  () => client.verify('p1', keys.good, never()),
+  () => client.change(changeOf('usage'), never()),
+]);

@@ -4,33 +4,17 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { activatedKey, type ActivationAttempt } from '../../../src/domain/agent/activated-key.ts';
 import type { LemonSqueezyStore } from '../../../src/features/sandbox/stores/lemonsqueezy.ts';
-import type { StandInFault } from '../../../src/features/sandbox/stores/stand-in.ts';
 import { LemonSqueezyClient } from '../../../src/stores/lemonsqueezy/upstream.ts';
 import { texts } from '../../../src/stores/lemonsqueezy/wire.ts';
-import { networkTransport } from '../../../src/upstream/exchange.ts';
 import { never } from '../../support/harness/upstream-harness.ts';
-import { clientSettings } from '../../support/stores/client-settings.ts';
 import { apiKey, keys, openLemonSqueezy, storeId } from '../../support/stores/lemonsqueezy.ts';
+import { type ClientScene, openClient, testNoVerdicts } from '../../support/stores/store-client.ts';
 
-type Scene = AsyncDisposable & { store: LemonSqueezyStore; client: LemonSqueezyClient };
+type Scene = ClientScene<LemonSqueezyStore, LemonSqueezyClient>;
 
-async function scene(token: string | null = apiKey, url: string | null = null): Promise<Scene> {
-  const store = await openLemonSqueezy();
-  const settings = clientSettings(url ?? store.url, String(storeId), token);
-  const now = (): number => Date.now();
-  const client = new LemonSqueezyClient(networkTransport(settings), settings, {
-    now,
-    confirmed: now,
-    monotonic: now,
-  });
-  return {
-    store,
-    client,
-    async [Symbol.asyncDispose]() {
-      await client[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
-    },
-  };
+async function scene(token: string | null = apiKey, url?: string): Promise<Scene> {
+  const settings = { productKey: String(storeId), accessToken: token, ...(url !== undefined && { url }) };
+  return openClient(await openLemonSqueezy(), LemonSqueezyClient, settings);
 }
 
 const laptop = { productId: 'p1', licenseKey: keys.good, name: 'Laptop' };
@@ -175,29 +159,8 @@ test('without an API key nothing is found, and a wrong one says nothing', async 
   ).toMatchObject({ outcome: 'applied', value: null });
 });
 
-test.each<[StandInFault, object]>([
-  ['lost_request', { outcome: 'ambiguous' }],
-  ['lost_answer', { outcome: 'ambiguous' }],
-  ['limited', { reason: 'throttled' }],
-  ['limited_empty', { reason: 'throttled', retryAfterMs: 1_000 }],
-  ['page', { outcome: 'ambiguous' }],
-  ['welcome_page', { outcome: 'ambiguous' }],
-  ['challenge', { reason: 'challenged' }],
-])('%s says nothing about the key, and nothing about an activation', async (fault, expected) => {
-  await using it = await scene();
-  it.store.fault = () => fault;
-  expect(await it.client.verify('p1', keys.good, never())).toMatchObject(expected);
-  expect(await it.client.change(deactivationOf('x'), never())).toMatchObject(expected);
-  expect(await it.client.activate(laptop, attempt(), never())).toMatchObject(expected);
-});
-
-test.each([400, 401, 403, 404, 405, 409, 422])(
-  'a %d that Lemon Squeezy does not send is no verdict',
-  async (status) => {
-    await using it = await scene();
-    it.store.handle = () => ({ status, body: { error: 'Not allowed in this network' } });
-    expect(await it.client.verify('p1', keys.good, never())).toMatchObject({ reason: 'rejected' });
-    expect(await it.client.change(deactivationOf('x'), never())).toMatchObject({ reason: 'rejected' });
-    expect(await it.client.activate(laptop, attempt(), never())).toMatchObject({ reason: 'rejected' });
-  },
-);
+testNoVerdicts(scene, ({ client }) => [
+  () => client.verify('p1', keys.good, never()),
+  () => client.change(deactivationOf('x'), never()),
+  () => client.activate(laptop, attempt(), never()),
+]);

@@ -6,26 +6,14 @@ import type { StandInFault } from '../../../src/features/sandbox/stores/stand-in
 import type { UpstreamChange } from '../../../src/service/ports.ts';
 import { PolarClient } from '../../../src/stores/polar/upstream.ts';
 import { givenBack, texts } from '../../../src/stores/polar/wire.ts';
-import { networkTransport } from '../../../src/upstream/exchange.ts';
-import { never, now } from '../../support/harness/upstream-harness.ts';
-import { clientSettings } from '../../support/stores/client-settings.ts';
+import { never } from '../../support/harness/upstream-harness.ts';
 import { accessToken, keys, openPolar, organizationId } from '../../support/stores/polar.ts';
+import { type ClientScene, openClient, testNoVerdicts } from '../../support/stores/store-client.ts';
 
-type Scene = AsyncDisposable & { store: PolarStore; client: PolarClient };
+type Scene = ClientScene<PolarStore, PolarClient>;
 
 async function scene(token: string | null = accessToken): Promise<Scene> {
-  const store = await openPolar();
-  const settings = clientSettings(store.url, organizationId, token);
-  const clock = { now: () => now, confirmed: () => now, monotonic: () => now };
-  const client = new PolarClient(networkTransport(settings), settings, clock);
-  return {
-    store,
-    client,
-    async [Symbol.asyncDispose]() {
-      await client[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
-    },
-  };
+  return openClient(await openPolar(), PolarClient, { productKey: organizationId, accessToken: token });
 }
 
 function changeOf(kind: UpstreamChange['kind'], licenseKey: string = keys.good, amount = 1): UpstreamChange {
@@ -38,7 +26,7 @@ const attemptOf = (id: string, activationId: string | null = null) => ({
   id,
   licenseKey: keys.good,
   name: 'laptop',
-  sentAt: now,
+  sentAt: Date.now(),
   activationId,
 });
 
@@ -121,7 +109,7 @@ test('an activation is given back once, however often that is sent', async () =>
     const outcome = await it.client.change(changeOf('disable', stored), never());
     expect(outcome).toMatchObject({ outcome: 'applied', shows: 'enabled', value: { enabled: false } });
   }
-  expect(it.store.activationsOf(keys.good)).toEqual([]);
+  expect(it.store.license(keys.good).activations).toEqual([]);
   expect(await it.client.verify('p1', stored, never())).toMatchObject({
     reason: 'missing',
     license: { enabled: false, extra: givenBack },
@@ -191,7 +179,7 @@ test('whatever is lost, one seat is taken for one attempt that is repeated', asy
   let run = 0;
   const once = asyncProperty(array(fates, { maxLength: 4 }), async (drawn) => {
     const key = `KEY-${(run += 1)}`;
-    it.store.sell({ key, limitActivations: 50 });
+    it.store.sell({ licenseKey: key, limitActivations: 50 });
     const asked = { ...activation, licenseKey: key };
     let attempt: string | null = null;
     let taken: string | null = null;
@@ -219,21 +207,21 @@ test('whatever is lost, one seat is taken for one attempt that is repeated', asy
       }
       if (made.outcome === 'not_applied') attempt = null;
     }
-    expect(it.store.activationsOf(key)).toMatchObject([{ id: taken }]);
+    expect(it.store.license(key).activations).toMatchObject([{ id: taken }]);
   });
   await assert(once, { numRuns: 60 });
 });
 
-test.each<StandInFault>(['limited', 'page', 'welcome_page', 'challenge', 'lost_request', 'lost_answer'])(
-  'nothing is known after %s, and a limit has changed nothing',
-  async (fault) => {
-    await using it = await scene();
-    it.store.fault = () => fault;
-    const read = await it.client.verify('p1', keys.good, never());
-    const used = await it.client.change(changeOf('usage'), never());
-    const reasons: Partial<Record<StandInFault, string>> = { limited: 'throttled', challenge: 'challenged' };
-    const expected = reasons[fault] ?? 'ambiguous';
-    for (const outcome of [read, used])
-      expect(outcome.outcome === 'not_applied' ? outcome.reason : outcome.outcome).toBe(expected);
-  },
-);
+test('an answer to an activation that is neither an activation nor a refusal of Polar proves nothing', async () => {
+  await using it = await scene();
+  it.store.handle = () => ({ status: 200, body: { error: 'SignIn', detail: 'Sign in to this network' } });
+  expect(await it.client.activate(activation, attemptOf('attempt-1'), never())).toMatchObject({
+    outcome: 'ambiguous',
+  });
+});
+
+testNoVerdicts(scene, ({ client }) => [
+  () => client.verify('p1', keys.good, never()),
+  () => client.change(changeOf('usage'), never()),
+  () => client.activate(activation, attemptOf('attempt-1'), never()),
+]);

@@ -19,12 +19,12 @@ export const keys = {
 } as const;
 
 export const sales: readonly PolarSale[] = [
-  { key: keys.good, usage: 3, limitUsage: 100, limitActivations: 3 },
-  { key: keys.running, expiresAt: Date.UTC(2099, 0, 1) },
-  { key: keys.revoked, status: 'revoked' },
-  { key: keys.disabled, status: 'disabled' },
-  { key: keys.expired, expiresAt: Date.UTC(2026, 0, 1) },
-  { key: keys.unseen },
+  { licenseKey: keys.good, usage: 3, limitUsage: 100, limitActivations: 3 },
+  { licenseKey: keys.running, expiresAt: Date.UTC(2099, 0, 1) },
+  { licenseKey: keys.revoked, status: 'revoked' },
+  { licenseKey: keys.disabled, status: 'disabled' },
+  { licenseKey: keys.expired, expiresAt: Date.UTC(2026, 0, 1) },
+  { licenseKey: keys.unseen },
 ];
 
 /** Polar, the network in front of it, and an agent of it. */

@@ -1,31 +1,107 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'vitest';
+import { afterAll, expect, test, type TestContext } from 'vitest';
 import { type StandIn, standInFaults } from '../../../src/features/sandbox/stores/stand-in.ts';
-import type { Configuration } from '../harness/agent-harness.ts';
+import { type Configuration, eventually } from '../harness/agent-harness.ts';
 import { concludeAt, type ExistingProgram, type ProgramCommand } from '../reference/existing-programs.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import type { StoreHarness } from './store-harness.ts';
 
 /**
- * A store for the programs that were written for it, and the keys that they ask for. A program says `VALID` or `INVALID`;
- * without an answer, `KEEP` or `TRY LATER`.
+ * A store for the programs that were written for it, and the keys that they ask for. Only the base URL of a program is changed,
+ * so that an agent answers it. It says `VALID` or `INVALID`; without an answer, `KEEP` or `TRY LATER`.
  */
-export interface StorePrograms {
+export interface StorePrograms<Store extends StandIn = StandIn> {
+  readonly name: string;
+  readonly programs: readonly ExistingProgram[];
   /** The variables that configure a program, besides `LICENSE_API` and `LICENSE_FILE`. */
   readonly environment: Readonly<Record<string, string>>;
   /** Keys by their states. No call asks for `unseen` before an outage, and the store does not know `unknown`. */
   readonly keys: Readonly<Record<'good' | 'unseen' | 'unknown', string>> & Readonly<Record<string, string>>;
   /** The states of `keys` that are good. */
   readonly good: readonly string[];
+  /** What the programs conclude at the store, of some states. */
+  readonly concluded: Readonly<Record<string, RegExp>>;
   /** Starts a stand-in for the store. */
-  readonly open: () => Promise<StandIn>;
+  readonly open: () => Promise<Store>;
   /** Starts an agent of such a stand-in. */
-  readonly start: (configuration?: Configuration) => Promise<StoreHarness>;
+  readonly start: (configuration?: Configuration) => Promise<StoreHarness<Store>>;
+}
+
+/** The first Go build compiles the whole standard library. */
+export const timeout = 300_000;
+
+/** Tests what holds for each program at each store. Returns how to install a program for a further test. */
+export function testPrograms<Store extends StandIn>(
+  store: StorePrograms<Store>,
+): (program: ExistingProgram, context: TestContext) => Promise<Installation> {
+  const build = temporaryDirectory();
+  afterAll(() => build[Symbol.asyncDispose]());
+  const install: ReturnType<typeof testPrograms> = async (program, context) => {
+    const missing = await program.missing();
+    context.skip(missing !== null, missing ?? '');
+    const directory = join(build.path, program.file);
+    mkdirSync(directory, { recursive: true });
+    return new Installation(await program.build(directory), store.environment);
+  };
+
+  test.concurrent.for(store.programs)(
+    `$file concludes at an agent what it concludes at ${store.name}: online, during an outage, and after the grace`,
+    { timeout },
+    async (program, context) => {
+      await using software = await install(program, context);
+      const { found, meant } = await concludeEverywhere(store, software);
+      expect(found).toEqual(meant);
+      for (const [state, conclusion] of Object.entries(store.concluded))
+        expect(`${state}: ${meant['online']?.[state]}`).toMatch(conclusion);
+    },
+  );
+
+  test.concurrent.for(store.programs)(
+    `whatever stands in for ${store.name}, $file takes no page and no limit for a verdict`,
+    { timeout },
+    async (program, context) => {
+      await using software = await install(program, context);
+      const found = await concludeAmidFaults(store, software);
+      expect(found).toEqual(Object.fromEntries(standInFaults.map((fault) => [fault, keeps])));
+    },
+  );
+  return install;
+}
+
+/** Tests programs that count uses, each time `by` uses, of which the key has had three. */
+export function testUses<Store extends StandIn>(
+  store: StorePrograms<Store>,
+  { by, usesAt }: { by: number; usesAt: (store: Store) => number },
+): void {
+  const install = testPrograms(store);
+  test.concurrent.for(store.programs)(
+    `uses that $file counts arrive at ${store.name} once, also those during an outage`,
+    { timeout },
+    async (program, context) => {
+      await using software = await install(program, context);
+      await using harness = await store.start();
+      const use = async (): Promise<string> =>
+        await software.conclude(harness.agent.process.tcp, store.keys.good, 'count');
+      const counted = (): number => usesAt(harness.store);
+      expect(await use()).toMatch(/^VALID.*, activated$/);
+      expect(counted()).toBe(3 + by);
+      await harness.network.become({ kind: 'refuse' });
+      expect(await use()).toMatch(/^VALID/);
+      await harness.restart();
+      // Some programs allow only a few uses.
+      expect(await use()).toMatch(/^VALID|^TOO MANY USES/);
+      expect(counted()).toBe(3 + by);
+      await harness.network.become({ kind: 'pass' });
+      await eventually(() => counted() === 3 + 3 * by);
+      await harness.agent.atRest();
+      expect(harness.store.countedAt(store.keys.good)).toBe(3 * by);
+    },
+  );
 }
 
 /** One installation of a program: its command, and the file of its activation. */
-export class Installation implements AsyncDisposable {
+class Installation implements AsyncDisposable {
   readonly #command: ProgramCommand;
   readonly #environment: StorePrograms['environment'];
   readonly #home = temporaryDirectory();
@@ -57,20 +133,7 @@ export class Installation implements AsyncDisposable {
 }
 
 /** What a program says that has got no answer: it keeps its activation, if it has one. */
-export const keeps = 'KEEP, activated';
-
-/** Builds and installs a program; the test is skipped if that is impossible here. */
-export async function install(
-  { environment }: StorePrograms,
-  program: ExistingProgram,
-  { context, directory }: { context: TestContext; directory: string },
-): Promise<Installation> {
-  const missing = await program.missing();
-  context.skip(missing !== null, missing ?? '');
-  const own = join(directory, program.file);
-  mkdirSync(own, { recursive: true });
-  return new Installation(await program.build(own), environment);
-}
+const keeps = 'KEEP, activated';
 
 type Conclusions = Readonly<Record<string, string | undefined>>;
 
@@ -78,7 +141,7 @@ type Conclusions = Readonly<Record<string, string | undefined>>;
  * What a program concludes at an agent, about each key, and what it must conclude: what it concludes at the store, and
  * without an answer, no verdict.
  */
-export async function concludeEverywhere(
+async function concludeEverywhere(
   { keys, good, open, start }: StorePrograms,
   software: Installation,
 ): Promise<Record<'found' | 'meant', Readonly<Record<string, Conclusions>>>> {
@@ -119,7 +182,7 @@ export async function concludeEverywhere(
 }
 
 /** What a program concludes about a key that nothing is known of, by what goes wrong. */
-export async function concludeAmidFaults(
+async function concludeAmidFaults(
   { keys, start }: StorePrograms,
   software: Installation,
 ): Promise<Record<string, string>> {

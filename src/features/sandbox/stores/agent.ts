@@ -2,7 +2,7 @@ import type { Tree } from '../../../config/file/tree.ts';
 import type { AdvancingTime } from '../../../daemon/system/clock.ts';
 import type { ForeignStoreName } from '../../../domain/header-names.ts';
 import type { Log } from '../../../service/ports.ts';
-import { RestartableDaemon, startServer } from '../daemon.ts';
+import { SandboxDaemon } from '../sandbox-daemon.ts';
 import type { StandIn } from './stand-in.ts';
 
 /** A stand-in and the settings of an agent of it. `upstream`: besides `store` and `base_url`. */
@@ -28,36 +28,22 @@ type AgentParts = {
 };
 
 /** An agent of a stand-in, as software and the seller see it. */
-export class StoreAgent {
-  readonly #daemon = new RestartableDaemon(0);
+export class StoreAgent extends SandboxDaemon {
   readonly #parts: AgentParts;
   readonly #configuration: Tree;
 
   constructor(parts: AgentParts, configuration: Tree = {}) {
+    super(parts);
     this.#parts = parts;
     this.#configuration = configuration;
   }
 
-  get url(): string {
-    return this.#daemon.url;
-  }
-
-  async start(): Promise<void> {
-    const { name, sample, directory } = this.#parts;
-    const { upstream: base, ...others } = agentTree(name, sample);
+  protected override configurationAt(tcp: string): Tree {
+    const { upstream: base, ...others } = agentTree(this.#parts.name, this.#parts.sample);
     const { upstream, ...rest } = this.#configuration;
-    await this.#daemon.start(async (tcp) => {
-      const listen = { tcp, socket: false };
-      const both = { ...base, ...(upstream as object | undefined) };
-      return await startServer(
-        { ...rest, ...others, state_dir: directory, listen, upstream: both },
-        this.#parts,
-      );
-    });
-  }
-
-  async stop(): Promise<void> {
-    await this.#daemon.stop();
+    const listen = { tcp, socket: false };
+    const both = { ...base, ...(upstream as object | undefined) };
+    return { ...rest, ...others, state_dir: this.stateDir, listen, upstream: both };
   }
 
   /** What a program gets for a request: null if the connection was closed. */
@@ -71,13 +57,9 @@ export class StoreAgent {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   }
 
-  /** How many changes have not arrived. */
-  async waiting(): Promise<number> {
-    const {
-      pending = 0,
-      in_flight = 0,
-      uncertain = 0,
-    } = (await this.#daemon.running?.status())?.outbox?.depth ?? {};
-    return pending + in_flight + uncertain;
+  /** Whether no change waits. */
+  async isSettled(): Promise<boolean> {
+    const { pending, in_flight, uncertain } = await this.outboxDepth();
+    return pending + in_flight + uncertain === 0;
   }
 }

@@ -1,15 +1,14 @@
 import { until } from '../demo-steps.ts';
 import type { StoreAgent } from './agent.ts';
 import { GumroadStore } from './gumroad.ts';
-import type { StoreSample } from './sample.ts';
+import { lateKey, lateMs, type StoreSample } from './sample.ts';
 
 const productId = 'SDGgCnivv6gTTHfVRfUBxQ==';
 const permalink = 'QMGY';
 const licenseKey = '85DB562A-C11D4B06-A2335A6B-8C079166';
 const refundedKey = '22222222-BBBBBBBB-22222222-BBBBBBBB';
 const disabledKey = '33333333-CCCCCCCC-33333333-CCCCCCCC';
-const lateKey = '99999999-ABCDEFAB-99999999-ABCDEFAB';
-const lateMs = 30_000;
+const late = '99999999-ABCDEFAB-99999999-ABCDEFAB';
 
 /** A stand-in for Gumroad that has sold a license key in each state. */
 export function openSample(): StoreSample {
@@ -17,7 +16,7 @@ export function openSample(): StoreSample {
   store.sell({ licenseKey });
   store.sell({ licenseKey: refundedKey, purchase: { refunded: true } });
   store.sell({ licenseKey: disabledKey, isDisabled: true });
-  store.sell({ licenseKey: lateKey, lateMs });
+  store.sell({ licenseKey: late, lateMs });
   return {
     store,
     settings: { upstream: { access_token: store.accessToken }, products: [{ key: productId }] },
@@ -27,12 +26,7 @@ export function openSample(): StoreSample {
       { name: 'license_key', label: 'license key', value: licenseKey },
       { name: 'refunded_key', label: '… refunded', value: refundedKey },
       { name: 'disabled_key', label: '… disabled', value: disabledKey },
-      {
-        name: 'late_key',
-        label: '… late',
-        value: lateKey,
-        note: `unknown for the first ${lateMs / 1000} s`,
-      },
+      lateKey(late),
       { name: 'access_token', label: 'access token', value: store.accessToken },
     ],
     curl: (url) => `${url}/v2/licenses/verify -d product_id=${productId} -d license_key=${licenseKey}`,
@@ -67,7 +61,7 @@ async function play(store: GumroadStore, agent: StoreAgent, print: (line: string
   store.fault = ({ parameters }) =>
     parameters['increment_uses_count'] === 'true' && (lost += 1) === 1 ? 'lost_answer' : undefined;
   await expectUses(agent, 5);
-  await until('nothing waits', async () => (await agent.waiting()) === 0);
+  await until('nothing waits', () => agent.isSettled());
   if (store.license(licenseKey).uses !== 5) throw new Error('a use was counted twice');
   print(
     '9. Gumroad counted use 5, but its answer was lost: the agent read the count, and did not send it again',

@@ -1,4 +1,4 @@
-import { StandIn, textOf, type StandInAnswer, type StandInCall } from './stand-in.ts';
+import { type SoldKey, StandIn, textOf, type StandInAnswer, type StandInCall } from './stand-in.ts';
 
 /*
  * A stand-in for Gumroad's license API. It follows the order of checks and the texts of Gumroad's own controllers
@@ -21,19 +21,16 @@ export interface GumroadSale {
   readonly uses?: number;
   readonly isDisabled?: boolean;
   readonly isRevoked?: boolean;
-  /** How long after the sale the key is still unknown. */
   readonly lateMs?: number;
   /** Members of the purchase, such as `refunded` and `subscription_ended_at`. */
   readonly purchase?: Readonly<Record<string, unknown>>;
 }
 
-type License = {
-  licenseKey: string;
+type License = SoldKey & {
   product: Required<GumroadProduct>;
   uses: number;
   isDisabled: boolean;
   isRevoked: boolean;
-  shownFrom: number;
   purchase: Record<string, unknown>;
 };
 
@@ -49,13 +46,12 @@ function refused(message: string, status = 404): StandInAnswer {
   return { status, body: { success: false, message } };
 }
 
-export class GumroadStore extends StandIn<CallName> {
+export class GumroadStore extends StandIn<CallName, License> {
   /** The access token; another token has no scope. */
   readonly accessToken: string;
   /** The scopes of the access token. */
   scopes: ReadonlySet<string> = new Set(['edit_products', 'view_sales']);
   readonly #products: ReadonlyMap<string, Required<GumroadProduct>>;
-  readonly #licenses = new Map<string, License>();
   #rotated = 0;
 
   constructor(
@@ -68,36 +64,19 @@ export class GumroadStore extends StandIn<CallName> {
     this.#products = new Map(complete.map((each) => [each.productId, each]));
   }
 
-  sell({ licenseKey, productId, email = 'buyer@example.com', ...sale }: GumroadSale): void {
+  sell({ licenseKey, productId, email = 'buyer@example.com', lateMs = 0, ...sale }: GumroadSale): void {
     const product = this.#products.get(productId ?? this.#products.keys().next().value ?? '');
     if (product === undefined) throw new Error('there is no such product');
-    this.#licenses.set(this.fold(licenseKey), {
+    this.sold.set(this.fold(licenseKey), {
       licenseKey,
       product,
-      uses: sale.uses ?? 0,
-      isDisabled: sale.isDisabled ?? false,
-      isRevoked: sale.isRevoked ?? false,
-      shownFrom: this.now() + (sale.lateMs ?? 0),
+      uses: 0,
+      isDisabled: false,
+      isRevoked: false,
+      shownFrom: this.now() + lateMs,
+      ...sale,
       purchase: purchaseOf(licenseKey, product, { email, ...sale.purchase }),
     });
-  }
-
-  /** What is on file. */
-  license(licenseKey: string): Readonly<License> {
-    const license = this.#licenses.get(this.fold(licenseKey));
-    if (license === undefined) throw new Error('there is no such license');
-    return license;
-  }
-
-  /** The seller changes a license in the dashboard. */
-  change(licenseKey: string, change: Partial<Pick<License, 'uses' | 'isDisabled' | 'isRevoked'>>): void {
-    Object.assign(this.license(licenseKey), change);
-  }
-
-  /** Ends the time in which a new key is still unknown. */
-  show(licenseKey: string): void {
-    const license = this.#licenses.get(this.fold(licenseKey));
-    if (license !== undefined) license.shownFrom = 0;
   }
 
   refund(licenseKey: string): void {
@@ -129,8 +108,8 @@ export class GumroadStore extends StandIn<CallName> {
       if (token !== this.accessToken || !this.scopes.has(scope)) return { status: 403, body: null };
     }
     if (name === 'sales') return this.#sales(parameters);
-    const license = this.#find(parameters);
-    if (license === 'product_id') return needsProductId(this.#byKey(parameters)?.product.productId ?? '');
+    const license = this.#find(call);
+    if (license === 'product_id') return needsProductId(this.license(call.licenseKey).product.productId);
     if (license === null) return unknown;
     if (license.isRevoked) return refused('Access to the purchase associated with this license has expired.');
     return this.#change(call, license);
@@ -145,7 +124,7 @@ export class GumroadStore extends StandIn<CallName> {
     const [, at = ''] = /^\d{20}-(\d+)$/.exec(pageKey) ?? [];
     if (pageKey !== '' && at === '')
       return { status: 400, body: { status: 400, error: 'Invalid page_key.' } };
-    const sold = [...this.#licenses.values()].map((license, index) => ({ license, index })).toReversed();
+    const sold = [...this.sold.values()].map((license, index) => ({ license, index })).toReversed();
     const left = sold.filter(
       ({ license, index }) =>
         (productId === '' || license.product.productId === productId) && (at === '' || index < Number(at)),
@@ -190,21 +169,16 @@ export class GumroadStore extends StandIn<CallName> {
   }
 
   #rotate(license: License): void {
-    this.#licenses.delete(this.fold(license.licenseKey));
+    this.sold.delete(this.fold(license.licenseKey));
     this.#rotated += 1;
     const group = String(this.#rotated).padStart(8, '0');
     license.licenseKey = [group, group, group, group].join('-');
     license.purchase['license_key'] = license.licenseKey;
-    this.#licenses.set(this.fold(license.licenseKey), license);
+    this.sold.set(this.fold(license.licenseKey), license);
   }
 
-  #byKey(parameters: Call['parameters']): License | null {
-    const license = this.#licenses.get(this.fold(textOf(parameters['license_key'])));
-    return license === undefined || license.shownFrom > this.now() ? null : license;
-  }
-
-  #find(parameters: Call['parameters']): License | 'product_id' | null {
-    const license = this.#byKey(parameters);
+  #find({ licenseKey, parameters }: Call): License | 'product_id' | null {
+    const license = this.find(licenseKey);
     if (license === null) return null;
     const { product } = license;
     if (isPresent(parameters['product_id']))

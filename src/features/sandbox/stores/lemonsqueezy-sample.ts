@@ -2,14 +2,13 @@ import { dayMs } from '../../../domain/time.ts';
 import { until } from '../demo-steps.ts';
 import type { StoreAgent } from './agent.ts';
 import { LemonSqueezyStore } from './lemonsqueezy.ts';
-import type { StoreSample } from './sample.ts';
+import { lateKey, lateMs, type StoreSample } from './sample.ts';
 
 const storeId = 76833;
 const licenseKey = '38b1460a-5104-4067-a91d-77b872934d51';
 const disabledKey = '22222222-5104-4067-a91d-77b872934d51';
 const expiredKey = '33333333-5104-4067-a91d-77b872934d51';
-const lateKey = '99999999-5104-4067-a91d-77b872934d51';
-const lateMs = 30_000;
+const late = '99999999-5104-4067-a91d-77b872934d51';
 
 /** A stand-in for Lemon Squeezy that has sold a license key in each state. */
 export function openSample(): StoreSample {
@@ -17,7 +16,7 @@ export function openSample(): StoreSample {
   store.sell({ licenseKey });
   store.sell({ licenseKey: disabledKey, isDisabled: true });
   store.sell({ licenseKey: expiredKey, expiresAt: Date.now() - dayMs });
-  store.sell({ licenseKey: lateKey, lateMs });
+  store.sell({ licenseKey: late, lateMs });
   return {
     store,
     settings: { upstream: { access_token: store.apiKey }, products: [{ key: String(storeId) }] },
@@ -26,12 +25,7 @@ export function openSample(): StoreSample {
       { name: 'license_key', label: 'license key', value: licenseKey },
       { name: 'disabled_key', label: '… disabled', value: disabledKey },
       { name: 'expired_key', label: '… expired', value: expiredKey },
-      {
-        name: 'late_key',
-        label: '… late',
-        value: lateKey,
-        note: `unknown for the first ${lateMs / 1000} s`,
-      },
+      lateKey(late),
       { name: 'access_token', label: 'API key', value: store.apiKey },
     ],
     curl: (url) => `${url}/v1/licenses/activate -d license_key=${licenseKey} -d instance_name=laptop`,

@@ -1,4 +1,11 @@
-import { StandIn, type StandInAnswer, type StandInCall, type StandInPage, textOf } from './stand-in.ts';
+import {
+  type SoldKey,
+  StandIn,
+  type StandInAnswer,
+  type StandInCall,
+  type StandInPage,
+  textOf,
+} from './stand-in.ts';
 
 /*
  * A stand-in for Lemon Squeezy's license API and its list of instances. It follows the documents of Lemon Squeezy
@@ -17,18 +24,17 @@ export interface LemonSqueezySale {
   readonly isDisabled?: boolean;
   /** Epoch ms; null: the key does not expire. */
   readonly expiresAt?: number | null;
-  /** How long after the sale the key is still unknown. */
   readonly lateMs?: number;
 }
 
 type Instance = { id: string; number: number; name: string; createdAt: number };
 
-type LicenseKey = Required<Omit<LemonSqueezySale, 'lateMs'>> & {
-  id: number;
-  createdAt: number;
-  shownFrom: number;
-  instances: Instance[];
-};
+type LicenseKey = Required<Omit<LemonSqueezySale, 'lateMs'>> &
+  SoldKey & {
+    id: number;
+    createdAt: number;
+    instances: Instance[];
+  };
 
 type CallName = 'validate' | 'activate' | 'deactivate' | 'instances';
 
@@ -42,7 +48,7 @@ const required = {
   deactivate: ['license_key', 'instance_id'],
 } as const;
 
-export class LemonSqueezyStore extends StandIn<CallName> {
+export class LemonSqueezyStore extends StandIn<CallName, LicenseKey> {
   /** The status of the answer to a validate of a key that is disabled or expired. */
   refusalStatus = 200;
   /** What it says of an instance that it does not know. */
@@ -50,7 +56,6 @@ export class LemonSqueezyStore extends StandIn<CallName> {
   /** The seller’s API key. */
   readonly apiKey: string;
   readonly #storeIds: readonly number[];
-  readonly #keys = new Map<string, LicenseKey>();
   #numbers = 0;
 
   protected override readonly noRoute: StandInAnswer = {
@@ -74,7 +79,7 @@ export class LemonSqueezyStore extends StandIn<CallName> {
   }
 
   sell({ licenseKey, lateMs = 0, ...sale }: LemonSqueezySale): void {
-    this.#keys.set(this.fold(licenseKey), {
+    this.sold.set(this.fold(licenseKey), {
       licenseKey,
       storeId: this.#storeIds[0] ?? 0,
       email: 'buyer@example.com',
@@ -87,23 +92,6 @@ export class LemonSqueezyStore extends StandIn<CallName> {
       shownFrom: this.now() + lateMs,
       instances: [],
     });
-  }
-
-  /** What is on file. */
-  license(licenseKey: string): Readonly<LicenseKey> {
-    const key = this.#keys.get(this.fold(licenseKey));
-    if (key === undefined) throw new Error('there is no such license key');
-    return key;
-  }
-
-  /** The seller changes a license key in the dashboard. */
-  change(licenseKey: string, change: Partial<Pick<LicenseKey, 'isDisabled' | 'expiresAt' | 'limit'>>): void {
-    Object.assign(this.license(licenseKey), change);
-  }
-
-  /** Ends the time in which a new key is still unknown. */
-  show(licenseKey: string): void {
-    Object.assign(this.license(licenseKey), { shownFrom: 0 });
   }
 
   /** Another program activates a key. Returns the id of the instance. */
@@ -132,8 +120,8 @@ export class LemonSqueezyStore extends StandIn<CallName> {
     if (call.name === 'instances') return this.#list(call);
     const absent = required[call.name].filter((name) => textOf(call.parameters[name]).trim() === '');
     if (absent.length > 0) return unprocessable(absent);
-    const key = this.#keys.get(this.fold(call.licenseKey));
-    if (key === undefined || key.shownFrom > this.now()) return refused(call.name, 'license_key not found.');
+    const key = this.find(call.licenseKey);
+    if (key === null) return refused(call.name, 'license_key not found.');
     switch (call.name) {
       case 'validate':
         return this.#validate(call, key);
@@ -188,7 +176,7 @@ export class LemonSqueezyStore extends StandIn<CallName> {
     if (headers.authorization !== `Bearer ${this.apiKey}`)
       return { status: 401, body: { errors: [{ detail: 'Unauthenticated.', status: '401' }] } };
     const id = parameters['filter[license_key_id]'];
-    const key = [...this.#keys.values()].find((each) => String(each.id) === id);
+    const key = [...this.sold.values()].find((each) => String(each.id) === id);
     const size = Number(parameters['page[size]'] ?? 10);
     const latest = (key?.instances ?? []).toReversed().slice(0, size);
     return {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { SoldKey } from './stand-in.ts';
 
 export type PolarStatus = 'granted' | 'revoked' | 'disabled';
 
@@ -8,17 +9,15 @@ export interface PolarActivation {
   readonly conditions: Readonly<Record<string, unknown>>;
   readonly meta: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
-  isDeleted: boolean;
 }
 
 /** A license key as it is on file. */
-export interface PolarLicense {
+export interface PolarLicense extends SoldKey {
   readonly id: string;
-  readonly key: string;
   readonly benefitId: string;
   readonly customer: Readonly<Record<string, unknown>> & { readonly id: string };
   readonly createdAt: number;
-  readonly activations: PolarActivation[];
+  activations: readonly PolarActivation[];
   status: PolarStatus;
   usage: number;
   limitUsage: number | null;
@@ -26,7 +25,6 @@ export interface PolarLicense {
   validations: number;
   lastValidatedAt: number | null;
   expiresAt: number | null;
-  shownFrom: number;
 }
 
 /** A license key as Polar’s schema shows it. */
@@ -47,8 +45,8 @@ export function licenseObject(license: PolarLicense, organizationId: string): ob
     },
     customer,
     benefit_id: license.benefitId,
-    key: license.key,
-    display_key: `****-${license.key.slice(-6)}`,
+    key: license.licenseKey,
+    display_key: `****-${license.licenseKey.slice(-6)}`,
     status: license.status,
     limit_activations: license.limitActivations,
     usage: license.usage,

@@ -1,24 +1,23 @@
 import { until } from '../demo-steps.ts';
 import type { StoreAgent } from './agent.ts';
 import { PolarStore } from './polar.ts';
-import type { StoreSample } from './sample.ts';
+import { lateKey, lateMs, type StoreSample } from './sample.ts';
 
 const organizationId = 'fda84e25-7b55-4d67-916d-60ead04ff61f';
 const key = '1C285B2D-6CE6-4BC7-B8BE-ADB6A7E304DA';
 const revokedKey = '2C285B2D-6CE6-4BC7-B8BE-ADB6A7E304DA';
 const expiredKey = '3C285B2D-6CE6-4BC7-B8BE-ADB6A7E304DA';
-const lateKey = '9C285B2D-6CE6-4BC7-B8BE-ADB6A7E304DA';
-const lateMs = 30_000;
+const late = '9C285B2D-6CE6-4BC7-B8BE-ADB6A7E304DA';
 const base = '/v1/customer-portal/license-keys';
 const json = { 'content-type': 'application/json' };
 
 /** A stand-in for Polar that has sold a license key in each state. */
 export function openSample(): StoreSample {
   const store = new PolarStore(organizationId);
-  store.sell({ key, limitUsage: 100, limitActivations: 2 });
-  store.sell({ key: revokedKey, status: 'revoked' });
-  store.sell({ key: expiredKey, expiresAt: Date.now() - 60_000 });
-  store.sell({ key: lateKey, lateMs });
+  store.sell({ licenseKey: key, limitUsage: 100, limitActivations: 2 });
+  store.sell({ licenseKey: revokedKey, status: 'revoked' });
+  store.sell({ licenseKey: expiredKey, expiresAt: Date.now() - 60_000 });
+  store.sell({ licenseKey: late, lateMs });
   return {
     store,
     settings: { upstream: { access_token: store.accessToken }, products: [{ key: organizationId }] },
@@ -27,12 +26,7 @@ export function openSample(): StoreSample {
       { name: 'license_key', label: 'license key', value: key, note: 'up to 100 uses, 2 activations' },
       { name: 'revoked_key', label: '… revoked', value: revokedKey },
       { name: 'expired_key', label: '… expired', value: expiredKey },
-      {
-        name: 'late_key',
-        label: '… late',
-        value: lateKey,
-        note: `unknown for the first ${lateMs / 1000} s`,
-      },
+      lateKey(late),
       { name: 'access_token', label: 'access token', value: store.accessToken },
     ],
     curl: (url) =>
@@ -69,7 +63,7 @@ async function play(store: PolarStore, agent: StoreAgent, print: (line: string) 
   store.fault = ({ parameters }) =>
     parameters['increment_usage'] === 4 && (lost += 1) === 1 ? 'lost_answer' : undefined;
   await expectUsage(agent, id, 4, 14);
-  await until('nothing waits', async () => (await agent.waiting()) === 0);
+  await until('nothing waits', () => agent.isSettled());
   if (store.license(key).usage !== 14) throw new Error('uses were counted twice');
   print('9. Polar counted 4 uses, but its answer was lost: the agent read the count, and sent nothing again');
   const beyond = await call(agent, 'validate', { increment_usage: 90 });

@@ -18,16 +18,14 @@ import { StandIn, type StandInAnswer, type StandInCall, type StandInPage } from 
  */
 
 export interface PolarSale {
-  readonly key: string;
+  readonly licenseKey: string;
   readonly email?: string;
-  readonly benefitId?: string;
   readonly status?: PolarStatus;
   readonly usage?: number;
   readonly limitUsage?: number | null;
   readonly limitActivations?: number | null;
   /** Epoch ms; null: never. */
   readonly expiresAt?: number | null;
-  /** How long after the sale the key is still unknown. */
   readonly lateMs?: number;
 }
 
@@ -51,7 +49,7 @@ const limit = { requests: 3, withinMs: 1_000, blockMs: 60_000 };
 /** Counts do not exceed the range of the column. */
 const maxUsage = 2 ** 31 - 1;
 
-export class PolarStore extends StandIn<CallName> {
+export class PolarStore extends StandIn<CallName, PolarLicense> {
   readonly organizationId: string;
   /** The access token of the organization. */
   readonly accessToken: string;
@@ -65,7 +63,6 @@ export class PolarStore extends StandIn<CallName> {
     headers: { 'retry-after': '1' },
     body: '',
   };
-  readonly #licenses = new Map<string, PolarLicense>();
   #recent: number[] = [];
   #blockedUntil = 0;
 
@@ -78,51 +75,25 @@ export class PolarStore extends StandIn<CallName> {
     this.accessToken = accessToken;
   }
 
-  sell({ key, email = 'buyer@example.com', ...sale }: PolarSale): void {
+  sell({ licenseKey, email = 'buyer@example.com', lateMs = 0, ...sale }: PolarSale): void {
     const now = this.now();
-    this.#licenses.set(key, {
+    this.sold.set(licenseKey, {
       id: randomUUID(),
-      key,
-      benefitId: sale.benefitId ?? '32a8eda4-56cf-4a94-8228-792d324a519e',
+      licenseKey,
+      benefitId: '32a8eda4-56cf-4a94-8228-792d324a519e',
       customer: customerOf(email, this.organizationId, now),
       createdAt: now,
       activations: [],
-      status: sale.status ?? 'granted',
-      usage: sale.usage ?? 0,
-      limitUsage: sale.limitUsage ?? null,
-      limitActivations: sale.limitActivations ?? null,
+      status: 'granted',
+      usage: 0,
+      limitUsage: null,
+      limitActivations: null,
       validations: 0,
       lastValidatedAt: null,
-      expiresAt: sale.expiresAt ?? null,
-      shownFrom: now + (sale.lateMs ?? 0),
+      expiresAt: null,
+      shownFrom: now + lateMs,
+      ...sale,
     });
-  }
-
-  /** What is on file. */
-  license(key: string): Readonly<PolarLicense> {
-    const license = this.#licenses.get(key);
-    if (license === undefined) throw new Error('there is no such license key');
-    return license;
-  }
-
-  /** The seller changes a license key in the dashboard, or a benefit is revoked. */
-  change(
-    key: string,
-    change: Partial<
-      Pick<PolarLicense, 'usage' | 'status' | 'limitUsage' | 'limitActivations' | 'expiresAt' | 'shownFrom'>
-    >,
-  ): void {
-    Object.assign(this.license(key), change);
-  }
-
-  /** Removes an activation, as the customer does in the portal. */
-  removeActivation(key: string, id: string): void {
-    for (const activation of this.license(key).activations)
-      if (activation.id === id) activation.isDeleted = true;
-  }
-
-  activationsOf(key: string): readonly PolarActivation[] {
-    return this.license(key).activations.filter(({ isDeleted }) => !isDeleted);
   }
 
   protected nameOf(method: string, called: string): CallName | null {
@@ -155,8 +126,8 @@ export class PolarStore extends StandIn<CallName> {
     const faults = faultsOf(call.name, call.parameters);
     if (faults.length > 0) return invalid(faults);
     const sent = call.parameters as Sent;
-    const license = this.#find(sent);
-    if (license === null) return notFound();
+    const license = this.find(sent.key);
+    if (license === null || uuidOf(sent.organization_id) !== this.organizationId) return notFound();
     if (call.name === 'deactivate') return deactivate(license, sent);
     return call.name === 'activate' ? this.#activate(license, sent) : this.#validate(license, call);
   }
@@ -176,20 +147,10 @@ export class PolarStore extends StandIn<CallName> {
   }
 
   #read(licenseId: string): StandInAnswer {
-    const license = [...this.#licenses.values()].find(({ id }) => id === licenseId);
-    if (license === undefined || this.#isLate(license)) return notFound();
-    const activations = this.activationsOf(license.key).map((each) => activationObject(license, each));
+    const license = [...this.sold.values()].find(({ id }) => id === licenseId);
+    if (license === undefined || this.find(license.licenseKey) === null) return notFound();
+    const activations = license.activations.map((each) => activationObject(license, each));
     return { status: 200, body: { ...licenseObject(license, this.organizationId), activations } };
-  }
-
-  #isLate({ shownFrom }: PolarLicense): boolean {
-    return shownFrom > this.now();
-  }
-
-  #find({ key, organization_id: organizationId }: Sent): PolarLicense | null {
-    const license = this.#licenses.get(key);
-    if (license === undefined || this.#isLate(license)) return null;
-    return uuidOf(organizationId) === this.organizationId ? license : null;
   }
 
   #isExpired({ expiresAt }: PolarLicense): boolean {
@@ -234,7 +195,7 @@ export class PolarStore extends StandIn<CallName> {
       return notPermitted(
         'This license key does not support activations. Use the /validate endpoint instead to check license validity.',
       );
-    if (this.activationsOf(license.key).length >= license.limitActivations)
+    if (license.activations.length >= license.limitActivations)
       return notPermitted('License key activation limit already reached');
     const activation: PolarActivation = {
       id: randomUUID(),
@@ -242,9 +203,8 @@ export class PolarStore extends StandIn<CallName> {
       conditions: sent.conditions ?? {},
       meta: sent.meta ?? {},
       createdAt: this.now(),
-      isDeleted: false,
     };
-    license.activations.push(activation);
+    license.activations = [...license.activations, activation];
     const shown = licenseObject(license, this.organizationId);
     return { status: 200, body: { ...activationObject(license, activation), license_key: shown } };
   }
@@ -253,10 +213,10 @@ export class PolarStore extends StandIn<CallName> {
 function deactivate(license: PolarLicense, sent: Sent): StandInAnswer {
   const activation = activationIn(license, sent.activation_id ?? '');
   if (activation === undefined) return notFound();
-  activation.isDeleted = true;
+  license.activations = license.activations.filter((each) => each !== activation);
   return { status: 204, body: null };
 }
 
 function activationIn({ activations }: PolarLicense, id: string): PolarActivation | undefined {
-  return activations.find((each) => each.id === uuidOf(id) && !each.isDeleted);
+  return activations.find((each) => each.id === uuidOf(id));
 }

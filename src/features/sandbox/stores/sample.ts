@@ -11,6 +11,13 @@ export type SampleFact = {
   readonly note?: string;
 };
 
+/** How long a sample does not show its late license key. */
+export const lateMs = 30_000;
+
+export function lateKey(value: string): SampleFact {
+  return { name: 'late_key', label: '… late', value, note: `unknown for the first ${lateMs / 1000} s` };
+}
+
 /** A stand-in for a store that has sold a few license keys, for `sandbox --store` and `demo --store`. */
 export type StoreSample = AgentStore & {
   /** What a sandbox prints, besides the addresses. */

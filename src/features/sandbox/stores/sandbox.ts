@@ -1,13 +1,11 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import closeWithGrace from 'close-with-grace';
 import { stringify } from 'yaml';
 import { foreignStores } from '../../../config/foreign-stores.ts';
 import { makeLog } from '../../../daemon/log.ts';
-import { AdvancingTime, maxTimerMs } from '../../../daemon/system/clock.ts';
-import { onEndingSignal, skippedSignals } from '../../../daemon/system/process.ts';
+import { AdvancingTime } from '../../../daemon/system/clock.ts';
 import type { ForeignStoreName } from '../../../domain/header-names.ts';
 import { temporaryFolder } from '../files.ts';
+import { endAtSignal, runUntilSignal } from '../until-signal.ts';
 import { agentTree, StoreAgent } from './agent.ts';
 import { openSample, type SampleFact, type StoreSample } from './sample.ts';
 import type { StandIn, StandInFault } from './stand-in.ts';
@@ -36,13 +34,10 @@ export async function runStoreSandbox(name: ForeignStoreName, options: StoreComm
   const log = await makeLog({ level: 'warn', format: 'pretty' });
   const directory = join(folder.path, 'agent');
   const agent = new StoreAgent({ name, sample, directory, time: new AdvancingTime(), log });
-  const end = async (): Promise<void> => {
+  endAtSignal(async () => {
     await Promise.all([agent.stop(), store.stop()]);
     folder.close();
-  };
-  const skip = ['beforeExit' as const, ...skippedSignals];
-  const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, end);
-  onEndingSignal(() => ending.close());
+  });
   await store.start(options.port);
   if (options.withAgent) await agent.start();
   const agentUrl = options.withAgent ? agent.url : null;
@@ -51,13 +46,7 @@ export async function runStoreSandbox(name: ForeignStoreName, options: StoreComm
     ? JSON.stringify({ address: store.url, agent: agentUrl, ...facts })
     : describe(name, sample, agentUrl);
   process.stdout.write(`${told}\n`);
-  if (options.offlineAfterMs !== null) {
-    await sleep(options.offlineAfterMs);
-    await store.stop();
-    if (!options.json) process.stdout.write('The sandbox is offline now. Press Ctrl-C to quit.\n');
-  }
-  // A timer keeps the process alive until a signal.
-  for (;;) await sleep(maxTimerMs);
+  return await runUntilSignal(options, () => store.stop());
 }
 
 function misbehave({ errorRate, lostReplies }: StoreCommand): StandIn['fault'] {

@@ -19,7 +19,6 @@ export interface StandInCall<Name extends string = string> {
   counted: number;
 }
 
-/** What can go wrong with a call. */
 export const standInFaults = [
   // The connection ends, before or after the call was carried out.
   'lost_request',
@@ -40,12 +39,23 @@ export type StandInAnswer = { status: number; body: object | null; headers?: Rec
 
 export type StandInPage = { status: number; headers: Record<string, string>; body: string };
 
+/** A license key that a store has sold. Until `shownFrom` (epoch ms) calls do not find it. */
+export interface SoldKey {
+  licenseKey: string;
+  shownFrom: number;
+}
+
 /**
- * The server of a stand-in for a store: it listens, keeps the calls, and makes things go wrong. What a call does is the
- * store's own.
+ * A stand-in for a store: it listens, keeps what it has sold and the calls, and makes things go wrong. What a call does is
+ * the store's own.
  */
-export abstract class StandIn<Name extends string = string> implements AsyncDisposable {
+export abstract class StandIn<
+  Name extends string = string,
+  Sold extends SoldKey = SoldKey,
+> implements AsyncDisposable {
   readonly calls: StandInCall<Name>[] = [];
+  /** By the license keys as the store finds them, in the order of the sales. */
+  protected readonly sold: Map<string, Sold> = new Map();
   /** How long each answer takes. */
   latencyMs = 0;
   protected readonly now: () => number;
@@ -85,6 +95,32 @@ export abstract class StandIn<Name extends string = string> implements AsyncDisp
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+  }
+
+  /** `lateMs`: how long after the sale the key is still unknown. */
+  abstract sell(sale: { readonly licenseKey: string; readonly lateMs?: number }): void;
+
+  /** What is on file. */
+  license(licenseKey: string): Readonly<Sold> {
+    const sold = this.sold.get(this.fold(licenseKey));
+    if (sold === undefined) throw new Error('there is no such license key');
+    return sold;
+  }
+
+  /** The seller changes a license key in the dashboard. */
+  change(licenseKey: string, change: Partial<Sold>): void {
+    Object.assign(this.license(licenseKey), change);
+  }
+
+  /** Ends the time in which a new key is still unknown. */
+  show(licenseKey: string): void {
+    Object.assign(this.license(licenseKey), { shownFrom: 0 });
+  }
+
+  /** The license key that a call names; null: it is unknown. */
+  protected find(licenseKey: string): Sold | null {
+    const sold = this.sold.get(this.fold(licenseKey));
+    return sold === undefined || sold.shownFrom > this.now() ? null : sold;
   }
 
   /** Chooses what goes wrong, and is replaced by who makes something go wrong; undefined: nothing. */
