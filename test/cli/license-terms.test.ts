@@ -49,6 +49,18 @@ test('a license that has ended is shown as ended', async () => {
   expect((await shop.run('license', 'list')).out).toMatch(/^K-1 +ended /m);
 });
 
+test('a license that is sold with an end in the past is shown as ended at once, and so is its purchase', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'Editor', '--key', 'ED');
+  const issue = ['license', 'issue', '--product', 'ED', '--email', 'b@example.com'];
+  const sold = await shop.run(...issue, '--key', 'K-1', '--expires', '2020-01-31');
+  expect(sold.out).toMatch(/^ended +K-1$/m);
+  expect((await shop.run('purchase', 'show', 'K-1')).out).toMatch(/^ended +K-1$/m);
+  const { purchases } = await shop.read<{ purchases: Licensed[] }>('purchase', 'list');
+  expect(purchases.map(({ license }) => license['status'])).toEqual(['expired']);
+  expect((await shop.run('purchase', 'refund', 'K-1')).out).toMatch(/^disabled +K-1$/m);
+});
+
 test('a product says how long its licenses are valid, what they unlock and how long their grace is', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Editor', '--key', 'ED', '--license-for', '1y', '--entitlement', 'pro');
