@@ -261,9 +261,9 @@ function formatLicense(
   const fields = formatFields({
     ...licenseFields(license),
     'product name': sold?.name ?? null,
-    ...(Object.assign({}, ...parts.map((part) => part.fields)) as LicensePart['fields']),
     purchase: license.purchase_id ?? 'none: not sold here',
     refunded: instant(license.refunded_at),
+    ...(Object.assign({}, ...parts.map((part) => part.fields)) as LicensePart['fields']),
   });
   return [
     fields,
