@@ -25,9 +25,15 @@ function changed(form: FormData, before: Texts): [keyof typeof options, string][
 
 /** The terms that a person has changed, as parameters. */
 function changedTerms(form: FormData, before: Texts): object {
-  const removed = (name: string): unknown => (name === 'entitlements' ? [] : 'none');
-  const terms = changed(form, before).map(([name, text]) => [name, text === '' ? removed(name) : text]);
-  return Object.fromEntries(terms) as object;
+  const valueOf = (name: string, text: string): unknown =>
+    name === 'entitlements' ? wordsOf(form) : text || 'none';
+  return Object.fromEntries(changed(form, before).map(([name, text]) => [name, valueOf(name, text)]));
+}
+
+/** The entitlements in a form. The daemon refuses one that has a space. */
+export function wordsOf(form: FormData): string[] {
+  const words = fieldText(form, 'entitlements').split(',');
+  return words.map((word) => word.trim()).filter((word) => word !== '');
 }
 
 /** The terms that a person has changed, as options of a command. */

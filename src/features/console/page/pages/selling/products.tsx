@@ -11,7 +11,7 @@ import { Secret } from '../../parts/secret.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
 import { rotate } from '../../parts/rotate.tsx';
-import { EntitlementsField } from '../licenses/terms.tsx';
+import { EntitlementsField, wordsOf } from '../licenses/terms.tsx';
 import { sell } from './sell.tsx';
 
 /** What is sold, and on how many devices a license works. */
@@ -63,6 +63,7 @@ const products: List<ProductObject> = {
       const { product_key: key, secret } = await send<ProductObject>('POST', '/admin/v1/products', {
         seats: 'unlimited',
         ...filled(form),
+        entitlements: wordsOf(form),
       });
       return (
         <>
@@ -261,7 +262,7 @@ function EditProduct({ product, onDone }: { product: ProductObject; onDone: () =
           recurring: fieldText(form, 'recurring') === 'true',
           seats: fieldText(form, 'seats') || 'unlimited',
           license_for: fieldText(form, 'license_for') || 'none',
-          entitlements: fieldText(form, 'entitlements') || [],
+          entitlements: wordsOf(form),
         })
       }
       onDone={onDone}

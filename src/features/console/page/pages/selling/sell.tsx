@@ -4,7 +4,7 @@ import { shownKey } from '../../format.ts';
 import { Field, fieldText, filled, type ActionProps } from '../../parts/action.tsx';
 import { Command, quoted } from '../../parts/command.tsx';
 import { hrefTo } from '../../router.ts';
-import { changedOptions, TermFields } from '../licenses/terms.tsx';
+import { changedOptions, TermFields, wordsOf } from '../licenses/terms.tsx';
 
 /** Records a purchase, and shows the license key that the customer gets. */
 export function sell(products: readonly ProductObject[]): ActionProps {
@@ -25,7 +25,11 @@ export function sell(products: readonly ProductObject[]): ActionProps {
       ].join(' ');
     },
     run: async (form) => {
-      const { license } = await send<PurchaseObject>('POST', '/admin/v1/purchases', filled(form));
+      const { entitlements, ...sent } = filled(form);
+      const { license } = await send<PurchaseObject>('POST', '/admin/v1/purchases', {
+        ...sent,
+        ...(entitlements !== undefined && { entitlements: wordsOf(form) }),
+      });
       return (
         <>
           <p>The license key of {license.buyer_email}:</p>
