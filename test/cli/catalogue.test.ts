@@ -226,7 +226,7 @@ test('product add takes the secret of an existing store from a file', async () =
   const argv = ['product', 'add', 'Editor', '--key', 'RGsF', '--state-dir', daemon.stateDir];
   const { code, out } = await latchkey(...argv, '--secret-file', file);
   expect(code).toBe(0);
-  expect(out).toContain('secret   s3cret');
+  expect(out).toMatch(/^secret +s3cret$/m);
   expect(JSON.parse(daemon.received[0]?.body ?? '')).toEqual({
     name: 'Editor',
     product_key: 'RGsF',

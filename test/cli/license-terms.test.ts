@@ -49,13 +49,45 @@ test('a license that has ended is shown as ended', async () => {
   expect((await shop.run('license', 'list')).out).toMatch(/^K-1 +ended /m);
 });
 
+test('a license that is sold with an end in the past is shown as ended at once, and so is its purchase', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'Editor', '--key', 'ED');
+  const issue = ['license', 'issue', '--product', 'ED', '--email', 'b@example.com'];
+  const sold = await shop.run(...issue, '--key', 'K-1', '--expires', '2020-01-31');
+  expect(sold.out).toMatch(/^ended +K-1$/m);
+  expect((await shop.run('purchase', 'show', 'K-1')).out).toMatch(/^ended +K-1$/m);
+  const { purchases } = await shop.read<{ purchases: Licensed[] }>('purchase', 'list');
+  expect(purchases.map(({ license }) => license['status'])).toEqual(['expired']);
+  expect((await shop.run('purchase', 'refund', 'K-1')).out).toMatch(/^disabled +K-1$/m);
+});
+
+test('a license in its grace is shown as such, and a disabled license without the end of its grace', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'Editor', '--key', 'ED', '--expiry-grace', '7d');
+  await shop.run('license', 'issue', '--product', 'ED', '--email', 'b@example.com', '--key', 'K-1');
+  const anHourAgo = new Date(Date.now() - 3_600_000).toISOString();
+  const ended = await shop.run('license', 'update', 'K-1', '--expires', anHourAgo);
+  expect(ended.out).toMatch(/^in grace +K-1\n/);
+  expect(ended.out).toContain('answered as valid until');
+  expect((await shop.run('license', 'list')).out).toMatch(/^K-1 +in grace /m);
+  const verified = await shop.run('verify', 'K-1');
+  expect([verified.code, verified.out]).toEqual([0, expect.stringMatching(/^in grace +K-1\n/)]);
+  const disabled = await shop.run('disable', 'K-1');
+  expect(disabled.out).toMatch(/^disabled +K-1\n/);
+  expect(disabled.out).not.toContain('answered as valid');
+});
+
 test('a product says how long its licenses are valid, what they unlock and how long their grace is', async () => {
   await using shop = await openCliShop();
-  await shop.run('product', 'add', 'Editor', '--key', 'ED', '--license-for', '1y', '--entitlement', 'pro');
+  const add = ['product', 'add', 'Editor', '--key', 'ED', '--license-for', '1y', '--entitlement', 'pro'];
+  const added = await shop.run(...add, '--seats', '3');
+  expect(added.out).toMatch(/^seats +3$/m);
   await shop.run('product', 'update', 'ED', '--expiry-grace', '7d');
   const product = await shop.run('product', 'show', 'ED');
-  expect(product.out).toMatch(/^licenses are valid for +1y$/m);
-  expect(product.out).toMatch(/^licenses unlock +pro$/m);
+  for (const { out } of [added, product]) {
+    expect(out).toMatch(/^licenses are valid for +1y$/m);
+    expect(out).toMatch(/^licenses unlock +pro$/m);
+  }
   expect(product.out).toMatch(/^grace after their end +7d$/m);
   const sold = await shop.read<Licensed>('license', 'issue', '--product', 'ED', '--email', 'b@example.com');
   expect(sold.license).toMatchObject({ entitlements: ['pro'] });
@@ -66,7 +98,12 @@ test('a product says how long its licenses are valid, what they unlock and how l
 test.each([
   [['license', 'update', 'K-1'], 'Give something to change'],
   [['license', 'renew', 'K-1'], '--for'],
-])('%s without an option is misuse', async (argv, advice) => {
+  [
+    ['license', 'update', 'K-1', '--expires', 'yesterday'],
+    '--expires must be a date such as 2030-12-31, a datetime, a time from now such as 30d or 1y, or none',
+  ],
+  [['license', 'update', 'K-1', '--expires', '2026-02-30'], '--expires must be a date'],
+])('%s is misuse', async (argv, advice) => {
   await using shop = await openCliShop();
   const { code, err } = await shop.run(...argv);
   expect([code, err]).toEqual([2, expect.stringContaining(advice)]);

@@ -1,6 +1,7 @@
 import { parseDuration } from '../../config/value/unit.ts';
 import { addSpan, formatDatetime, isInstant, parseSpan } from '../../domain/time.ts';
 import type { LicenseObject } from '../../wire/license.ts';
+import { parseEnd } from '../../wire/terms.ts';
 import { type Args, textOption, UsageError } from '../command.ts';
 import { type Cell, instant } from '../format.ts';
 
@@ -45,7 +46,12 @@ export function readWords(given: readonly string[]): readonly string[] {
 function readEnd(text: string): string {
   const parsed = parseSpan(text);
   const durationMs = parseDuration(text);
-  if (parsed === null && durationMs === undefined) return text;
+  if (parsed === null && durationMs === undefined) {
+    if (parseEnd(text) !== undefined) return text;
+    throw new UsageError(
+      '--expires must be a date such as 2030-12-31, a datetime, a time from now such as 30d or 1y, or none',
+    );
+  }
   const end = parsed === null ? Date.now() + (durationMs ?? 0) : addSpan(Date.now(), parsed);
   if (isInstant(end)) return formatDatetime(end);
   throw new UsageError('--expires must be before the year 10000');
@@ -53,10 +59,10 @@ function readEnd(text: string): string {
 
 /** What is shown of the terms of a license. */
 export function termFields(license: LicenseObject): Readonly<Record<string, Cell>> {
-  const { expires_at: end, grace_until: grace, entitlements, seats, metadata } = license;
+  const { expires_at: end, grace_until: grace, status, entitlements, seats, metadata } = license;
   return {
     'valid until': end === null ? 'for ever' : instant(end),
-    'answered as valid until': instant(grace),
+    'answered as valid until': status === 'disabled' ? null : instant(grace),
     entitlements: entitlements?.join(', '),
     'own seats': seats,
     metadata: metadata && JSON.stringify(metadata),
@@ -64,7 +70,11 @@ export function termFields(license: LicenseObject): Readonly<Record<string, Cell
 }
 
 /** Whether a license is valid, as its seller has set it and as of its end. */
-export function stateWord({ enabled, status }: LicenseObject): 'valid' | 'ended' | 'disabled' {
+export function stateWord({
+  enabled,
+  status,
+}: Pick<LicenseObject, 'enabled' | 'status'>): 'valid' | 'in grace' | 'ended' | 'disabled' {
   if (status === 'expired') return 'ended';
+  if (status === 'grace') return 'in grace';
   return enabled ? 'valid' : 'disabled';
 }

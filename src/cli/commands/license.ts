@@ -34,7 +34,7 @@ import {
 import { type Cell, formatFields, formatTable, instant, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 import { licenseKeyPositional, readInstant, readLicenseKey } from '../values.ts';
-import { readTerms, termsOptions } from './license-terms.ts';
+import { readTerms, stateWord, termsOptions } from './license-terms.ts';
 import { licenseFields, licensesPath, licenseView } from './license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 
@@ -198,9 +198,9 @@ export const commands = [
   }),
 ];
 
-function stateOf({ state, refunded_at }: ListedLicenseObject): string {
-  if (state !== 'enabled') return state;
-  return refunded_at === null ? 'valid' : 'valid, refunded';
+function stateOf(listed: ListedLicenseObject): string {
+  if (listed.state !== 'enabled') return listed.state;
+  return listed.refunded_at === null ? stateWord(listed) : `${stateWord(listed)}, refunded`;
 }
 
 /** Shows the answer to a verify, and says `since` when the store answers 404 for the key. */
@@ -261,9 +261,9 @@ function formatLicense(
   const fields = formatFields({
     ...licenseFields(license),
     'product name': sold?.name ?? null,
-    ...(Object.assign({}, ...parts.map((part) => part.fields)) as LicensePart['fields']),
     purchase: license.purchase_id ?? 'none: not sold here',
     refunded: instant(license.refunded_at),
+    ...(Object.assign({}, ...parts.map((part) => part.fields)) as LicensePart['fields']),
   });
   return [
     fields,

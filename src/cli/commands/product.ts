@@ -34,20 +34,21 @@ const leaseTermsOptions = {
 const licenseTermsOptions = {
   'license-for': textOption('How long a new license is valid: 30d, 6mo, 1y …; none: for ever'),
   entitlement: { ...textOption('What a new license unlocks; may be repeated; none: nothing'), array: true },
-  'expiry-grace': textOption('How long licenses are answered as valid after their end, such as 7d'),
+  'expiry-grace': textOption(
+    'How long licenses are answered as valid after their end, such as 7d; 0s: no longer',
+  ),
 } as const;
 
 const productView: View<ProductObject> = {
   schema: productObject,
-  show: (product) =>
-    formatFields({ ...productFields(product), ...licenseTermFields(product), ...leaseFields(product) }),
+  show: (product) => formatFields(allFields(product)),
 };
 
 const newSecretView: View<ProductObject> = {
   schema: productObject,
   show: (created) => [
     formatFields({
-      ...productFields(created),
+      ...allFields(created),
       secret: created.secret,
       'old one until': instant(created.old_secret_until),
     }),
@@ -208,6 +209,10 @@ async function changeProduct(
   const { name, recurring, archived } = (await request(options, { path }, productObject)).data;
   const json = { name, recurring, archived, ...changes, ...terms };
   return await requestAndShow(options, output, { method: 'PUT', path, json }, productView);
+}
+
+function allFields(product: ProductObject): Record<string, Cell> {
+  return { ...productFields(product), ...licenseTermFields(product), ...leaseFields(product) };
 }
 
 function leaseFields(product: ProductObject): Record<string, Cell> {

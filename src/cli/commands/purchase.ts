@@ -10,7 +10,7 @@ import {
 } from '../client/request.ts';
 import { CommandError, defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
 import { formatFields, instant, whole } from '../format.ts';
-import { hintFor } from '../hint.ts';
+import { hintFor, quoteForShell } from '../hint.ts';
 import { readDates } from '../values.ts';
 import { licenseFields } from './license-view.ts';
 
@@ -112,7 +112,12 @@ async function findPurchase(options: GlobalOptions, idOrKey: string): Promise<Re
     const [data] = byKey.data.purchases;
     const [raw] = (byKey.raw as { purchases: unknown[] }).purchases;
     if (data !== undefined) return { data, raw, answer: byKey.answer };
-    const advice = `No license key matches either. To search: ${hintFor(options)('purchase list --email …')}`;
-    throw new CommandError([...error.lines, advice], error.code, error.refusal);
+    const hint = hintFor(options);
+    const advice = [
+      'No purchase has this license key, either.',
+      `If the key was replaced, this shows the new key: ${hint(`license show ${quoteForShell(idOrKey)}`)}`,
+      `To search: ${hint('purchase list --email …')}`,
+    ];
+    throw new CommandError([...error.lines, ...advice], error.code, error.refusal);
   }
 }

@@ -96,7 +96,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'The same order was sent before with different items or a different coupon; an order redeems one coupon once.',
   idempotency_key_reused: 'The key was sent before with a different method, path or content.',
   license_revoked:
-    'An agent has sent an enable whose caller saw the license before it was disabled: a revocation wins.',
+    'The license got another key, or an agent has sent an enable whose caller saw the license before it was disabled: a revocation wins.',
   license_expired:
     'A holder has a lease whose license has ended since, and its issuer does not say whether it was renewed.',
   license_replaced: 'The license got another key (latchkey license rekey). The old key stays disabled.',

@@ -339,7 +339,8 @@ const table = {
   license_revoked: {
     status: 409,
     title: 'The license was disabled since',
-    remedy: 'Look at the license, and enable it again if it must be enabled.',
+    remedy:
+      'Look at the license. If another key has taken its place, use that key; else enable it again if it must be enabled.',
   },
   license_expired: {
     status: 409,

@@ -16,7 +16,7 @@ import {
   limitReached,
 } from '../../domain/problem/problem.ts';
 import { enabledEvent } from '../../domain/event.ts';
-import { asAnswered, changedTerms, hasTerms, type TermsChange } from '../../domain/terms.ts';
+import { asAnswered, changedTerms, hasTerms, type TermsChange, withStatus } from '../../domain/terms.ts';
 import { endAfter, ownLeaseTermsFault } from './terms.ts';
 import { note } from '../events.ts';
 import type { Context } from '../ports.ts';
@@ -113,7 +113,7 @@ export async function addPurchase(
   }
   await transaction.purchases.add(purchase);
   transaction.events.add({ type: 'license.issued', subject: licenseKey });
-  return done({ purchase, license });
+  return done({ purchase, license: withStatus(license, now) });
 }
 
 /** Refunds a purchase, which disables its license key (specification 3.1). A second refund changes nothing. */
@@ -127,7 +127,8 @@ export async function refundPurchase(
   if (purchase === null || license === null) {
     return notFound('purchase');
   }
-  if (purchase.refundedAt !== null) return { ...done({ purchase, license }), unchanged: true };
+  if (purchase.refundedAt !== null)
+    return { ...done({ purchase, license: withStatus(license, context.now) }), unchanged: true };
   const refunded = {
     purchase: { ...purchase, refundedAt: context.now },
     license: { ...licenseAfter(license, 'refund'), revision: (license.revision ?? 0) + 1 },
@@ -138,5 +139,5 @@ export async function refundPurchase(
   await recordChange(transaction.history, change, context);
   transaction.events.add({ type: 'purchase.refunded', subject: license.licenseKey });
   note(transaction, enabledEvent(license.licenseKey, license.enabled, refunded.license.enabled));
-  return done(refunded);
+  return done({ ...refunded, license: withStatus(refunded.license, context.now) });
 }

@@ -71,15 +71,18 @@ export function licenseView(
   { session, isIssuer, note }: LicenseOptions,
 ): View {
   const { license, productName, seats, seatsTaken, movesLeft, devices, now } = view;
-  const { licenseKey, expiresAt = null, graceUntil = null, terms } = license;
+  const { licenseKey, expiresAt = null, graceUntil = null, usesLimit = null, terms } = license;
   const entitlements = terms?.entitlements ?? [];
   const status = statusAt(license, now);
   const grace =
     status === 'grace' && graceUntil !== null ? texts.usableUntil(texts.timeFormat(graceUntil)) : null;
+  const more = license.replacedBy === undefined ? grace : texts.replaced;
+  const end = expiresAt === null ? texts.noEnd : texts.dateFormat(expiresAt);
   const rows: readonly (readonly [string, Html | string])[] = [
     [texts.licenseKey, html`<span class="code">${maskedKey(licenseKey)}</span>`],
-    [texts.status, html`<span class="${status}">${texts.statuses[status]}</span> ${grace}`],
-    [texts.validUntil, expiresAt === null ? texts.noEnd : texts.dateFormat(expiresAt)],
+    [texts.status, html`<span class="${status}">${texts.statuses[status]}</span> ${more}`],
+    ...(status === 'disabled' ? [] : [[texts.validUntil, end] as const]),
+    ...(usesLimit === null ? [] : [[texts.uses, texts.usesTaken(license.uses, usesLimit)] as const]),
     ...(entitlements.length === 0 ? [] : [[texts.includes, entitlements.join(', ')] as const]),
     [texts.seats, texts.seatsTaken(seatsTaken, seats)],
   ];

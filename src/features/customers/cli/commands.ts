@@ -31,7 +31,14 @@ export const license: Pick<Group, 'commands'> = {
         path: `${pathOf(licensesPath, readLicenseKey(key))}/rekey`,
         json: { license_key: newKey },
       }),
-      view: licenseView,
+      view: {
+        ...licenseView,
+        show: (...shown) =>
+          [
+            licenseView.show(...shown),
+            'The old key is disabled. Send the new key to the buyer: no e-mail is sent.',
+          ].flat(),
+      },
     }),
     defineRequest({
       command: 'transfer <key..>',
@@ -72,7 +79,9 @@ export const licensePart: ReadLicensePart = async (options, licenseKey) => {
   const path = pathOf(licensesPath, licenseKey);
   const replaced = await dataOrNull(options, { path }, licenseDetail.pick({ replaced_by: true }));
   const key = replaced?.replaced_by ?? null;
-  return { json: { replaced_by: key }, fields: { 'replaced by': key && whole(key) }, blocks: [] };
+  // The new key has the purchase.
+  const fields = key === null ? {} : { 'replaced by': whole(key), purchase: null };
+  return { json: { replaced_by: key }, fields, blocks: [] };
 };
 
 const forgottenView: View<ForgottenObject> = {

@@ -8,6 +8,7 @@ import {
 import { fileAnswerObject } from '../wire/lease.ts';
 import { defineRequest, pathOf, request, requestAndShow, type View } from '../../../cli/client/request.ts';
 import { CommandError, defineCommand, positional, textOption } from '../../../cli/command.ts';
+import { exitCode } from '../../../cli/exit-code.ts';
 import {
   type Cell,
   formatFields,
@@ -192,7 +193,10 @@ export const activate = defineRequest({
     json: { license_key: readLicenseKey(args.key), product_key: args.product, replaces: args.replaces },
     timeoutMs: issuerTimeoutMs,
   }),
-  view: heldLeaseView,
+  view: {
+    ...heldLeaseView,
+    exitCode: ({ state }) => (state === 'active' || state === 'waiting' ? exitCode.done : exitCode.failed),
+  },
 });
 
 export const deactivate = defineRequest({

@@ -1,5 +1,7 @@
+import type { PurchaseWithLicense } from '../../../domain/catalogue.ts';
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
+import { withStatus } from '../../../domain/terms.ts';
 import { withStoredLicenseKey } from '../../../service/pasted-keys.ts';
 import { ok, created, pageOf, emptyList } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
@@ -23,6 +25,7 @@ import {
   serializeCollection,
   serializePurchase,
   purchaseList,
+  type PurchaseObject,
   purchaseObject,
   purchaseParameters,
   purchaseQuery,
@@ -225,6 +228,11 @@ export const collectionRoutes: readonly Route[] = [
 
 const salesAccess = { credential: 'any', scope: 'sell' } as const;
 
+/** A purchase, with how its license stands at `now`. */
+function presentPurchase({ purchase, license }: PurchaseWithLicense, now: number): PurchaseObject {
+  return serializePurchase({ purchase, license: withStatus(license, now) });
+}
+
 /** Purchases of an authority (src/http/README.md, Admin routes). */
 export const purchaseRoutes: readonly Route[] = [
   route({
@@ -287,7 +295,8 @@ export const purchaseRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return ok({ purchases: read.items.map(serializePurchase) }, read.headers);
+      const now = app.now();
+      return ok({ purchases: read.items.map((each) => presentPurchase(each, now)) }, read.headers);
     },
   }),
   route({
@@ -300,13 +309,14 @@ export const purchaseRoutes: readonly Route[] = [
     roles,
     owned: 'purchase',
     answers: { 200: enveloped(purchaseObject) },
-    async handle({ app: { reader }, path: { id } }) {
-      const purchase = await reader.purchases.get(id);
-      const license = purchase === null ? null : await reader.licenses.get(purchase.licenseKey);
+    async handle({ app, path: { id } }) {
+      const { purchases, licenses } = app.reader;
+      const purchase = await purchases.get(id);
+      const license = purchase === null ? null : await licenses.get(purchase.licenseKey);
       if (purchase === null || license === null) {
         return notFound('purchase');
       }
-      return ok(serializePurchase({ purchase, license }));
+      return ok(presentPurchase({ purchase, license }, app.now()));
     },
   }),
   route({

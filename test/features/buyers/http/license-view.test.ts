@@ -105,3 +105,8 @@ test('a license that has ended is shown as ended, with its grace', async () => {
     'Status\nEnded\nIt can still be used until 1 June 2026 at 13:00 UTC.\nValid until\n1 June 2026',
   );
 });
+
+test('the limit of the uses is shown with what is used', async () => {
+  expect(await shown({ usesLimit: 5 })).toContain('Without end\nUses\n0 of 5\nSeats');
+  expect(await shown({ usesLimit: 5 }, 'de')).toContain('Nutzungen\n0 von 5\n');
+});

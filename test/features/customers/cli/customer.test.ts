@@ -17,10 +17,19 @@ test('a seller gives a license another key, count and buyer with commands', asyn
   expect(set.out).toMatch(new RegExp(`^valid +${key}\nuses +7\n`));
   const moved = await shop.run('license', 'transfer', ...words, '--email', 'bob@example.com');
   expect(moved.out).toMatch(/buyer +bob@example.com/);
-  expect((await shop.run('license', 'show', 'K-1')).out).toMatch(/^disabled +K-1/);
-  expect((await shop.run('license', 'show', 'K-1')).out).toContain(key);
+  const old = await shop.run('license', 'show', 'K-1');
+  expect(old.out).toMatch(/^disabled +K-1/);
+  expect(old.out).toMatch(new RegExp(`^replaced by +${key}$`, 'm'));
+  expect(old.out).not.toContain('purchase');
+  const refund = await shop.run('purchase', 'refund', 'K-1');
+  expect(refund.err).toMatch(/\(purchase_not_found\)[^]*license show K-1/);
+  const enable = await shop.run('enable', 'K-1');
+  expect(enable.err).toContain('(license_revoked)');
+  expect((await shop.run('explain', 'license_revoked')).out).toMatch(/What to do: .*another key/);
   expect((await shop.run('license', 'rekey', 'K-1')).err).toContain('license_replaced');
-  expect((await shop.run('license', 'rekey', key, '--new-key', 'K-2')).out).toMatch(/^valid +K-2/);
+  const again = await shop.run('license', 'rekey', key, '--new-key', 'K-2');
+  expect(again.out).toMatch(/^valid +K-2/);
+  expect(again.out).toContain('The old key is disabled. Send the new key to the buyer');
   expect((await shop.run('license', 'set-uses', 'K-2', 'many')).code).not.toBe(0);
 });
 

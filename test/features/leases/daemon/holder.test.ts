@@ -33,6 +33,20 @@ test('a disable at the issuer reaches a holder that waits there within seconds, 
   await expect.poll(() => device.verify(), { timeout: 10_000 }).toEqual([200, true, 0, 'fresh']);
 });
 
+test('activate ends with exit code 1 for a license that is disabled', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  const activate = (): ReturnType<typeof latchkey> =>
+    latchkey('--state-dir', device.stateDir, 'activate', licenseKey);
+  expect(await activate()).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^state +active$/m) as string,
+  });
+  await shop.setEnabled(false);
+  const refused = { code: 1, out: expect.stringMatching(/^state +disabled$/m) as string, err: '' };
+  await expect.poll(activate, { timeout: 10_000 }).toMatchObject(refused);
+});
+
 test('a holder answers from its lease while the issuer is away: fresh, then grace, then not at all', async () => {
   await using shop = await VendorAndDevice.start({ lease_term_s: 5 * 86_400 });
   const device = await shop.device();

@@ -26,8 +26,11 @@ export const english = {
   status: 'Status',
   statuses: { active: 'Valid', grace: 'Ended', expired: 'Ended', disabled: 'Disabled' },
   usableUntil: (at: string) => `It can still be used until ${at}.`,
+  replaced: 'This license has a new key. Ask for the new key if you have not got it.',
   validUntil: 'Valid until',
   noEnd: 'Without end',
+  uses: 'Uses',
+  usesTaken: (uses: number, limit: number) => `${uses} of ${limit}`,
   includes: 'Includes',
   seats: 'Seats',
   seatsTaken: (taken: number, limit: number | null) =>
@@ -75,7 +78,7 @@ export const english = {
   noCode: 'The answer is too long for a QR code. Take the file to the machine.',
   answerText: 'The answer as text',
   refusals: {
-    lease_request_invalid: 'This is not a request of a machine, or the file is damaged.',
+    lease_request_invalid: 'This is not a request of a machine. Choose its file, or paste the whole text.',
     license_not_found: 'The request is for another license.',
     no_seat_left: 'No seat is free. Free the seat of a device, and send the request again.',
     no_move_left:

@@ -27,8 +27,12 @@ export const german: Texts = {
   status: 'Status',
   statuses: { active: 'Gültig', grace: 'Abgelaufen', expired: 'Abgelaufen', disabled: 'Gesperrt' },
   usableUntil: (at) => `Sie kann noch bis ${at} genutzt werden.`,
+  replaced:
+    'Diese Lizenz hat einen neuen Schlüssel. Fragen Sie nach ihm, falls Sie ihn nicht erhalten haben.',
   validUntil: 'Gültig bis',
   noEnd: 'Unbefristet',
+  uses: 'Nutzungen',
+  usesTaken: (uses, limit) => `${uses} von ${limit}`,
   includes: 'Umfasst',
   seats: 'Plätze',
   seatsTaken: (taken, limit) =>
@@ -77,7 +81,8 @@ export const german: Texts = {
   noCode: 'Die Antwort ist zu lang für einen QR-Code. Bringen Sie die Datei auf den Rechner.',
   answerText: 'Die Antwort als Text',
   refusals: {
-    lease_request_invalid: 'Dies ist keine Anfrage eines Rechners, oder die Datei ist beschädigt.',
+    lease_request_invalid:
+      'Dies ist keine Anfrage eines Rechners. Wählen Sie die Datei der Anfrage, oder fügen Sie den ganzen Text ein.',
     license_not_found: 'Die Anfrage ist für eine andere Lizenz.',
     no_seat_left:
       'Kein Platz ist frei. Geben Sie den Platz eines Geräts frei und senden Sie die Anfrage noch einmal.',

@@ -1,4 +1,4 @@
-import type { LicenseDetail } from '../../../../../wire/license.ts';
+import type { LicenseDetail, LicenseObject } from '../../../../../wire/license.ts';
 import { shownKey } from '../../format.ts';
 import { Badge, type Tone } from '../../parts/notice.tsx';
 import { hrefTo } from '../../router.ts';
@@ -14,7 +14,13 @@ const stateTones: Readonly<Record<State, Tone>> = {
   gone: 'fail',
 };
 
-export function StateBadge({ state }: { state: State }) {
+/** Whether a license has ended and is still answered as valid. */
+export function isInGrace({ status }: LicenseObject, state: State): boolean {
+  return status === 'grace' && state === 'enabled';
+}
+
+export function StateBadge({ license, state }: { license: LicenseObject; state: State }) {
+  if (isInGrace(license, state)) return <Badge tone="warn">in grace</Badge>;
   return <Badge tone={stateTones[state]}>{state}</Badge>;
 }
 

@@ -1,7 +1,7 @@
 import type { LicenseDetail, LicenseObject } from '../../../../../wire/license.ts';
 import { ApiError, send } from '../../api.ts';
 import { count, counted, shownKey } from '../../format.ts';
-import { Action, type ActionProps, Checkboxes, Field, fieldText, taken } from '../../parts/action.tsx';
+import { Action, type ActionProps, Field, fieldText } from '../../parts/action.tsx';
 import { Command, quoted } from '../../parts/command.tsx';
 import { hrefTo } from '../../router.ts';
 import { commandKey } from './license-actions.tsx';
@@ -55,11 +55,11 @@ function rekey({ license: { license_key: key }, seats_taken: seats }: LicenseDet
 }
 
 function transfer({ license: { license_key: key }, seats_taken: seats }: LicenseDetail): ActionProps {
-  const freesSeats = (form: FormData): boolean => taken(form, 'free_seats').length > 0;
+  const freesSeats = (form: FormData): boolean => fieldText(form, 'free_seats') === 'true';
   return {
     label: 'Transfer',
     title: `Give ${shownKey(key)} to another customer?`,
-    consequence: `The license keeps its key, history and ${counted(seats, 'device')}.`,
+    consequence: `The license keeps its key and history, and has ${counted(seats, 'device')}.`,
     command: (form) =>
       [
         `latchkey license transfer ${quoted(commandKey(key))}`,
@@ -74,10 +74,14 @@ function transfer({ license: { license_key: key }, seats_taken: seats }: License
     children: (
       <>
         <Field label="E-mail address of the new customer" name="buyer_email" type="email" isRequired />
-        <Checkboxes
-          legend="Devices"
+        <Field
+          label="Devices"
           name="free_seats"
-          choices={[['free seats', 'end the devices, and remove their names']]}
+          value="false"
+          options={[
+            ['false', 'Keep their seats'],
+            ['true', 'Lose their seats and their names'],
+          ]}
         />
       </>
     ),

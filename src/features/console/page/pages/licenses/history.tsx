@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import type { ChangeObject } from '../../../../../wire/license.ts';
 import { Who } from '../../daemon.tsx';
-import { count, counted } from '../../format.ts';
+import { count, counted, dayText } from '../../format.ts';
 import { Notice } from '../../parts/notice.tsx';
 import { Section } from '../../parts/page.tsx';
 import { ExactTime } from '../../parts/time.tsx';
@@ -65,8 +65,11 @@ const changes: Readonly<Record<string, string>> = {
 /** Changes whose effect is neither a count nor a state. */
 const others: ReadonlySet<string> = new Set(['renew', 'update', 'rekey', 'transfer']);
 
-/** The counts before and after, where they differ. */
+/** What differs before and after. */
 function effectOf({ change, before, after }: ChangeObject): string {
   if (before.uses !== after.uses) return `: ${count(before.uses)} → ${counted(after.uses, 'use')}`;
+  const { expires_at: end } = after;
+  if (end !== undefined && end !== before.expires_at)
+    return end === null ? ': valid for ever' : `: until ${dayText(end)}`;
   return before.enabled === after.enabled && !others.has(change) ? ' (changed nothing)' : '';
 }

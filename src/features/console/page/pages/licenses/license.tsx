@@ -9,7 +9,7 @@ import { ExactTime, Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { useData } from '../../use-data.ts';
 import { changeText, StateBadge as ChangeState } from '../outbox-change.tsx';
-import { FreshnessBadge, StateBadge } from './badges.tsx';
+import { FreshnessBadge, isInGrace, StateBadge } from './badges.tsx';
 import { CustomerActions } from './customer-actions.tsx';
 import { commandKey, LicenseActions } from './license-actions.tsx';
 import { History } from './history.tsx';
@@ -66,8 +66,8 @@ function Details({
   onDone: () => void;
 }) {
   // What has changed since the page was opened shows in these parts, too.
-  const { uses, buyer_email: customer, expires_at: end = '' } = detail.license;
-  const version = `${uses} ${customer} ${end} ${detail.state} ${detail.seats_taken} ${detail.activations}`;
+  const { license, state, seats_taken: taken, activations } = detail;
+  const version = JSON.stringify([license, state, taken, activations]);
   return (
     <>
       <div class="license-cards">
@@ -94,8 +94,12 @@ const answers: Readonly<Record<LicenseDetail['state'], string>> = {
 function LicenseCard({ detail }: { detail: LicenseDetail }) {
   const { license, state, replaced_by: replacement } = detail;
   return (
-    <Card title="License" side={<StateBadge state={state} />}>
-      <p>{answers[state]}</p>
+    <Card title="License" side={<StateBadge license={license} state={state} />}>
+      <p>
+        {isInGrace(license, state)
+          ? 'The license has ended. In its grace, your software gets the answer: valid.'
+          : answers[state]}
+      </p>
       {replacement !== null && (
         <p>
           The key was replaced by <a href={hrefTo(['licenses', replacement])}>{shownKey(replacement)}</a>.
@@ -109,7 +113,7 @@ function LicenseCard({ detail }: { detail: LicenseDetail }) {
         <Fields
           entries={{
             'Valid until': license.expires_at === null ? 'for ever' : <ExactTime at={license.expires_at} />,
-            'Answered as valid until': license.grace_until !== undefined && (
+            'Answered as valid until': license.enabled && license.grace_until !== undefined && (
               <ExactTime at={license.grace_until} />
             ),
             Entitlements: license.entitlements !== undefined && license.entitlements.join(', '),

@@ -6,7 +6,7 @@ import { productFilter } from '../../parts/filter.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
 import { Badge } from '../../parts/notice.tsx';
 import type { Column } from '../../parts/table.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Day, Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { useSession } from '../../session.ts';
 import { sell } from '../selling/sell.tsx';
@@ -50,8 +50,20 @@ const columns: readonly Column<ListedLicenseObject>[] = [
   {
     name: 'State',
     place: 'side',
-    cell: ({ state }) => <StateBadge state={state} />,
-    below: ({ expires_at: end }) => end && <Time at={end} />,
+    cell: (listed) => <StateBadge license={listed} state={listed.state} />,
+    below: ({ state, status, expires_at: end }) => {
+      if ((state !== 'enabled' && state !== 'ended') || typeof end !== 'string') return null;
+      return status === 'active' ? (
+        <>
+          until <Day at={end} />
+        </>
+      ) : (
+        <>
+          {state === 'enabled' && 'ended '}
+          <Time at={end} />
+        </>
+      );
+    },
   },
 ];
 

@@ -7,7 +7,15 @@ import { changedOptions, changedParameters, type Texts } from '../../parts/chang
 import { quoted } from '../../parts/command.tsx';
 import { commandKey } from './license-actions.tsx';
 
-export const entitlements = { option: '--entitlement', value: (text: string) => text || [] };
+/** The daemon refuses an entitlement that has a space. */
+export const entitlements = {
+  option: '--entitlement',
+  value: (text: string) =>
+    text
+      .split(',')
+      .map((word) => word.trim())
+      .filter((word) => word !== ''),
+};
 
 /** The fields of the terms of a license. */
 export const licenseTerms = {

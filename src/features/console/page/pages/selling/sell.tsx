@@ -2,7 +2,7 @@ import type { ProductObject, PurchaseObject } from '../../../../../wire/catalogu
 import { send } from '../../api.ts';
 import { shownKey } from '../../format.ts';
 import { Field, fieldText, filled, type ActionProps } from '../../parts/action.tsx';
-import { changedOptions } from '../../parts/changes.ts';
+import { changedOptions, changedParameters } from '../../parts/changes.ts';
 import { Command, quoted } from '../../parts/command.tsx';
 import { hrefTo } from '../../router.ts';
 import { licenseTerms, TermFields } from '../licenses/terms.tsx';
@@ -26,7 +26,10 @@ export function sell(products: readonly ProductObject[]): ActionProps {
       ].join(' ');
     },
     run: async (form) => {
-      const { license } = await send<PurchaseObject>('POST', '/admin/v1/purchases', filled(form));
+      const { license } = await send<PurchaseObject>('POST', '/admin/v1/purchases', {
+        ...filled(form),
+        ...changedParameters(form, licenseTerms),
+      });
       return (
         <>
           <p>The license key of {license.buyer_email}:</p>
