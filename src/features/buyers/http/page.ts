@@ -106,7 +106,7 @@ class BuyersPage {
 
   async #open(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app, listener, limits, settings } = this.#parts;
-    const fields = await fieldsOf(request);
+    const fields = fieldsOf(request);
     if (fields.has('token')) return this.#showLicense(reply, await this.#openForm(request));
     const spellings = spellingsOf(fields.get('license_key') ?? '');
     // The last one is without what surrounds it, so all spellings of a license key have one limit.
@@ -128,7 +128,7 @@ class BuyersPage {
   /** Reads a form that an opened page has sent. */
   async #openForm(request: FastifyRequest): Promise<OpenForm> {
     const { app } = this.#parts;
-    const fields = await fieldsOf(request);
+    const fields = fieldsOf(request);
     const [licenseKey = '', token = ''] = ['license_key', 'token'].map((name) => fields.get(name));
     const view = await readLicense(app, licenseKey);
     const secret = await logKey(app.reader);
@@ -201,7 +201,7 @@ class BuyersPage {
 
   async #recover(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app, listener, limits } = this.#parts;
-    const fields = await fieldsOf(request);
+    const fields = fieldsOf(request);
     const network = networkOf(addressOf(request, listener));
     limit(limits.recoveries.take(network) || limits.allRecoveries.take(''));
     const buyerEmail = (fields.get('email') ?? '').trim().toLowerCase();
@@ -279,14 +279,10 @@ function addressOf(request: FastifyRequest, listener: ServerSettings): string {
   );
 }
 
-async function fieldsOf({ body }: FastifyRequest): Promise<Fields> {
+function fieldsOf({ body }: FastifyRequest): Fields {
   if (body instanceof Error) throw body;
-  const fields = new Map<string, string>();
-  for (const [name, value] of body instanceof Map ? (body as Map<string, unknown>) : []) {
-    const text = value instanceof Blob ? await value.text() : value;
-    if (typeof text === 'string' && text !== '') fields.set(name, text);
-  }
-  return fields;
+  const fields = body instanceof Map ? [...(body as Map<string, unknown>)] : [];
+  return new Map(fields.filter((field): field is [string, string] => typeof field[1] === 'string'));
 }
 
 function writeOptions({ id }: FastifyRequest): WriteOptions {
