@@ -19,7 +19,7 @@ import type { FileAnswer } from '../../leases/service/ports.ts';
 import { formToken, isFormToken } from './form-token.ts';
 import { type FormSession, Layout, type PageSettings, paths, type View } from './layout.ts';
 import { type LicenseView, openLicense, readLicense } from './license-view.ts';
-import { type PageLimits, pageLimits } from './limits.ts';
+import { type PageLimits, pageLimits, turnstile } from './limits.ts';
 import { textsIn } from './texts/language.ts';
 import type { Texts } from './texts/english.ts';
 import * as views from './views.ts';
@@ -30,12 +30,13 @@ const maxFormBytes = 32 * 1024;
 /** The page for buyers at the public listener (../README.md). `monotonic`: monotonic ms. */
 export function buyersPage(settings: PageSettings, monotonic: () => number): WebPage {
   const limits = pageLimits(monotonic);
+  const passed = turnstile();
   const layout = new Layout(settings);
   return {
     isServedAt: (listener) => listener.public !== undefined,
     addTo: (server, host) =>
       receiveAnyBody(server, host.listener.limits, (scope) =>
-        new BuyersPage({ settings, limits, layout, ...host }).addTo(scope),
+        new BuyersPage({ settings, limits, passed, layout, ...host }).addTo(scope),
       ),
     hasSent: isOwnForm,
     admit: () => false,
@@ -51,7 +52,13 @@ function isOwnForm({ origin, host }: Head, { method, routeOptions: { url = '' } 
   return origin.length === 1 && from !== undefined && from === to;
 }
 
-type PageParts = { settings: PageSettings; limits: PageLimits; layout: Layout } & PageHost;
+type PageParts = {
+  settings: PageSettings;
+  limits: PageLimits;
+  /** Resolves in a turn of the event loop of its own. */
+  passed: () => Promise<void>;
+  layout: Layout;
+} & PageHost;
 
 /** The fields of a form that were filled in. A file is a text as well. */
 type Fields = ReadonlyMap<string, string>;
@@ -71,9 +78,16 @@ class BuyersPage {
   }
 
   addTo(scope: FastifyInstance): void {
+    const { passed } = this.#parts;
     const options = { bodyLimit: maxFormBytes };
+    // A form is no JSON, and reading that can take long.
+    scope.removeContentTypeParser('application/json');
     scope.addHook('onRequest', async (request) => this.#admit(request));
-    scope.setErrorHandler((error, request, reply) => this.#fail(error, request, reply));
+    scope.addHook('preHandler', passed);
+    scope.setErrorHandler(async (error, request, reply) => {
+      await passed();
+      return this.#fail(error, request, reply);
+    });
     scope.get(paths.license, async (request, reply) => await this.#start(request, reply));
     // A person has reloaded the page of a form by its address.
     scope.get(`${paths.license}/:form`, async (_, reply) => reply.redirect(paths.license, 303));
@@ -127,12 +141,13 @@ class BuyersPage {
 
   /** Reads a form that an opened page has sent. */
   async #openForm(request: FastifyRequest): Promise<OpenForm> {
-    const { app } = this.#parts;
+    const { app, limits } = this.#parts;
     const fields = fieldsOf(request);
     const [licenseKey = '', token = ''] = ['license_key', 'token'].map((name) => fields.get(name));
     const view = await readLicense(app, licenseKey);
     const secret = await logKey(app.reader);
     if (view === null || !isFormToken(token, secret, view.license, app.now())) throw foreignForm();
+    limit(limits.licenses.take(app.digest(licenseKey)));
     return { fields, texts: textsFor(request, fields.get('lang')), view, session: { licenseKey, token } };
   }
 
@@ -281,8 +296,7 @@ function addressOf(request: FastifyRequest, listener: ServerSettings): string {
 
 function fieldsOf({ body }: FastifyRequest): Fields {
   if (body instanceof Error) throw body;
-  const fields = body instanceof Map ? [...(body as Map<string, unknown>)] : [];
-  return new Map(fields.filter((field): field is [string, string] => typeof field[1] === 'string'));
+  return body instanceof Map ? (body as Map<string, string>) : new Map<string, string>();
 }
 
 function writeOptions({ id }: FastifyRequest): WriteOptions {

@@ -180,6 +180,13 @@ describe('a form of an open page', () => {
     }
   });
 
+  test('is not read from JSON', async () => {
+    const body = JSON.stringify({ license_key: issuedKey, email: buyerEmail });
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': '198.51.100.251' };
+    const answer = await shop.devices.post('/license', { headers, body });
+    expect([answer.status, textOf(answer)]).toEqual([404, expect.stringContaining(notFound)]);
+  });
+
   test('is refused as a page if it is too large or cannot be read', async () => {
     const customer = shop.customer();
     const large = await customer.post(
