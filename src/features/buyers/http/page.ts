@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { licenseKeysIn, maxLicenseKeyBytes } from '../../../domain/license.ts';
 import { problems, type ProblemCode } from '../../../domain/problem/problem-table.ts';
@@ -26,6 +27,9 @@ import * as views from './views.ts';
 
 /** A request of a machine has at most 8 KiB; the rest is for the other fields. */
 const maxFormBytes = 32 * 1024;
+
+/** A refused entry is answered after this time: to read a license that exists takes longer, and would show. */
+const refusalMs = 10;
 
 /** The page for buyers at the public listener (../README.md). `monotonic`: monotonic ms. */
 export function buyersPage(settings: PageSettings, monotonic: () => number): WebPage {
@@ -128,9 +132,11 @@ class BuyersPage {
     const network = networkOf(addressOf(request, listener));
     limit(limits.keys.take(`${key} ${network}`) || limits.keysOfAll.take(key));
     const email = settings.askEmail ? (fields.get('email') ?? '') : null;
+    const wait = setTimeout(refusalMs);
     const view = await openLicense(app, { spellings, email });
     const texts = textsFor(request, fields.get('lang'));
     if (view === null) {
+      await wait;
       const start = await this.#startView(texts, alert(texts.notFound));
       return this.#send(reply, { texts, view: start, code: 'license_not_found' });
     }
@@ -142,11 +148,17 @@ class BuyersPage {
   /** Reads a form that an opened page has sent. */
   async #openForm(request: FastifyRequest): Promise<OpenForm> {
     const { app, limits } = this.#parts;
+    const wait = setTimeout(refusalMs);
     const fields = fieldsOf(request);
     const [licenseKey = '', token = ''] = ['license_key', 'token'].map((name) => fields.get(name));
-    const view = await readLicense(app, licenseKey);
     const secret = await logKey(app.reader);
-    if (view === null || !isFormToken(token, secret, view.license, app.now())) throw foreignForm();
+    const license = await app.reader.licenses.get(licenseKey);
+    const isOpen = license !== null && isFormToken(token, secret, license, app.now());
+    const view = isOpen ? await readLicense(app, licenseKey) : null;
+    if (view === null) {
+      await wait;
+      throw foreignForm();
+    }
     limit(limits.licenses.take(app.digest(licenseKey)));
     return { fields, texts: textsFor(request, fields.get('lang')), view, session: { licenseKey, token } };
   }

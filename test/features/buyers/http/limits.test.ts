@@ -1,9 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HttpResponse } from '../../../support/network/raw-http.ts';
-import { buyersPage } from '../../../../src/features/buyers/http/page.ts';
-import { Proxies } from '../../../../src/http/entry/client-address.ts';
-import { openApp, serverOf } from '../../../support/app/http-app.ts';
 import { issuedKey, otherKey } from '../../leases/support/issuer-harness.ts';
 import { buyerEmail, BuyersShop, fieldsOf, textOf } from '../support/shop.ts';
 
@@ -79,49 +75,3 @@ test('all networks together can send 40 forms of an open page about a license, a
   shop.time.advance(2_000);
   expect((await shop.customer().post('/license', fields)).status).toBe(200);
 });
-
-/** A server with the page, whose clock stands still, so that no limit refills. `calls`: to the store. */
-async function openGuessed(): Promise<{ calls: string[]; guess: (number: number) => Promise<number> }> {
-  const calls: string[] = [];
-  const app = opened.use(await openApp({}, (name) => calls.push(name)));
-  const settings = { title: null, supportUrl: null, accent: '#1d4ed8', askEmail: true };
-  const page = buyersPage(settings, () => 0);
-  const listener = { public: { proxies: new Proxies([]), issuerHost: () => null } };
-  const server = opened.adopt(serverOf(app.app, listener, [page]), (each) => each.close());
-  const guess = async (number: number): Promise<number> => {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const payload = `license_key=GUESS-${number}&email=eve@example.com`;
-    return (await server.inject({ method: 'POST', url: '/license', headers, payload })).statusCode;
-  };
-  return { calls, guess };
-}
-
-test('a guess over a limit reads nothing from the store', async () => {
-  const { calls, guess } = await openGuessed();
-  for (let number = 0; number < 40; number += 1) expect(await guess(number)).toBe(404);
-  expect(calls).toContain('reader.licenses.get');
-  calls.length = 0;
-  for (let number = 40; number < 10_000; number += 1) expect(await guess(number)).toBe(429);
-  expect(calls).toEqual([]);
-});
-
-test('of many guesses at once, each waits for a turn of the event loop, so that a verify waits for one guess only', async () => {
-  const { calls, guess } = await openGuessed();
-  const answered: number[] = [];
-  for (let number = 0; number < 80; number += 1) void guess(number).then((status) => answered.push(status));
-  const turns: { read: number; refused: number }[] = [];
-  while (answered.length < 80) {
-    const [reads, refusals] = [countOf(calls, 'reader.licenses.get'), countOf(answered, 429)];
-    await setImmediate();
-    turns.push({
-      read: countOf(calls, 'reader.licenses.get') - reads,
-      refused: countOf(answered, 429) - refusals,
-    });
-  }
-  expect([countOf(calls, 'reader.licenses.get'), countOf(answered, 429)]).toEqual([40, 40]);
-  expect(turns.filter(({ read, refused }) => read + refused > 1)).toEqual([]);
-});
-
-function countOf<Value>(values: readonly Value[], counted: Value): number {
-  return values.filter((value) => value === counted).length;
-}
