@@ -109,7 +109,7 @@ class BuyersPage {
     if (request.method !== 'POST') return;
     const { 'sec-fetch-site': site = 'same-origin' } = request.headers;
     if (site !== 'same-origin') throw foreignForm();
-    limit(limits.networks.take(networkOf(addressOf(request, listener))));
+    limit(limits.networks.take(senderOf(request, listener)));
   }
 
   async #start(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -129,8 +129,7 @@ class BuyersPage {
     const spellings = spellingsOf(fields.get('license_key') ?? '');
     // The last one is without what surrounds it, so all spellings of a license key have one limit.
     const key = app.digest(spellings.at(-1) ?? '');
-    const network = networkOf(addressOf(request, listener));
-    limit(limits.keys.take(`${key} ${network}`) || limits.keysOfAll.take(key));
+    limit(limits.keys.take(`${key} ${senderOf(request, listener)}`) || limits.keysOfAll.take(key));
     const email = settings.askEmail ? (fields.get('email') ?? '') : null;
     const wait = setTimeout(refusalMs);
     const view = await openLicense(app, { spellings, email });
@@ -229,8 +228,7 @@ class BuyersPage {
   async #recover(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app, listener, limits } = this.#parts;
     const fields = fieldsOf(request);
-    const network = networkOf(addressOf(request, listener));
-    limit(limits.recoveries.take(network) || limits.allRecoveries.take(''));
+    limit(limits.recoveries.take(senderOf(request, listener)) || limits.allRecoveries.take(''));
     const buyerEmail = (fields.get('email') ?? '').trim().toLowerCase();
     // No answer waits for the write: its time would tell whether the address is known.
     if (buyerEmail !== '' && limits.mails.take(app.digest(buyerEmail)) === 0)
@@ -299,11 +297,11 @@ function textsFor({ headers }: FastifyRequest, named: unknown): Texts {
   return textsIn(named, headers['accept-language']);
 }
 
-function addressOf(request: FastifyRequest, listener: ServerSettings): string {
+/** The network of a sender. A provider may give one customer 48 bits, and as many customers share those as an IPv4 address. */
+function senderOf(request: FastifyRequest, listener: ServerSettings): string {
   const { remoteAddress = '' } = request.raw.socket;
-  return (
-    listener.public?.proxies.clientOf(remoteAddress, stateOf(request).head.forwardedFor) ?? remoteAddress
-  );
+  const { forwardedFor } = stateOf(request).head;
+  return networkOf(listener.public?.proxies.clientOf(remoteAddress, forwardedFor) ?? remoteAddress, 48);
 }
 
 function fieldsOf({ body }: FastifyRequest): Fields {

@@ -33,6 +33,15 @@ test('an address can send 40 forms, and then one in two seconds', async () => {
   expect((await customer.open(issuedKey)).status).toBe(200);
 });
 
+test('all networks that a provider of IPv6 has given to one customer count as one', async () => {
+  const customer = shop.customer();
+  const send = async (address: string): Promise<HttpResponse> =>
+    await customer.post('/license', { license_key: address }, { 'x-forwarded-for': address });
+  const { sent } = await untilLimited((number) => send(`2001:db8:1:${number.toString(16)}::1`));
+  expect(sent).toBeGreaterThanOrEqual(40);
+  expect((await send('2001:db8:2::1')).status).toBe(404);
+});
+
 test('a form of an address over its limit is refused before it is read', async () => {
   const customer = shop.customer();
   const large = { license_key: 'x'.repeat(33 * 1024) };
