@@ -26,10 +26,7 @@ export function receiveAnyBody(
       if (contentType === undefined) return readForm(body, maximum);
       const boundary = /^multipart\/form-data\s*;.*boundary="?([^";\s]+)/i.exec(contentType)?.[1];
       if (boundary === undefined) return noParameters;
-      const fields = await readMultipart(body, boundary);
-      if (fields === null) return new ProblemError('malformed_body', 'The body is not multipart/form-data.');
-      const sent = [...fields].filter(([, value]) => value !== '');
-      return sent.length > maximum ? tooMany(maximum) : new Map<string, unknown>(sent);
+      return readMultipart(body, boundary, maximum);
     });
     addRoute(scope);
     ready();
@@ -45,10 +42,28 @@ function readForm(body: Buffer, maximum: number): RawParameters | Error {
   }
 }
 
-/** The fields of a multipart body; null if it is none. Node takes no boundary of less than 27 characters. */
-async function readMultipart(body: Buffer, boundary: string): Promise<FormData | null> {
-  const longer = boundary.padEnd(27, '0');
-  const text = `\r\n${body.toString('latin1')}`.replaceAll(`\r\n--${boundary}`, `\r\n--${longer}`);
-  const headers = { 'content-type': `multipart/form-data; boundary=${longer}` };
-  return await new Response(Buffer.from(text.slice(2), 'latin1'), { headers }).formData().catch(() => null);
+/** The fields of a multipart body (RFC 7578), of which a file is a text, too; or the error that it is none. */
+function readMultipart(body: Buffer, boundary: string, maximum: number): RawParameters | Error {
+  // In latin1, each byte is a character.
+  const [, ...parts] = `\r\n${body.toString('latin1')}`.split(`\r\n--${boundary}`);
+  const end = parts.findIndex((part) => part.startsWith('--'));
+  if (end > maximum) return tooMany(maximum);
+  const fields = parts.slice(0, Math.max(0, end)).flatMap(readPart);
+  if (end === -1 || fields.length < end)
+    return new ProblemError('malformed_body', 'The body is not multipart/form-data.');
+  return new Map(fields.filter(([, value]) => value !== ''));
+}
+
+const nameOfPart = /^content-disposition:[ \t]*form-data;(?:.*?;)??[ \t]*name=(?:"([^"\r\n]*)"|([^\s";]+))/im;
+
+/** The name and the value of a part; nothing if the part has no name. */
+function readPart(part: string): [name: string, value: string][] {
+  const end = part.indexOf('\r\n\r\n');
+  const [, quoted, bare] = nameOfPart.exec(part.slice(0, Math.max(0, end))) ?? [];
+  const name = quoted ?? bare;
+  return name === undefined ? [] : [[utf8Of(name), utf8Of(part.slice(end + '\r\n\r\n'.length))]];
+}
+
+function utf8Of(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').toString();
 }

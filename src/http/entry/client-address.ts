@@ -46,18 +46,18 @@ function plainAddress(text: string): string | null {
 }
 
 /**
- * What a limit per address counts by: an IPv4 address, or the first 64 bits of an IPv6 address, which is the smallest
- * network that a customer of a provider gets.
+ * What a limit per address counts by: an IPv4 address, or the first bits of an IPv6 address. 64 bits are the smallest network
+ * that a customer of a provider gets, and 48 bits the greatest that is common.
  */
-export function networkOf(address: string): string {
+export function networkOf(address: string, bits: 64 | 48 = 64): string {
   const plain = plainAddress(address) ?? address;
   if (isIP(plain) !== 6) return plain;
   const [before = '', after] = plain.split('::');
   const first = before.split(':').filter(Boolean);
   const last = (after ?? '').split(':').filter(Boolean);
   const zeros = after === undefined ? 0 : Math.max(0, 8 - first.length - last.length);
-  const groups = [...first, ...Array<string>(zeros).fill('0'), ...last].slice(0, 4);
-  return `${groups.map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`;
+  const groups = [...first, ...Array<string>(zeros).fill('0'), ...last].slice(0, bits / 16);
+  return `${groups.map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/${bits}`;
 }
 
 const thisMachine = new BlockList();

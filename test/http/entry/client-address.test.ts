@@ -58,6 +58,11 @@ test.each([
   expect(networkOf(address)).toBe(network);
 });
 
+test('a wider network is the first 48 bits of an IPv6 address', () => {
+  expect(networkOf('2001:db8::7', 48)).toBe('2001:db8:0::/48');
+  expect(networkOf('203.0.113.7', 48)).toBe('203.0.113.7');
+});
+
 test.each([
   ['127.0.0.1', 'connection 7'],
   ['127.3.2.1', 'connection 7'],

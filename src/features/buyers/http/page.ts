@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { licenseKeysIn, maxLicenseKeyBytes } from '../../../domain/license.ts';
 import { problems, type ProblemCode } from '../../../domain/problem/problem-table.ts';
@@ -19,7 +20,7 @@ import type { FileAnswer } from '../../leases/service/ports.ts';
 import { formToken, isFormToken } from './form-token.ts';
 import { type FormSession, Layout, type PageSettings, paths, type View } from './layout.ts';
 import { type LicenseView, openLicense, readLicense } from './license-view.ts';
-import { type PageLimits, pageLimits } from './limits.ts';
+import { type PageLimits, pageLimits, turnstile } from './limits.ts';
 import { textsIn } from './texts/language.ts';
 import type { Texts } from './texts/english.ts';
 import * as views from './views.ts';
@@ -27,15 +28,19 @@ import * as views from './views.ts';
 /** A request of a machine has at most 8 KiB; the rest is for the other fields. */
 const maxFormBytes = 32 * 1024;
 
+/** A refused entry is answered after this time: to read a license that exists takes longer, and would show. */
+const refusalMs = 10;
+
 /** The page for buyers at the public listener (../README.md). `monotonic`: monotonic ms. */
 export function buyersPage(settings: PageSettings, monotonic: () => number): WebPage {
   const limits = pageLimits(monotonic);
+  const passed = turnstile();
   const layout = new Layout(settings);
   return {
     isServedAt: (listener) => listener.public !== undefined,
     addTo: (server, host) =>
       receiveAnyBody(server, host.listener.limits, (scope) =>
-        new BuyersPage({ settings, limits, layout, ...host }).addTo(scope),
+        new BuyersPage({ settings, limits, passed, layout, ...host }).addTo(scope),
       ),
     hasSent: isOwnForm,
     admit: () => false,
@@ -51,7 +56,13 @@ function isOwnForm({ origin, host }: Head, { method, routeOptions: { url = '' } 
   return origin.length === 1 && from !== undefined && from === to;
 }
 
-type PageParts = { settings: PageSettings; limits: PageLimits; layout: Layout } & PageHost;
+type PageParts = {
+  settings: PageSettings;
+  limits: PageLimits;
+  /** Resolves in a turn of the event loop of its own. */
+  passed: () => Promise<void>;
+  layout: Layout;
+} & PageHost;
 
 /** The fields of a form that were filled in. A file is a text as well. */
 type Fields = ReadonlyMap<string, string>;
@@ -71,9 +82,16 @@ class BuyersPage {
   }
 
   addTo(scope: FastifyInstance): void {
+    const { passed } = this.#parts;
     const options = { bodyLimit: maxFormBytes };
+    // A form is no JSON, and reading that can take long.
+    scope.removeContentTypeParser('application/json');
     scope.addHook('onRequest', async (request) => this.#admit(request));
-    scope.setErrorHandler((error, request, reply) => this.#fail(error, request, reply));
+    scope.addHook('preHandler', passed);
+    scope.setErrorHandler(async (error, request, reply) => {
+      await passed();
+      return this.#fail(error, request, reply);
+    });
     scope.get(paths.license, async (request, reply) => await this.#start(request, reply));
     // A person has reloaded the page of a form by its address.
     scope.get(`${paths.license}/:form`, async (_, reply) => reply.redirect(paths.license, 303));
@@ -91,7 +109,7 @@ class BuyersPage {
     if (request.method !== 'POST') return;
     const { 'sec-fetch-site': site = 'same-origin' } = request.headers;
     if (site !== 'same-origin') throw foreignForm();
-    limit(limits.networks.take(networkOf(addressOf(request, listener))));
+    limit(limits.networks.take(senderOf(request, listener)));
   }
 
   async #start(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -106,17 +124,18 @@ class BuyersPage {
 
   async #open(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app, listener, limits, settings } = this.#parts;
-    const fields = await fieldsOf(request);
+    const fields = fieldsOf(request);
     if (fields.has('token')) return this.#showLicense(reply, await this.#openForm(request));
     const spellings = spellingsOf(fields.get('license_key') ?? '');
     // The last one is without what surrounds it, so all spellings of a license key have one limit.
     const key = app.digest(spellings.at(-1) ?? '');
-    const network = networkOf(addressOf(request, listener));
-    limit(limits.keys.take(`${key} ${network}`) || limits.keysOfAll.take(key));
+    limit(limits.keys.take(`${key} ${senderOf(request, listener)}`) || limits.keysOfAll.take(key));
     const email = settings.askEmail ? (fields.get('email') ?? '') : null;
+    const wait = setTimeout(refusalMs);
     const view = await openLicense(app, { spellings, email });
     const texts = textsFor(request, fields.get('lang'));
     if (view === null) {
+      await wait;
       const start = await this.#startView(texts, alert(texts.notFound));
       return this.#send(reply, { texts, view: start, code: 'license_not_found' });
     }
@@ -127,12 +146,19 @@ class BuyersPage {
 
   /** Reads a form that an opened page has sent. */
   async #openForm(request: FastifyRequest): Promise<OpenForm> {
-    const { app } = this.#parts;
-    const fields = await fieldsOf(request);
+    const { app, limits } = this.#parts;
+    const wait = setTimeout(refusalMs);
+    const fields = fieldsOf(request);
     const [licenseKey = '', token = ''] = ['license_key', 'token'].map((name) => fields.get(name));
-    const view = await readLicense(app, licenseKey);
     const secret = await logKey(app.reader);
-    if (view === null || !isFormToken(token, secret, view.license, app.now())) throw foreignForm();
+    const license = await app.reader.licenses.get(licenseKey);
+    const isOpen = license !== null && isFormToken(token, secret, license, app.now());
+    const view = isOpen ? await readLicense(app, licenseKey) : null;
+    if (view === null) {
+      await wait;
+      throw foreignForm();
+    }
+    limit(limits.licenses.take(app.digest(licenseKey)));
     return { fields, texts: textsFor(request, fields.get('lang')), view, session: { licenseKey, token } };
   }
 
@@ -201,9 +227,8 @@ class BuyersPage {
 
   async #recover(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { app, listener, limits } = this.#parts;
-    const fields = await fieldsOf(request);
-    const network = networkOf(addressOf(request, listener));
-    limit(limits.recoveries.take(network) || limits.allRecoveries.take(''));
+    const fields = fieldsOf(request);
+    limit(limits.recoveries.take(senderOf(request, listener)) || limits.allRecoveries.take(''));
     const buyerEmail = (fields.get('email') ?? '').trim().toLowerCase();
     // No answer waits for the write: its time would tell whether the address is known.
     if (buyerEmail !== '' && limits.mails.take(app.digest(buyerEmail)) === 0)
@@ -272,21 +297,16 @@ function textsFor({ headers }: FastifyRequest, named: unknown): Texts {
   return textsIn(named, headers['accept-language']);
 }
 
-function addressOf(request: FastifyRequest, listener: ServerSettings): string {
+/** The network of a sender. A provider may give one customer 48 bits, and as many customers share those as an IPv4 address. */
+function senderOf(request: FastifyRequest, listener: ServerSettings): string {
   const { remoteAddress = '' } = request.raw.socket;
-  return (
-    listener.public?.proxies.clientOf(remoteAddress, stateOf(request).head.forwardedFor) ?? remoteAddress
-  );
+  const { forwardedFor } = stateOf(request).head;
+  return networkOf(listener.public?.proxies.clientOf(remoteAddress, forwardedFor) ?? remoteAddress, 48);
 }
 
-async function fieldsOf({ body }: FastifyRequest): Promise<Fields> {
+function fieldsOf({ body }: FastifyRequest): Fields {
   if (body instanceof Error) throw body;
-  const fields = new Map<string, string>();
-  for (const [name, value] of body instanceof Map ? (body as Map<string, unknown>) : []) {
-    const text = value instanceof Blob ? await value.text() : value;
-    if (typeof text === 'string' && text !== '') fields.set(name, text);
-  }
-  return fields;
+  return body instanceof Map ? (body as Map<string, string>) : new Map<string, string>();
 }
 
 function writeOptions({ id }: FastifyRequest): WriteOptions {

@@ -127,6 +127,22 @@ describe('a license', () => {
     }
   });
 
+  test('is refused after 10 ms, so that the time does not tell whether there is such a license', async () => {
+    const customer = shop.customer();
+    for (const [path, fields] of [
+      ['/license', { email: 'eve@example.com' }],
+      ['/license/seat', { token: 'forged' }],
+    ] as const) {
+      const start = performance.now();
+      const { status } = await customer.post(path, { license_key: issuedKey, ...fields });
+      const elapsed = performance.now() - start;
+      expect([status, Math.ceil(elapsed)]).toEqual([
+        expect.toBeOneOf([403, 404]),
+        expect.toSatisfy((ms: number) => ms >= 10),
+      ]);
+    }
+  });
+
   test('opens with the license key alone, if the seller says so', async () => {
     await using own = await new BuyersShop().open({ buyers: { ask_email: false } });
     expect((await own.customer().get()).body).not.toContain('id="email"');
@@ -178,6 +194,13 @@ describe('a form of an open page', () => {
       const headers = { origin, referer: `${origin}/license`, 'sec-fetch-site': 'same-origin' };
       expect((await customer.post('/license', fields, headers)).status).toBe(200);
     }
+  });
+
+  test('is not read from JSON', async () => {
+    const body = JSON.stringify({ license_key: issuedKey, email: buyerEmail });
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': '198.51.100.251' };
+    const answer = await shop.devices.post('/license', { headers, body });
+    expect([answer.status, textOf(answer)]).toEqual([404, expect.stringContaining(notFound)]);
   });
 
   test('is refused as a page if it is too large or cannot be read', async () => {
