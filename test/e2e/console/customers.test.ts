@@ -144,11 +144,11 @@ describeInBrowser('the day of a seller', (opened) => {
   });
 
   test('a license in its grace is shown as such, and the list says of each license when it ends', async () => {
-    await post('/admin/v1/products', { name: 'Viewer', product_key: 'VIEWER', expiry_grace_s: 86_400 });
+    await shop.post('/admin/v1/products', { name: 'Viewer', product_key: 'VIEWER', expiry_grace_s: 86_400 });
     const sale = { product_key: 'VIEWER', buyer_email: 'kim@example.com' };
     const expiresAt = new Date(Date.now() - 3_600_000).toISOString();
-    await post('/admin/v1/purchases', { ...sale, license_key: 'ENDED-1', expires_at: expiresAt });
-    await post('/admin/v1/purchases', { ...sale, license_key: 'VALID-1', expires_at: '2090-05-03' });
+    await shop.post('/admin/v1/purchases', { ...sale, license_key: 'ENDED-1', expires_at: expiresAt });
+    await shop.post('/admin/v1/purchases', { ...sale, license_key: 'VALID-1', expires_at: '2090-05-03' });
     await page.open('licenses?search=kim', 'Licenses');
     await page.shows('ENDED-1');
     expect(await page.text()).toMatch(/ENDED-1[^]*in grace\s+ended 1 hour ago[^]*enabled\s+until 3 May 2090/);
