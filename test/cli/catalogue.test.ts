@@ -193,7 +193,7 @@ test('purchase list passes its filters on, with whole days', async () => {
   // What is sold meanwhile would move what is read from one page to the next.
   expect(await list('--all')).toMatch(/^until=\d{4}-/);
   const { out } = await latchkey('purchase', 'list', '--state-dir', daemon.stateDir);
-  expect(out).toMatch(/REFUNDED\np1 .* 2026-02-02T00:00:00\+00:00\n$/);
+  expect(out).toMatch(/STATE +REFUNDED\np1 .* valid +2026-02-02T00:00:00\+00:00\n$/);
 });
 
 test('account list and product list print tables', async () => {

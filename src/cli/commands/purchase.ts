@@ -12,6 +12,7 @@ import { CommandError, defineCommand, type GlobalOptions, positional, textOption
 import { formatFields, instant, whole } from '../format.ts';
 import { hintFor, quoteForShell } from '../hint.ts';
 import { readDates } from '../values.ts';
+import { stateWord } from './license-terms.ts';
 import { licenseFields } from './license-view.ts';
 
 export const purchasesPath = '/admin/v1/purchases';
@@ -58,6 +59,7 @@ export const commands = [
         'license key': whole(sold.license_key),
         product: sold.product_link,
         buyer: sold.buyer_email,
+        state: stateWord(sold),
         refunded: instant(refunded_at),
       }),
     },

@@ -417,6 +417,15 @@ describeInBrowser('the console of an authority', (opened) => {
     expect(page.errors).toEqual([]);
   });
 
+  test('a purchase shows that its license has ended', async () => {
+    const sale = { product_key: 'EDITOR', buyer_email: 'ended@example.com', license_key: 'ENDED' };
+    await post('/admin/v1/purchases', { ...sale, expires_at: '2026-01-01' });
+    await page.open('purchases?search=ended@example.com', 'Purchases');
+    await page.shows('ended\n1 Jan 2026');
+    expect(await page.seriousProblems()).toEqual([]);
+    expect(page.errors).toEqual([]);
+  });
+
   test('the purchases of a filter are saved as a file, each with its license in a row', async () => {
     await page.open('purchases?search=jonas@example.com', 'Purchases');
     await page.shows('1 of 1');

@@ -180,3 +180,16 @@ test('a collection is listed, shown and given other products', async () => {
     'collection_not_found',
   );
 });
+
+test('a purchase shows whether its license has ended, in every answer', async () => {
+  const ended = { expires_at: '2026-01-01T23:59:59+00:00', status: 'expired', enabled: true };
+  const sold = await sell('ONE', { license_key: 'ENDED', expires_at: '2026-01-01' });
+  expect(sold).toMatchObject({ license: ended });
+  expect((await send('GET', `purchases/${sold.purchase_id}`)).json()).toEqual({ data: sold });
+  expect((await send('GET', 'purchases?license_key=ENDED')).json()).toEqual({ data: { purchases: [sold] } });
+  for (const _ of ['first', 'again']) {
+    const refunded = (await send('POST', `purchases/${sold.purchase_id}/refund`)).json();
+    expect(refunded).toMatchObject({ data: { license: { ...ended, status: 'disabled', enabled: false } } });
+  }
+  expect((await sell('ONE')).license).not.toHaveProperty('status');
+});

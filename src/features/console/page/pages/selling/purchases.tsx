@@ -3,11 +3,10 @@ import type { PurchaseObject } from '../../../../../wire/catalogue.ts';
 import type { PageProps } from '../../page-props.ts';
 import { dayFilter, productFilter } from '../../parts/filter.tsx';
 import { ListPage, type List } from '../../parts/list.tsx';
-import { Badge } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { shownKey } from '../../format.ts';
-import { LicenseLink } from '../licenses/badges.tsx';
+import { LicenseLink, StateBadge } from '../licenses/badges.tsx';
 import { refund } from '../licenses/license-actions.tsx';
 import { sell } from './sell.tsx';
 
@@ -61,12 +60,23 @@ const purchases: List<PurchaseObject> = {
     {
       name: 'State',
       place: 'side',
-      cell: ({ refunded }) => (refunded ? <Badge tone="quiet">refunded</Badge> : 'paid'),
-      below: ({ refunded_at: at }) => at !== null && <Time at={at} />,
+      cell: State,
+      below: since,
     },
   ],
   actions: ({ purchase_id: id, refunded, license }) => (refunded ? [] : [refund(id, license)]),
 };
+
+function State({ refunded, license }: PurchaseObject) {
+  if (refunded) return <StateBadge state="refunded" />;
+  return license.status === 'expired' ? <StateBadge state="ended" /> : <>paid</>;
+}
+
+/** Since when it is in this state. */
+function since({ refunded_at: refundedAt, license: { status, expires_at: end = null } }: PurchaseObject) {
+  const at = refundedAt ?? (status === 'expired' ? end : null);
+  return at !== null && <Time at={at} />;
+}
 
 export function Purchases({ route: { query } }: PageProps) {
   const products = useDaemon().products ?? [];
