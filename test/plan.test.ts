@@ -187,6 +187,8 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN outbox USING INDEX outbox_reconcile',
   // The enables, once, when the upstream has another history.
   'SCAN outbox USING INDEX outbox_seen',
+  // The products whose licenses are about to get another grace.
+  'SCAN product USING INDEX product_graced',
   // What is held is counted by an index of nothing else.
   'SCAN outbox USING COVERING INDEX outbox_held',
 ]);

@@ -39,6 +39,7 @@ CREATE TABLE product (
   -- While licenses get another grace: the last license key that has it.
   graced_to TEXT
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX product_graced ON product (product_key) WHERE graced_to IS NOT NULL;
 
 CREATE TABLE collection (
   collection_id TEXT PRIMARY KEY NOT NULL,

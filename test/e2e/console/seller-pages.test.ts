@@ -419,7 +419,7 @@ describeInBrowser('the console of an authority', (opened) => {
 
   test('a purchase shows that its license has ended', async () => {
     const sale = { product_key: 'EDITOR', buyer_email: 'ended@example.com', license_key: 'ENDED' };
-    await post('/admin/v1/purchases', { ...sale, expires_at: '2026-01-01' });
+    await shop.post('/admin/v1/purchases', { ...sale, expires_at: '2026-01-01' });
     await page.open('purchases?search=ended@example.com', 'Purchases');
     await page.shows('ended\n1 Jan 2026');
     expect(await page.seriousProblems()).toEqual([]);

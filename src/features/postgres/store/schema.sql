@@ -35,6 +35,7 @@ CREATE TABLE latchkey.product (
   -- While licenses get another grace: the last license key that has it.
   graced_to text COLLATE "C"
 );
+CREATE INDEX product_graced ON latchkey.product (product_key) WHERE graced_to IS NOT NULL;
 
 CREATE TABLE latchkey.collection (
   collection_id text COLLATE "C" PRIMARY KEY,
