@@ -273,6 +273,20 @@ test('a license is reported once before its end and once after its grace, again 
   expect(typesOf(agent)).toEqual(['license.expiring ONE', 'license.expired ONE', 'license.expiring ONE']);
 });
 
+test('a renewal is an event, and another change of the terms is none', async () => {
+  await using agent = await createAgent();
+  await addWebhook(agent);
+  const { licenses, products, accounts } = agent.store;
+  accounts.add(account, 'digest');
+  products.add(product, 'digest');
+  licenses.add(buildLicense({ licenseKey: 'ONE', productKey: 'press', expiresAt: agent.now + day }));
+  const of = { tenant: { accountId: account.accountId, productKey: null }, licenseKey: 'ONE' };
+  await agent.writer.write('updateLicense', { ...of, change: { expiresAt: agent.now + 2 * day } });
+  expect(typesOf(agent)).toEqual([]);
+  await agent.writer.write('renewLicense', { ...of, span: '1y' });
+  expect(typesOf(agent)).toEqual(['license.renewed ONE']);
+});
+
 test('each license and each lease is reported once, even if 12,000 of them end at one instant', async () => {
   await using agent = await createAgent();
   await addWebhook(agent);

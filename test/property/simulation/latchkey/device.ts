@@ -6,6 +6,7 @@ import {
   authorityLeaseService,
   type LeaseService,
 } from '../../../../src/features/leases/service/services.ts';
+import { StorageError } from '../../../../src/service/ports.ts';
 import { HolderModel } from '../../../features/leases/property/holder-model.ts';
 import type { VirtualClock, VirtualTime } from '../../../support/harness/virtual-clock.ts';
 import { freshness } from '../machine.ts';
@@ -72,7 +73,7 @@ export class Device {
       () => null,
       () => null,
     );
-    const result = await Promise.race([this.#deliver(request), late]);
+    const result = await Promise.race([this.#deliver(request).catch(failed), late]);
     ending.abort();
     if (result === null) return null;
     this.holder.receive(request, result);
@@ -83,6 +84,9 @@ export class Device {
   }
 
   async #deliver(signedRequest: SignedRequest): Promise<Awaited<ReturnType<LeaseService['answer']>> | null> {
+    const { clock } = this.issuer ?? this.#world;
+    // As an issuer does (features/leases/issuer/issuer.ts).
+    if (clock.status().suspect) return null;
     const leases = this.#leases();
     const prepared = await leases.prepare(signedRequest, { requester: 'device', signal: forEver });
     if (!prepared.ok) return prepared;
@@ -110,4 +114,10 @@ export class Device {
       wake: () => undefined,
     });
   }
+}
+
+/** The request gets no answer, and is repeated. */
+function failed(error: unknown): null {
+  if (error instanceof StorageError) return null;
+  throw error;
 }

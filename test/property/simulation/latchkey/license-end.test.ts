@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Chain, clocks, key, minute, table } from './licensed-chain.ts';
-import { productKey } from './authority.ts';
+import { Chain, clocks, minute, table } from './licensed-chain.ts';
 import { freshness } from '../machine.ts';
-import type { Site } from './site.ts';
 
 describe.each(Object.keys(clocks))('with the clock of agents and devices %s', (clock) => {
   test('authority, agents and holders of leases let a license in until its end and its graces, to the millisecond, and not beyond', async () => {
@@ -23,15 +21,6 @@ describe.each(Object.keys(clocks))('with the clock of agents and devices %s', (c
   });
 });
 
-test('an agent below an agent refuses in the second of the end, as soon as the agent in the middle has the word of the authority', async () => {
-  using chain = new Chain({ end: 'near', isDisabled: false, connection: 'online', clock: 'right' });
-  await chain.begin();
-  await chain.until(chain.graceMs + 1);
-  const [middle, lowest] = chain.world.sites as [Site, Site];
-  expect(await chain.verify(middle)).toMatchObject({ license: { enabled: false, status: 'expired' } });
-  expect(await chain.verify(lowest)).toMatchObject({ license: { enabled: false, status: 'expired' } });
-});
-
 test.each(['online', 'offline', 'silent'] as const)(
   'a license that has ended stays ended after a restart of agents whose clocks were set back (%s)',
   async (connection) => {
@@ -47,18 +36,3 @@ test.each(['online', 'offline', 'silent'] as const)(
       expect(await chain.verify(site)).toMatchObject({ license: { enabled: false, status: 'expired' } });
   },
 );
-
-test('terms that the seller removes are removed at an agent and at the agent below it', async () => {
-  using chain = new Chain({ end: 'near', isDisabled: false, connection: 'online', clock: 'right' });
-  await chain.begin();
-  const { world } = chain;
-  const tenant = { accountId: 'default', productKey };
-  const change = { expiresAt: null, entitlements: null };
-  await world.authority.write('updateLicense', { tenant, licenseKey: key, change });
-  await world.pass(5_000);
-  for (const site of world.sites) {
-    const license = site.agent.licenseService.verifyNow?.(site.tenant(), key)?.license;
-    expect(license).toMatchObject({ licenseKey: key, enabled: true });
-    expect(license).not.toHaveProperty('status');
-  }
-});

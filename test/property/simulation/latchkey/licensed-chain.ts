@@ -209,7 +209,9 @@ export class Chain implements Disposable {
     // An agent that cannot ask whether the license was renewed lets devices in for as long as programs.
     const isUnsure = each.connection !== 'online' && each.end === 'near' && issuer !== null;
     const mayLast = isUnsure ? extended : end;
-    const mustLast = isUnsure && each.connection === 'offline' && !isAway ? extended : end;
+    // An issuer whose clock is suspect signs nothing.
+    const isSigned = isUnsure && each.connection === 'offline' && each.clock === 'right' && !isAway;
+    const mustLast = isSigned ? extended : end;
     // A lease ends at the beginning of the last instant.
     if (isIn) check([name, now < mayLast]).toEqual([name, true]);
     if (isIn) check(license.terms?.entitlements).toEqual(['pro']);

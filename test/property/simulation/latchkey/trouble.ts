@@ -243,6 +243,9 @@ const setBack: Trouble = {
     clock.jumpWall(byMs);
     for (const device of devices) if (random.chance(0.3)) device.clock.jumpWall(byMs);
   },
+  heal({ sites, devices, clock: right }) {
+    for (const { clock } of [...sites, ...devices]) clock.jumpWall(right.now() - clock.reading().wall);
+  },
 };
 
 export const latchkeyTroubles: Readonly<Record<LatchkeyTroubleName, Trouble>> = {
