@@ -1,6 +1,6 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { defaultFreshnessPolicy } from '../../../src/domain/agent/license-snapshot.ts';
 import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
@@ -30,6 +30,7 @@ import { temporaryDirectory } from '../temporary.ts';
 
 export const adminToken = 'lk_tok_admin';
 export const apiKey = 'lk_api_default';
+export const asAdmin = { authorization: `Bearer ${adminToken}` };
 
 export type LogLine = { level: keyof Log; message: string } & Record<string, unknown>;
 
@@ -42,6 +43,13 @@ export interface TestApp extends AsyncDisposable {
   /** The state directory. */
   readonly directory: string;
   readonly write: AppStore['write'];
+  /** Sends a request. `path`: under `/admin/v1/`, unless it begins with `/`. `headers`: default: an admin token. */
+  send: (
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    payload?: object,
+    headers?: object,
+  ) => Promise<LightMyRequestResponse>;
   /** All tables of an agent, for writes that the API does not offer. */
   agentTables(): Transaction;
   /** The audit entries, in order: user, action, object, and the rest. */
@@ -129,7 +137,13 @@ export async function openApp(
   };
   const parts = partsOfFeatures.map(({ appPart }) => appPart({ ...core, ...changes }));
   const app = Object.assign({}, core, ...parts, changes) as App;
+  let built: FastifyInstance | null = null;
+  const server = (): FastifyInstance => (built ??= serverOf(app));
   return {
+    async send(method, path, payload, headers = asAdmin) {
+      const url = path.startsWith('/') ? path : `/admin/v1/${path}`;
+      return await server().inject({ method, url, headers: { ...headers }, ...(payload && { payload }) });
+    },
     app,
     lines,
     tokenUses,
@@ -165,6 +179,17 @@ function watched(
       },
     });
   return { reader: watch(reader, 'reader'), writer: watch(writer, 'writer') };
+}
+
+/** The code of the problem of an answer. */
+export function codeOf(answer: LightMyRequestResponse): string {
+  return answer.json<{ code: string }>().code;
+}
+
+export async function dataOf<Data>(
+  answer: LightMyRequestResponse | Promise<LightMyRequestResponse>,
+): Promise<Data> {
+  return (await answer).json<{ data: Data }>().data;
 }
 
 /** The configured products of an agent. */

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FastifyInstance } from 'fastify';
 import { done } from '../../../../src/domain/problem/problem.ts';
 import type { LeaseIssuer } from '../../../../src/features/leases/service/ports.ts';
 import { buildActivation } from '../support/activation-builders.ts';
-import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { asAdmin, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 
 const signed: unknown[] = [];
 const issuer: LeaseIssuer = {
@@ -19,42 +18,34 @@ const issuer: LeaseIssuer = {
 };
 
 let opened: TestApp;
-let server: FastifyInstance;
 let seller: { authorization: string };
-const admin = { authorization: `Bearer ${adminToken}` };
 
 type Json = { data: Record<string, unknown> };
 
 async function call(
   method: 'GET' | 'POST',
-  url: string,
+  path: string,
   headers: object,
   payload?: object,
 ): Promise<{ status: number; code: unknown; data: Record<string, unknown> }> {
-  const response = await server.inject({
-    method,
-    url: `/admin/v1${url}`,
-    headers: { ...headers },
-    ...(payload !== undefined && { payload }),
-  });
+  const response = await opened.send(method, path, payload, headers);
   const body = response.json<Json & { code?: string }>();
   return { status: response.statusCode, code: body.code, data: body.data };
 }
 
 beforeAll(async () => {
   opened = await openApp({ leaseIssuer: issuer });
-  server = serverOf(opened.app);
-  const account = await call('POST', '/accounts', admin, { name: 'Seller' });
+  const account = await call('POST', 'accounts', asAdmin, { name: 'Seller' });
   const account_id = String(account.data['account_id']);
-  const token = await call('POST', '/tokens', admin, { scopes: ['admin'], account_id });
+  const token = await call('POST', 'tokens', asAdmin, { scopes: ['admin'], account_id });
   seller = { authorization: `Bearer ${String(token.data['token'])}` };
-  await call('POST', '/products', admin, { name: 'Own', product_key: 'own', account_id });
-  await call('POST', '/products', admin, { name: 'Foreign', product_key: 'foreign' });
+  await call('POST', 'products', asAdmin, { name: 'Own', product_key: 'own', account_id });
+  await call('POST', 'products', asAdmin, { name: 'Foreign', product_key: 'foreign' });
   for (const [product_key, license_key] of [
     ['own', 'OWN-1'],
     ['foreign', 'FOREIGN-1'],
   ]) {
-    await call('POST', '/purchases', admin, { product_key, license_key, buyer_email: 'a@example.com' });
+    await call('POST', 'purchases', asAdmin, { product_key, license_key, buyer_email: 'a@example.com' });
   }
   await opened.write(async ({ activations }) => {
     for (const [number, productKey] of ['own', 'own', 'foreign', 'foreign'].entries()) {
@@ -74,28 +65,31 @@ const idsOf = ({ data }: { data: Record<string, unknown> }): unknown[] =>
   (data['activations'] as { activation_id: string }[]).map(({ activation_id: id }) => id);
 
 test('a token of an account sees the activations of its products only', async () => {
-  expect(idsOf(await call('GET', '/activations', admin))).toEqual(['act-0', 'act-1', 'act-2', 'act-3']);
-  expect(idsOf(await call('GET', '/activations', seller))).toEqual(['act-0', 'act-1']);
-  expect(idsOf(await call('GET', '/activations?product_key=own', seller))).toEqual(['act-0', 'act-1']);
-  expect(idsOf(await call('GET', '/activations?product_key=foreign', seller))).toEqual([]);
-  expect(idsOf(await call('GET', '/activations?license_key=foreign-1', seller))).toEqual([]);
-  expect(await call('GET', '/activations/act-0', seller)).toMatchObject({ status: 200 });
-  for (const [method, url] of [
-    ['GET', '/activations/act-2'],
-    ['POST', '/activations/act-2/end'],
-    ['POST', '/activations/act-2/block'],
-    ['GET', '/activations/none'],
+  expect(idsOf(await call('GET', 'activations', asAdmin))).toEqual(['act-0', 'act-1', 'act-2', 'act-3']);
+  expect(idsOf(await call('GET', 'activations', seller))).toEqual(['act-0', 'act-1']);
+  expect(idsOf(await call('GET', 'activations?product_key=own', seller))).toEqual(['act-0', 'act-1']);
+  expect(idsOf(await call('GET', 'activations?product_key=foreign', seller))).toEqual([]);
+  expect(idsOf(await call('GET', 'activations?license_key=foreign-1', seller))).toEqual([]);
+  expect(await call('GET', 'activations/act-0', seller)).toMatchObject({ status: 200 });
+  for (const [method, path] of [
+    ['GET', 'activations/act-2'],
+    ['POST', 'activations/act-2/end'],
+    ['POST', 'activations/act-2/block'],
+    ['GET', 'activations/none'],
   ] as const) {
-    expect(await call(method, url, seller), url).toMatchObject({ status: 404, code: 'activation_not_found' });
+    expect(await call(method, path, seller), path).toMatchObject({
+      status: 404,
+      code: 'activation_not_found',
+    });
   }
-  expect(await call('GET', '/activations/act-2', admin)).toMatchObject({ data: { state: 'active' } });
+  expect(await call('GET', 'activations/act-2', asAdmin)).toMatchObject({ data: { state: 'active' } });
 });
 
 test('activations are listed in pages that follow each other', async () => {
-  const first = await server.inject({ url: '/admin/v1/activations?limit=3', headers: admin });
+  const first = await opened.send('GET', 'activations?limit=3');
   expect(first.headers['x-total-count']).toBe('4');
   const next = /<([^>]+)>/.exec(String(first.headers['link']))?.[1] ?? '';
-  const second = await server.inject({ url: next, headers: admin });
+  const second = await opened.send('GET', next);
   expect(idsOf(second.json())).toEqual(['act-3']);
   expect(second.headers['link']).toBeUndefined();
 });
@@ -103,13 +97,13 @@ test('activations are listed in pages that follow each other', async () => {
 test('a request file is signed for the account of the token, until the end of a day', async () => {
   signed.length = 0;
   const json = { request: ' x.y.z\n', until: '2027-06-30' };
-  expect(await call('POST', '/leases', seller, json)).toMatchObject({
+  expect(await call('POST', 'leases', seller, json)).toMatchObject({
     status: 200,
     data: { lease: 'a.b.c' },
   });
   const options = { until: Date.parse('2027-06-30T23:59:59Z'), accountId: expect.stringMatching(/./) };
   expect(signed).toMatchObject([['x.y.z', options, { actor: expect.stringMatching(/^token:/) }]]);
-  await call('POST', '/leases', admin, { request: 'x.y.z' });
+  await call('POST', 'leases', asAdmin, { request: 'x.y.z' });
   expect(signed[1]).toMatchObject(['x.y.z', { until: null, accountId: null }, {}]);
 });
 
@@ -119,7 +113,7 @@ test.each([
   ['a day that does not exist', { request: 'x', until: '2027-02-30' }, 'parameters_invalid'],
   ['a request of more than 8 KiB', { request: 'x'.repeat(8_193) }, 'parameters_invalid'],
 ])('a request file with %s is refused', async (_, json, code) => {
-  expect(await call('POST', '/leases', admin, json)).toMatchObject({ status: 422, code });
+  expect(await call('POST', 'leases', asAdmin, json)).toMatchObject({ status: 422, code });
 });
 
 test('a holder has no activations of others', async () => {
@@ -131,7 +125,7 @@ test('a holder has no activations of others', async () => {
     ['POST', '/leases'],
   ] as const) {
     const payload = url === '/leases' ? { payload: { request: 'x' } } : {};
-    const answer = await holder.inject({ method, url: `/admin/v1${url}`, headers: admin, ...payload });
+    const answer = await holder.inject({ method, url: `/admin/v1${url}`, headers: asAdmin, ...payload });
     expect(answer.json(), url).toMatchObject({ status: 409, code: 'not_an_issuer' });
   }
 });

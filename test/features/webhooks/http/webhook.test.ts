@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { Webhook } from 'standardwebhooks';
-import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { dataOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
 import { openReceiver, openSender } from '../support/webhooks.ts';
 import type {
   DeliveryObject,
@@ -10,28 +9,13 @@ import type {
 } from '../../../../src/features/webhooks/wire/webhook.ts';
 
 let opened: TestApp;
-let server: FastifyInstance;
 beforeAll(async () => {
   opened = await openApp();
-  server = serverOf(opened.app);
   await send('POST', 'products', { name: 'ONE', product_key: 'ONE' });
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
-async function send(
-  method: 'GET' | 'POST' | 'DELETE',
-  path: string,
-  payload?: object,
-): Promise<LightMyRequestResponse> {
-  const headers = { authorization: `Bearer ${adminToken}` };
-  return await server.inject({ method, url: `/admin/v1/${path}`, headers, ...(payload && { payload }) });
-}
-
-async function dataOf<Data>(answer: Promise<LightMyRequestResponse>): Promise<Data> {
-  const { statusCode, ...response } = await answer;
-  expect([200, 201]).toContain(statusCode);
-  return response.json<{ data: Data }>().data;
-}
+const send: TestApp['send'] = (...call) => opened.send(...call);
 
 async function add(url: string, events?: readonly string[]): Promise<WebhookObject> {
   return await dataOf(send('POST', 'webhooks', { url, events }));
@@ -226,6 +210,6 @@ test('only the operator may see and change endpoints', async () => {
   const rights = { scopes: ['admin'], account_id: 'default' };
   const { token } = await dataOf<{ token: string }>(send('POST', 'tokens', rights));
   const headers = { authorization: `Bearer ${token}` };
-  const answer = await server.inject({ method: 'GET', url: '/admin/v1/webhooks', headers });
+  const answer = await send('GET', 'webhooks', undefined, headers);
   expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([403, 'operator_only']);
 });

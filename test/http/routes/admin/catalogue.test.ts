@@ -1,23 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import type { LightMyRequestResponse } from 'fastify';
+import { codeOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
 
 let opened: TestApp;
-let server: FastifyInstance;
 beforeAll(async () => {
   opened = await openApp();
-  server = serverOf(opened.app);
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
-const headers = { authorization: `Bearer ${adminToken}` };
-const post = (path: string, payload?: object): Promise<LightMyRequestResponse> =>
-  server.inject({ method: 'POST', url: `/admin/v1/${path}`, headers, ...(payload && { payload }) });
-const put = (path: string, payload: object): Promise<LightMyRequestResponse> =>
-  server.inject({ method: 'PUT', url: `/admin/v1/${path}`, headers, payload });
-const get = (path: string): Promise<LightMyRequestResponse> =>
-  server.inject({ url: `/admin/v1/${path}`, headers });
-const codeOf = (answer: LightMyRequestResponse): string => answer.json<{ code: string }>().code;
+type Answer = Promise<LightMyRequestResponse>;
+const post = (path: string, payload?: object): Answer => opened.send('POST', path, payload);
+const put = (path: string, payload: object): Answer => opened.send('PUT', path, payload);
+const get = (path: string): Answer => opened.send('GET', path);
 
 test('the account of the first start is listed without its API key', async () => {
   const answer = await get('accounts');
@@ -101,7 +95,7 @@ test('an account can take over the API key that its clients already send, and no
   const taken = 'f00dfeedf00dfeed';
   const made = await post('accounts', { name: 'Shop', api_key: taken });
   expect([made.statusCode, made.json()]).toMatchObject([201, { data: { name: 'Shop', api_key: taken } }]);
-  const coupons = await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': taken } });
+  const coupons = await opened.send('GET', '/api/v2/coupons', undefined, { 'service-api-key': taken });
   expect(coupons.statusCode).toBe(200);
   for (const [apiKey, code] of [
     [taken, 'taken'],
@@ -129,10 +123,8 @@ test('an imported purchase of another store keeps its date, its uses and its sta
     201,
     { data: { refunded: false, license: { date: '2024-02-22T11:23:05+00:00', uses: 3, enabled: false } } },
   ]);
-  const verified = await server.inject({
-    url: '/api/v2/license/verify?license_key=OLD-1',
-    headers: { 'product-secret-key': 'the-secret-of-sold' },
-  });
+  const secret = { 'product-secret-key': 'the-secret-of-sold' };
+  const verified = await opened.send('GET', '/api/v2/license/verify?license_key=OLD-1', undefined, secret);
   expect(verified.json()).toMatchObject({
     data: { license_key: 'OLD-1', date: '2024-02-22T11:23:05+00:00', uses: 3, enabled: false },
   });

@@ -1,29 +1,22 @@
-import { defaultLeaseTerms, defaultProductTerms } from '../../../../src/domain/catalogue.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import type { LightMyRequestResponse } from 'fastify';
+import { dataOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
+import { product } from '../../../support/builders/store-builders.ts';
 
 let opened: TestApp;
-let server: FastifyInstance;
 beforeEach(async () => {
   opened = await openApp();
-  server = serverOf(opened.app);
   await send('POST', '/admin/v1/products', { name: 'One', product_key: 'ONE' });
 });
 afterEach(() => opened[Symbol.asyncDispose]());
 
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
-
-function send(method: Method, url: string, payload?: object): Promise<LightMyRequestResponse> {
-  const headers = { authorization: `Bearer ${adminToken}` };
-  return server.inject({ method, url, headers, ...(payload && { payload }) });
-}
+const send: TestApp['send'] = (...call) => opened.send(...call);
 
 const terms = { coupon_type: 'multi', percent_off: 20, code: 'Spring' };
 
 async function create(more: object = {}): Promise<number> {
   const made = await send('POST', '/api/v2/coupons', { ...terms, ...more });
-  return made.json<{ data: { id: number } }>().data.id;
+  return (await dataOf<{ id: number }>(made)).id;
 }
 
 async function redeem(code: string, order: string): Promise<void> {
@@ -173,14 +166,12 @@ test.each([
 
 test('an agent does not change coupons, because they belong to its upstream', async () => {
   await using agent = await openApp({ role: 'agent' });
-  const headers = { authorization: `Bearer ${adminToken}` };
-  const agentServer = serverOf(agent.app);
   for (const [method, url] of [
     ['PUT', '/admin/v1/coupons/1'],
     ['POST', '/admin/v1/coupons/1/end'],
     ['DELETE', '/admin/v1/coupons/1'],
   ] as const) {
-    expect(outcome(await agentServer.inject({ method, url, headers }))).toEqual([409, 'not_the_authority']);
+    expect(outcome(await agent.send(method, url))).toEqual([409, 'not_the_authority']);
   }
 });
 
@@ -190,15 +181,15 @@ test('an agent says that it counts only its own redemptions, and an authority do
     ['authority', {}],
   ] as const) {
     await using agentOrAuthority = await openApp({ role });
-    const asked = serverOf(agentOrAuthority.app);
-    const headers = { authorization: `Bearer ${adminToken}` };
-    await asked.inject({ method: 'POST', url: '/api/v2/coupons', headers, payload: terms });
-    const listed = await asked.inject({ url: '/agent/v1/coupons', headers });
+    await agentOrAuthority.send('POST', '/api/v2/coupons', terms);
+    const listed = await agentOrAuthority.send('GET', '/agent/v1/coupons');
     const counted = { ...terms, id: 1, redemptions: 0, state: 'active' };
-    const { coupons } = listed.json<{ data: { coupons: object[] } }>().data;
+    const { coupons } = await dataOf<{ coupons: object[] }>(listed);
     expect(coupons).toMatchObject([{ ...counted, ...scope }]);
-    const shown = await asked.inject({ url: '/agent/v1/coupons/1', headers });
-    expect(shown.json<{ data: object }>().data).toStrictEqual({ ...coupons[0], orders: [] });
+    expect(await dataOf(agentOrAuthority.send('GET', '/agent/v1/coupons/1'))).toStrictEqual({
+      ...coupons[0],
+      orders: [],
+    });
     expect('scope' in (coupons[0] ?? {})).toBe(role === 'agent');
   }
 });
@@ -220,32 +211,20 @@ const known = [
 ];
 
 async function addKnown({ write }: Pick<TestApp, 'write'>): Promise<void> {
-  const product = { productKey: 'ONE', accountId: 'default', name: 'One', recurring: false };
   await write(async ({ products, coupons }) => {
-    await products.add(
-      {
-        ...product,
-        createdAt: 0,
-        archivedAt: null,
-        leaseTerms: defaultLeaseTerms,
-        licenseTerms: defaultProductTerms,
-      },
-      'digest',
-    );
+    await products.add({ ...product, productKey: 'ONE' }, 'digest');
     for (const each of known) await coupons.add('default', each);
   });
 }
 
 test('coupons are listed by code, product and state', async () => {
   await using app = await openApp();
-  const asked = serverOf(app.app);
-  const headers = { authorization: `Bearer ${adminToken}` };
   await addKnown(app);
   const payload = { code: 'USED', order: 'A-1', items: [{ product_key: 'ONE', amount: 100 }] };
-  await asked.inject({ method: 'POST', url: '/agent/v1/redemptions', headers, payload });
+  await app.send('POST', '/agent/v1/redemptions', payload);
   const codes = async (query: string): Promise<[string | undefined, string[]]> => {
-    const answer = await asked.inject({ url: `/agent/v1/coupons?${query}`, headers });
-    const { coupons } = answer.json<{ data: { coupons: { code: string }[] } }>().data;
+    const answer = await app.send('GET', `/agent/v1/coupons?${query}`);
+    const { coupons } = await dataOf<{ coupons: { code: string }[] }>(answer);
     return [answer.headers['x-total-count']?.toString(), coupons.map(({ code }) => code)];
   };
   expect(await codes('state=active')).toEqual(['2', ['Active', 'ONE']]);
@@ -255,16 +234,15 @@ test('coupons are listed by code, product and state', async () => {
   expect(await codes('state=used_up')).toEqual(['1', ['USED']]);
   for (const code of ['active', 'ACTIVE']) expect(await codes(`code=${code}`)).toEqual(['1', ['Active']]);
   expect(await codes('product_key=ONE')).toEqual(['1', ['ONE']]);
-  expect((await asked.inject({ url: '/agent/v1/coupons?state=none', headers })).statusCode).toBe(422);
+  expect((await app.send('GET', '/agent/v1/coupons?state=none')).statusCode).toBe(422);
 });
 
 test('coupons are listed by state in the mirror of an agent, too', async () => {
   await using agent = await openApp({ role: 'agent' });
   const { mirror } = agent.agentTables();
   await addKnown(agent);
-  const headers = { authorization: `Bearer ${adminToken}` };
   const payload = { code: 'USED', order: 'A-1', items: [{ product_key: 'ONE', amount: 100 }] };
-  await serverOf(agent.app).inject({ method: 'POST', url: '/agent/v1/redemptions', headers, payload });
+  await agent.send('POST', '/agent/v1/redemptions', payload);
   for (const [index, each] of known.entries()) {
     mirror.put({ coupon: { ...each, id: index + 1 }, confirmedAt: 0 });
   }

@@ -1,42 +1,32 @@
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
-import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';
+import { codeOf, dataOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
 
-const admin = { authorization: `Bearer ${adminToken}` };
 const secret = 'a-product-secret';
 
-async function sell(server: FastifyInstance, license_key: string): Promise<string> {
-  const post = (url: string, payload: object) =>
-    server.inject({ method: 'POST', url: `/admin/v1/${url}`, headers: admin, payload });
-  await post('products', { name: 'P', product_key: 'P', secret });
-  const sold = await post('purchases', { product_key: 'P', buyer_email: 'b@example.com', license_key });
-  return sold.json<{ data: { purchase_id: string } }>().data.purchase_id;
+async function sell({ send }: TestApp, license_key: string): Promise<string> {
+  await send('POST', 'products', { name: 'P', product_key: 'P', secret });
+  const sale = { product_key: 'P', buyer_email: 'b@example.com', license_key };
+  return (await dataOf<{ purchase_id: string }>(send('POST', 'purchases', sale))).purchase_id;
 }
 
-function history(server: FastifyInstance, key: string, query = ''): Promise<LightMyRequestResponse> {
-  const url = `/admin/v1/licenses/${encodeURIComponent(key)}/history${query}`;
-  return server.inject({ url, headers: admin });
+function history({ send }: TestApp, key: string, query = ''): Promise<LightMyRequestResponse> {
+  return send('GET', `licenses/${encodeURIComponent(key)}/history${query}`);
 }
 
 test('the history of a license lists each change with its user, and uses and state before and after', async () => {
   await using opened = await openApp();
-  const server = serverOf(opened.app);
   const key = 'a key / with? everything%';
-  const purchase = await sell(server, key);
-  const change = (trigger: string, headers: object) =>
-    server.inject({
-      method: 'PUT',
-      url: `/api/v2/license/${trigger}`,
-      headers: { ...headers },
-      payload: { license_key: key },
-    });
-  await change('decrease', admin);
-  await change('enable', admin);
+  const purchase = await sell(opened, key);
+  const change = (trigger: string, headers?: object) =>
+    opened.send('PUT', `/api/v2/license/${trigger}`, { license_key: key }, headers);
+  await change('decrease');
+  await change('enable');
   await change('usage', { 'product-secret-key': secret });
-  await change('disable', admin);
-  await server.inject({ method: 'POST', url: `/admin/v1/purchases/${purchase}/refund`, headers: admin });
-  await server.inject({ method: 'POST', url: `/admin/v1/purchases/${purchase}/refund`, headers: admin });
-  const listed = await history(server, ` ${key} `);
+  await change('disable');
+  await opened.send('POST', `purchases/${purchase}/refund`);
+  await opened.send('POST', `purchases/${purchase}/refund`);
+  const listed = await history(opened, ` ${key} `);
   expect(listed.headers['x-total-count']).toBe('3');
   const [unused, used, off] = [
     { uses: 0, enabled: true },
@@ -54,7 +44,7 @@ test('the history of a license lists each change with its user, and uses and sta
     },
   });
   expect(listed.body).not.toContain(secret);
-  const second = await history(server, key, '?limit=1&offset=1');
+  const second = await history(opened, key, '?limit=1&offset=1');
   expect(second.json()).toMatchObject({ data: { changes: [{ change: 'disable' }] } });
   expect(second.headers['link']).toContain('?limit=1&cursor=');
 });
@@ -62,28 +52,19 @@ test('the history of a license lists each change with its user, and uses and sta
 test('a change older than history.keep is not listed, whether or not it is already removed', async () => {
   let since = 0;
   await using opened = await openApp({ historySince: () => since });
-  const server = serverOf(opened.app);
-  await sell(server, 'KEY');
-  const use = () =>
-    server.inject({
-      method: 'PUT',
-      url: '/api/v2/license/usage',
-      headers: { 'product-secret-key': secret },
-      payload: { license_key: 'KEY' },
-    });
-  await use();
-  await use();
-  expect((await history(server, 'KEY')).headers['x-total-count']).toBe('2');
+  await sell(opened, 'KEY');
+  for (let use = 0; use < 2; use += 1)
+    await opened.send('PUT', '/api/v2/license/usage', { license_key: 'KEY' });
+  expect((await history(opened, 'KEY')).headers['x-total-count']).toBe('2');
   since = Date.now() + 1;
-  const forgotten = await history(server, 'KEY');
+  const forgotten = await history(opened, 'KEY');
   expect([forgotten.headers['x-total-count'], forgotten.json()]).toEqual(['0', { data: { changes: [] } }]);
 });
 
 test('the history of an unknown license is not found', async () => {
   await using opened = await openApp();
-  const server = serverOf(opened.app);
   for (const key of ['NO-SUCH-KEY', ' ', 'x'.repeat(101)]) {
-    const answer = await history(server, key);
-    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'license_not_found']);
+    const answer = await history(opened, key);
+    expect([answer.statusCode, codeOf(answer)]).toEqual([404, 'license_not_found']);
   }
 });

@@ -1,10 +1,8 @@
-import type { FastifyInstance } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { formatDatetime } from '../../../../src/domain/time.ts';
 import { buildLicense } from '../../../support/builders/store-builders.ts';
-import { adminToken, openApp, serverOf } from '../../../support/app/http-app.ts';
+import { asAdmin, openApp, type TestApp } from '../../../support/app/http-app.ts';
 
-const headers = { authorization: `Bearer ${adminToken}` };
 const day = 86_400_000;
 
 type Sent = Readonly<Record<string, unknown>>;
@@ -12,57 +10,32 @@ type Answer = { status: number; data: Record<string, unknown>; faults: string[] 
 
 async function open() {
   const opened = await openApp();
-  const server: FastifyInstance = serverOf(opened.app);
-  const send = async (
-    method: 'POST' | 'PUT' | 'GET',
-    path: string,
-    payload?: Sent,
-    more: object = {},
-  ): Promise<Answer> => {
-    const sent = {
-      method,
-      url: path,
-      headers: { ...headers, ...more },
-      ...(payload !== undefined && { payload }),
-    };
-    const response = await server.inject(sent);
+  const send = async (...call: Parameters<TestApp['send']>): Promise<Answer> => {
+    const response = await opened.send(...call);
     const { data = {}, errors = [] } = response.json<{
       data?: Record<string, unknown>;
       errors?: { parameter: string; code: string }[];
     }>();
-    return {
-      status: response.statusCode,
-      data,
-      faults: errors.map((each) => `${each.parameter} ${each.code}`),
-    };
+    const faults = errors.map(({ parameter, code }) => `${parameter} ${code}`);
+    return { status: response.statusCode, data, faults };
   };
-  const product = await send('POST', '/admin/v1/products', { name: 'Editor', product_key: 'EDIT' });
-  const secret = String(product.data['secret']);
-  const sell = async (licenseKey: string, terms: Sent) =>
-    await send('POST', '/admin/v1/purchases', {
-      product_key: 'EDIT',
-      buyer_email: 'a@example.com',
-      license_key: licenseKey,
-      ...terms,
-    });
-  const ask = async (path: string, licenseKey: string, method: 'GET' | 'PUT' = 'GET') => {
-    const own = { 'product-secret-key': secret, authorization: '' };
-    const url = `/api/v2/license/${path}`;
-    return method === 'GET'
-      ? await send('GET', `${url}?license_key=${licenseKey}`, undefined, own)
-      : await send('PUT', url, { license_key: licenseKey }, own);
-  };
+  const product = await send('POST', 'products', { name: 'Editor', product_key: 'EDIT' });
+  const own = { 'product-secret-key': String(product.data['secret']) };
   return {
     opened,
     send,
-    sell,
-    verify: async (licenseKey: string) => (await ask('verify', licenseKey)).data,
-    use: async (licenseKey: string) => await ask('usage', licenseKey, 'PUT'),
-    update: async (licenseKey: string, terms: Sent) =>
-      await send('PUT', `/admin/v1/licenses/${licenseKey}`, terms),
+    sell: async (licenseKey: string, terms: Sent) => {
+      const sale = { product_key: 'EDIT', buyer_email: 'a@example.com', license_key: licenseKey };
+      return await send('POST', 'purchases', { ...sale, ...terms });
+    },
+    verify: async (licenseKey: string) =>
+      (await send('GET', `/api/v2/license/verify?license_key=${licenseKey}`, undefined, own)).data,
+    use: async (licenseKey: string) =>
+      await send('PUT', '/api/v2/license/usage', { license_key: licenseKey }, own),
+    update: async (licenseKey: string, terms: Sent) => await send('PUT', `licenses/${licenseKey}`, terms),
     renew: async (licenseKey: string, span: unknown, more: object = {}) =>
-      await send('POST', `/admin/v1/licenses/${licenseKey}/renew`, { for: span }, more),
-    shown: async (licenseKey: string) => (await send('GET', `/admin/v1/licenses/${licenseKey}`)).data,
+      await send('POST', `licenses/${licenseKey}/renew`, { for: span }, { ...asAdmin, ...more }),
+    shown: async (licenseKey: string) => (await send('GET', `licenses/${licenseKey}`)).data,
     [Symbol.asyncDispose]: async () => await opened[Symbol.asyncDispose](),
   };
 }
@@ -111,7 +84,7 @@ describe('the terms of a license', () => {
       state: 'ended',
       license: { enabled: true, status: 'expired' },
     });
-    const { data } = await shop.send('GET', '/admin/v1/licenses');
+    const { data } = await shop.send('GET', 'licenses');
     expect(data).toMatchObject({ licenses: [{ state: 'ended', enabled: true, status: 'expired' }] });
   });
 
@@ -121,7 +94,7 @@ describe('the terms of a license', () => {
     await shop.sell('OLD', { expires_at: endsAt });
     const product = { name: 'Editor', recurring: false, archived: false };
     const terms = { license_for: '1y', entitlements: ['pro'], expiry_grace_s: 7 * 86_400 };
-    const updated = await shop.send('PUT', '/admin/v1/products/EDIT', { ...product, ...terms });
+    const updated = await shop.send('PUT', 'products/EDIT', { ...product, ...terms });
     expect(updated.data).toMatchObject(terms);
     expect(await shop.verify('OLD')).toMatchObject({
       enabled: true,
@@ -187,7 +160,7 @@ describe('the terms of a license', () => {
     const { revision } = (await shop.opened.app.reader.licenses.get('KEY-1')) ?? {};
     await shop.update('KEY-1', { entitlements: [] });
     expect((await shop.opened.app.reader.licenses.get('KEY-1'))?.revision).toBe(revision);
-    const { data } = await shop.send('GET', '/admin/v1/licenses/KEY-1/history');
+    const { data } = await shop.send('GET', 'licenses/KEY-1/history');
     expect(data).toMatchObject({
       changes: [
         { change: 'update', after: { expires_at: null } },

@@ -1,29 +1,23 @@
-import type { FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { formatDatetime } from '../../../../src/domain/time.ts';
 import { licenseDetail, type ListedLicenseObject } from '../../../../src/wire/license.ts';
-import { adminToken, openApp, productsOf, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { codeOf, dataOf, openApp, productsOf, type TestApp } from '../../../support/app/http-app.ts';
 import { buildLicense, buildSnapshot, product } from '../../../support/builders/store-builders.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
 
-const headers = { authorization: `Bearer ${adminToken}` };
 const day = 86_400_000;
 const now = Date.UTC(2026, 5, 1);
 
-async function listed(server: FastifyInstance, query: string) {
-  const answer = await server.inject({ url: `/admin/v1/licenses?${query}`, headers });
-  const { data } = answer.json<{ data: { licenses: ListedLicenseObject[] } }>();
-  return {
-    total: Number(answer.headers['x-total-count']),
-    licenses: data.licenses,
-    link: answer.headers['link'],
-  };
+async function listed({ send }: TestApp, query: string) {
+  const answer = await send('GET', `licenses?${query}`);
+  const { licenses } = await dataOf<{ licenses: ListedLicenseObject[] }>(answer);
+  return { total: Number(answer.headers['x-total-count']), licenses, link: answer.headers['link'] };
 }
 
-async function detailOf(server: FastifyInstance, key: string) {
-  const answer = await server.inject({ url: `/admin/v1/licenses/${encodeURIComponent(key)}`, headers });
+async function detailOf({ send }: TestApp, key: string) {
+  const answer = await send('GET', `licenses/${encodeURIComponent(key)}`);
   expect([key, answer.statusCode]).toEqual([key, 200]);
-  return licenseDetail.parse(answer.json<{ data: unknown }>().data);
+  return licenseDetail.parse(await dataOf(answer));
 }
 
 /** An agent with four stored licenses: fresh, expired, disabled and gone. */
@@ -49,8 +43,7 @@ async function openAgent(): Promise<TestApp> {
 
 test('An agent lists the licenses that it has stored, with their state and freshness.', async () => {
   await using opened = await openAgent();
-  const server = serverOf(opened.app);
-  const all = await listed(server, 'limit=3');
+  const all = await listed(opened, 'limit=3');
   expect([all.total, all.link]).toEqual([4, expect.stringContaining('rel="next"')]);
   expect(all.licenses.map(({ license_key: key, state, freshness }) => [key, state, freshness])).toEqual([
     ['FRESH-1', 'enabled', 'fresh'],
@@ -64,8 +57,8 @@ test('An agent lists the licenses that it has stored, with their state and fresh
   ]);
   expect(all.licenses[0]).toMatchObject({ uses: 4, pending: 1, confirmed_at: '2026-05-31T23:59:59+00:00' });
   const next = /<([^>]*)>/.exec(String(all.link))?.[1] ?? '';
-  const rest = await server.inject({ url: next, headers });
-  expect(rest.json<{ data: { licenses: object[] } }>().data.licenses).toMatchObject([
+  const rest = await opened.send('GET', next);
+  expect((await dataOf<{ licenses: object[] }>(rest)).licenses).toMatchObject([
     { license_key: 'OLD-1', state: 'expired', freshness: 'expired', purchase_id: null },
   ]);
 });
@@ -90,7 +83,7 @@ test.each([
   ['account_id=default&limit=1', 'FRESH-1'],
 ])('An agent finds stored licenses by %s.', async (query, keys) => {
   await using opened = await openAgent();
-  const { licenses, total, link } = await listed(serverOf(opened.app), query);
+  const { licenses, total, link } = await listed(opened, query);
   expect(licenses.map(({ license_key: key }) => key).join(' ')).toBe(keys);
   expect(total).toBe(link === undefined ? licenses.length : 4);
 });
@@ -105,7 +98,7 @@ test('A search at an agent that finds thousands of buyers lists them in the orde
       license: buildLicense({ licenseKey, buyerEmail: 'many@example.com' }),
     });
   }
-  const { licenses, total } = await listed(serverOf(opened.app), 'search=MANY&offset=10&limit=2');
+  const { licenses, total } = await listed(opened, 'search=MANY&offset=10&limit=2');
   expect(licenses.map(({ license_key: key }) => key)).toEqual(['K-0010', 'K-0011']);
   expect(total).toBeNaN();
 });
@@ -115,8 +108,7 @@ test('The detail of a stored license has its freshness and its unfinished operat
   const { operations } = opened.agentTables();
   operations.add(buildOperation({ id: 'op', kind: 'usage', subject: 'FRESH-1' }));
   operations.add(buildOperation({ id: 'other', kind: 'usage', subject: 'OLD-1' }));
-  const server = serverOf(opened.app);
-  const detail = await detailOf(server, 'fresh-other');
+  const detail = await detailOf(opened, 'fresh-other');
   expect(detail).toMatchObject({
     license: { license_key: 'FRESH-1', uses: 4 },
     state: 'enabled',
@@ -131,10 +123,10 @@ test('The detail of a stored license has its freshness and its unfinished operat
     operations: [{ id: 'op', explanation: { meaning: expect.any(String) as string } }],
     operations_total: 1,
   });
-  expect((await detailOf(server, 'OLD-1')).state).toBe('expired');
-  expect((await detailOf(server, 'GONE-1')).state).toBe('gone');
-  const unknown = await server.inject({ url: '/admin/v1/licenses/NEVER', headers });
-  expect([unknown.statusCode, unknown.json<{ code: string }>().code]).toEqual([404, 'license_not_found']);
+  expect((await detailOf(opened, 'OLD-1')).state).toBe('expired');
+  expect((await detailOf(opened, 'GONE-1')).state).toBe('gone');
+  const unknown = await opened.send('GET', 'licenses/NEVER');
+  expect([unknown.statusCode, codeOf(unknown)]).toEqual([404, 'license_not_found']);
 });
 
 test('The detail of a sold license has its purchase and its product, and says if it was refunded.', async () => {
@@ -145,8 +137,7 @@ test('The detail of a sold license has its purchase and its product, and says if
     await licenses.add(buildLicense({ licenseKey: 'GIVEN-1' }));
     await purchases.add({ purchaseId: 'p', licenseKey: 'SOLD-1', createdAt: now - day, refundedAt: now });
   });
-  const server = serverOf(opened.app);
-  expect(await detailOf(server, 'SOLD–1')).toMatchObject({
+  expect(await detailOf(opened, 'SOLD–1')).toMatchObject({
     license: { license_key: 'SOLD-1' },
     state: 'refunded',
     product: { product_key: product.productKey, name: product.name, seats: product.leaseTerms.seats },
@@ -159,19 +150,18 @@ test('The detail of a sold license has its purchase and its product, and says if
     operations: [],
     operations_total: 0,
   });
-  expect(await detailOf(server, 'GIVEN-1')).toMatchObject({ state: 'enabled', purchase: null });
-  const { licenses } = await listed(server, 'search=sold');
+  expect(await detailOf(opened, 'GIVEN-1')).toMatchObject({ state: 'enabled', purchase: null });
+  const { licenses } = await listed(opened, 'search=sold');
   expect(licenses).toMatchObject([
     { license_key: 'SOLD-1', state: 'refunded', freshness: null, pending: null },
   ]);
-  expect((await listed(server, 'search=SOLD%E2%80%931')).total).toBe(1);
+  expect((await listed(opened, 'search=SOLD%E2%80%931')).total).toBe(1);
 });
 
 test('A holder has no list of licenses and no detail.', async () => {
   await using opened = await openApp({ role: 'holder' });
-  const server = serverOf(opened.app);
-  for (const url of ['/admin/v1/licenses', '/admin/v1/licenses/KEY']) {
-    const answer = await server.inject({ url, headers });
-    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([501, 'not_offered_by_holder']);
+  for (const path of ['licenses', 'licenses/KEY']) {
+    const answer = await opened.send('GET', path);
+    expect([answer.statusCode, codeOf(answer)]).toEqual([501, 'not_offered_by_holder']);
   }
 });

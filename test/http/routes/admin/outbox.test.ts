@@ -1,11 +1,9 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import type { Operation, OperationProgress } from '../../../../src/domain/outbox/operation.ts';
-import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { asAdmin, codeOf, dataOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
 import { buildLicense, buildSnapshot } from '../../../support/builders/store-builders.ts';
-
-const headers = { authorization: `Bearer ${adminToken}` };
 
 const operation = (id: string, progress: OperationProgress): Operation =>
   buildOperation({ id, subject: 'KEY', productId: 'P', attempts: 1, progress });
@@ -29,17 +27,16 @@ test('the outbox lists unfinished operations, and any state by name', async () =
     subject: 'CODE',
     productId: null,
   });
-  const server = serverOf(opened.app);
   const list = async (query: string): Promise<[unknown, string[]]> => {
-    const answer = await server.inject({ url: `/admin/v1/outbox${query}`, headers });
-    const { data } = answer.json<{ data: { operations: { id: string }[] } }>();
-    return [answer.headers['x-total-count'], data.operations.map(({ id }) => id)];
+    const answer = await opened.send('GET', `outbox${query}`);
+    const { operations: found } = await dataOf<{ operations: { id: string }[] }>(answer);
+    return [answer.headers['x-total-count'], found.map(({ id }) => id)];
   };
   expect(await list('')).toEqual(['3', ['a', 'b', 'd']]);
   expect(await list('?limit=1&offset=1')).toEqual(['3', ['b']]);
   expect(await list('?state=delivered')).toEqual(['1', ['c']]);
-  expect((await server.inject({ url: '/admin/v1/outbox?state=lost', headers })).statusCode).toBe(422);
-  const shown = await server.inject({ url: '/admin/v1/outbox/b', headers });
+  expect((await opened.send('GET', 'outbox?state=lost')).statusCode).toBe(422);
+  const shown = await opened.send('GET', 'outbox/b');
   expect(shown.json()).toEqual({
     data: {
       id: 'b',
@@ -75,10 +72,10 @@ test('the outbox lists unfinished operations, and any state by name', async () =
       },
     },
   });
-  const coupon = await server.inject({ url: '/admin/v1/outbox/d', headers });
+  const coupon = await opened.send('GET', 'outbox/d');
   expect(coupon.json()).toMatchObject({ data: { license_key: null, base_uses: null } });
-  const none = await server.inject({ url: '/admin/v1/outbox/z', headers });
-  expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
+  const none = await opened.send('GET', 'outbox/z');
+  expect([none.statusCode, codeOf(none)]).toEqual([404, 'operation_not_found']);
 });
 
 test('the list explains each operation as the page of one operation does, if the request asks for it', async () => {
@@ -86,27 +83,25 @@ test('the list explains each operation as the page of one operation does, if the
   const { operations } = opened.agentTables();
   operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   operations.add(operation('b', { state: 'uncertain', maybeApplied: true, baseUses: 7, held: true }));
-  const server = serverOf(opened.app);
-  const read = async (path: string): Promise<unknown> =>
-    (await server.inject({ url: `/admin/v1/outbox${path}`, headers })).json<{ data: unknown }>().data;
+  const read = async (path: string): Promise<unknown> => await dataOf(opened.send('GET', `outbox${path}`));
   expect(await read('?explain=true')).toEqual({ operations: [await read('/a'), await read('/b')] });
   for (const query of ['', '?explain=false']) {
     const { operations: listed } = (await read(query)) as { operations: object[] };
     expect(listed.map((each) => 'explanation' in each)).toEqual([false, false]);
   }
-  expect((await server.inject({ url: '/admin/v1/outbox?explain=yes', headers })).statusCode).toBe(422);
+  expect((await opened.send('GET', 'outbox?explain=yes')).statusCode).toBe(422);
 });
 
 test('the outbox of an authority is empty', async () => {
   await using opened = await openApp();
   for (const query of ['', '?state=pending', '?license_key=KEY']) {
-    const answer = await serverOf(opened.app).inject({ url: `/admin/v1/outbox${query}`, headers });
+    const answer = await opened.send('GET', `outbox${query}`);
     expect(answer.headers['x-total-count']).toBe('0');
     expect(answer.json()).toEqual({ data: { operations: [] } });
   }
-  const shown = await serverOf(opened.app).inject({ url: '/admin/v1/outbox/a', headers });
+  const shown = await opened.send('GET', 'outbox/a');
   for (const answer of [shown, await decide(opened, 'a', 'retry')]) {
-    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
+    expect([answer.statusCode, codeOf(answer)]).toEqual([404, 'operation_not_found']);
   }
 });
 
@@ -122,9 +117,9 @@ test('the outbox lists the unfinished operations of one license key', async () =
   operations.add(operation('d', { state: 'delivered', finishedAt: 1 }));
   operations.add(operation('e', { state: 'conflicted' }));
   const list = async (query: string): Promise<unknown[]> => {
-    const answer = await serverOf(opened.app).inject({ url: `/admin/v1/outbox?${query}`, headers });
-    const { data } = answer.json<{ data: { operations: { id: string }[] } }>();
-    return [answer.headers['x-total-count'], ...data.operations.map(({ id }) => id)];
+    const answer = await opened.send('GET', `outbox?${query}`);
+    const { operations: found } = await dataOf<{ operations: { id: string }[] }>(answer);
+    return [answer.headers['x-total-count'], ...found.map(({ id }) => id)];
   };
   expect(await list('license_key=KEY')).toEqual(['3', 'a', 'b', 'e']);
   expect(await list('license_key=KEY&state=pending')).toEqual(['1', 'b']);
@@ -141,7 +136,7 @@ test('a person resends a dead operation, which becomes the head of its queue', a
     nextAt: 7,
   });
   const answer = await decide(opened, 'a', 'retry');
-  expect([answer.statusCode, answer.json<{ data: object }>().data]).toEqual([
+  expect([answer.statusCode, await dataOf(answer)]).toEqual([
     200,
     expect.objectContaining({
       id: 'a',
@@ -166,7 +161,7 @@ test('a person drops an operation or confirms that it was applied, which finishe
   for (const id of ['a', 'b']) {
     for (const word of ['retry', 'drop', 'confirm']) {
       const again = await decide(opened, id, word);
-      expect([again.statusCode, again.json<{ code: string }>().code]).toEqual([409, 'operation_not_open']);
+      expect([again.statusCode, codeOf(again)]).toEqual([409, 'operation_not_open']);
     }
   }
   expect(await opened.record()).toEqual([
@@ -189,10 +184,10 @@ test('an operation that is in flight or waits cannot be confirmed, and a missing
     ['b', 'retry'],
   ] as const) {
     const answer = await decide(opened, id, word);
-    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'operation_not_open']);
+    expect([answer.statusCode, codeOf(answer)]).toEqual([409, 'operation_not_open']);
   }
   const none = await decide(opened, 'z', 'drop');
-  expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
+  expect([none.statusCode, codeOf(none)]).toEqual([404, 'operation_not_found']);
   expect(await opened.record()).toEqual([]);
 });
 
@@ -218,13 +213,12 @@ test('a decision wakes the sending of the outbox', async () => {
 });
 
 function decide(
-  { app }: TestApp,
+  { send }: TestApp,
   id: string,
   word: string,
-  more: Record<string, string> = {},
+  more: object = {},
 ): Promise<LightMyRequestResponse> {
-  const url = `/admin/v1/outbox/${id}/${word}`;
-  return serverOf(app).inject({ method: 'POST', url, headers: { ...headers, ...more } });
+  return send('POST', `outbox/${id}/${word}`, undefined, { ...asAdmin, ...more });
 }
 
 test('the outbox is searched by the key, the code, the order and the buyer, within a state', async () => {
@@ -243,12 +237,11 @@ test('the outbox is searched by the key, the code, the order and the buyer, with
     ...buildSnapshot(),
     license: buildLicense({ licenseKey: 'KEY', buyerEmail: 'ann@example.com' }),
   });
-  const server = serverOf(opened.app);
   const found = async (query: string): Promise<string> => {
-    const answer = await server.inject({ url: `/admin/v1/outbox?${query}`, headers });
+    const answer = await opened.send('GET', `outbox?${query}`);
     if (answer.statusCode !== 200) return String(answer.statusCode);
-    const { data } = answer.json<{ data: { operations: { id: string }[] } }>();
-    return `${String(answer.headers['x-total-count'])} ${data.operations.map(({ id }) => id).join('')}`;
+    const { operations: listed } = await dataOf<{ operations: { id: string }[] }>(answer);
+    return `${String(answer.headers['x-total-count'])} ${listed.map(({ id }) => id).join('')}`;
   };
   expect(await found('search=key')).toBe('2 ab');
   expect(await found('search=key&limit=1&offset=1')).toBe('2 b');

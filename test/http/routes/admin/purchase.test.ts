@@ -1,41 +1,30 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import type { LightMyRequestResponse } from 'fastify';
+import { codeOf, dataOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
 
 type Purchase = { purchase_id: string; refunded_at: string | null; license: { license_key: string } };
 
 let opened: TestApp;
-let server: FastifyInstance;
 beforeAll(async () => {
   opened = await openApp();
-  server = serverOf(opened.app);
   for (const key of ['ONE', 'TWO']) await send('POST', 'products', { name: key, product_key: key });
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
-function send(
-  method: 'GET' | 'POST' | 'PUT',
-  path: string,
-  payload?: object,
-): Promise<LightMyRequestResponse> {
-  const headers = { authorization: `Bearer ${adminToken}` };
-  return server.inject({ method, url: `/admin/v1/${path}`, headers, ...(payload && { payload }) });
-}
+const send: TestApp['send'] = (...call) => opened.send(...call);
 
 async function sell(product: string, more: object = {}): Promise<Purchase> {
   const body = { product_key: product, buyer_email: 'buyer@example.com', ...more };
-  return (await send('POST', 'purchases', body)).json<{ data: Purchase }>().data;
+  return await dataOf(send('POST', 'purchases', body));
 }
 
 async function keysOf(query: string): Promise<string[]> {
   const answer = await send('GET', `purchases?limit=100&${query}`);
   expect(answer.statusCode).toBe(200);
-  const { purchases } = answer.json<{ data: { purchases: Purchase[] } }>().data;
+  const { purchases } = await dataOf<{ purchases: Purchase[] }>(answer);
   expect(answer.headers['x-total-count']).toBe(String(purchases.length));
   return purchases.map(({ license }) => license.license_key);
 }
-
-const codeOf = (answer: LightMyRequestResponse): string => answer.json<{ code: string }>().code;
 
 test('purchases are found by license key, buyer, product, date and refund, the latest first', async () => {
   const at = (day: number): string => `2025-03-0${day}T12:00:00+00:00`;
@@ -70,7 +59,7 @@ test('a license key that the request names is never replaced, whatever its chara
 test('a purchase in the second that `until` names is found', async () => {
   const { license } = await sell('ONE');
   const listed = await send('GET', `purchases?license_key=${license.license_key}`);
-  const [{ date } = { date: '' }] = listed.json<{ data: { purchases: { date: string }[] } }>().data.purchases;
+  const [{ date } = { date: '' }] = (await dataOf<{ purchases: { date: string }[] }>(listed)).purchases;
   const until = encodeURIComponent(date);
   expect(await keysOf(`license_key=${license.license_key}&until=${until}`)).toEqual([license.license_key]);
 });
@@ -99,8 +88,7 @@ test('a refund is shown in the purchase and in the list of licenses, but not in 
       ],
     },
   });
-  const headers = { authorization: `Bearer ${adminToken}` };
-  const verified = await server.inject({ url: '/api/v2/license/verify?license_key=KR', headers });
+  const verified = await send('GET', '/api/v2/license/verify?license_key=KR');
   expect(verified.json()).toEqual({ data: { ...license, enabled: false } });
   expect(codeOf(await send('GET', 'purchases/none'))).toBe('purchase_not_found');
 });
@@ -134,14 +122,12 @@ test('an archived product is no longer sold, and its license keys stay valid', a
   expect([refused.statusCode, codeOf(refused)]).toEqual([409, 'product_archived']);
   const taken = await send('POST', 'purchases', { ...body, date: '2020-01-01T00:00:00Z' });
   expect(taken.statusCode).toBe(201);
-  const headers = { authorization: `Bearer ${adminToken}` };
-  const payload = { license_key: license.license_key };
-  const used = await server.inject({ method: 'PUT', url: '/api/v2/license/usage', headers, payload });
+  const used = await send('PUT', '/api/v2/license/usage', { license_key: license.license_key });
   expect(used.json()).toMatchObject({ data: { uses: 1, enabled: true } });
   const names = async (query: string): Promise<unknown> =>
-    (await send('GET', `products?${query}`))
-      .json<{ data: { products: { product_key: string }[] } }>()
-      .data.products.map((each) => each.product_key);
+    (await dataOf<{ products: { product_key: string }[] }>(send('GET', `products?${query}`))).products.map(
+      ({ product_key: key }) => key,
+    );
   expect([await names('archived=true'), await names('archived=false')]).toEqual([['TWO'], ['ONE']]);
   await put(false);
   expect((await send('POST', 'purchases', body)).statusCode).toBe(201);

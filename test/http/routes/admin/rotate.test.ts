@@ -1,32 +1,27 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureSecretFile, replaceSecretFile } from '../../../../src/daemon/system/secret-files.ts';
-import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { apiKey, dataOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
-const headers = { authorization: `Bearer ${adminToken}` };
 const kept: [string, string][] = [];
 let opened: TestApp;
-let server: FastifyInstance;
 
 beforeAll(async () => {
   opened = await openApp({ saveApiKey: (accountId, key) => void kept.push([accountId, key]) });
-  server = serverOf(opened.app);
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
 type Rotated = { data?: Record<string, string>; errors?: { parameter: string; code: string }[] };
 
 async function rotate(path: string, payload?: object): Promise<Rotated & { status: number }> {
-  const url = `/admin/v1/${path}`;
-  const answer = await server.inject({ method: 'POST', url, headers, ...(payload && { payload }) });
+  const answer = await opened.send('POST', path, payload);
   return { status: answer.statusCode, ...answer.json<Rotated>() };
 }
 
 async function statusWith(key: string): Promise<number> {
-  return (await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': key } })).statusCode;
+  return (await opened.send('GET', '/api/v2/coupons', undefined, { 'service-api-key': key })).statusCode;
 }
 
 test('a rotated API key stays valid as long as requested, and the response says until when', async () => {
@@ -48,14 +43,13 @@ test('a rotated API key stays valid as long as requested, and the response says 
 });
 
 test('a rotated product secret stays valid as long as requested', async () => {
-  const payload = { name: 'P', product_key: 'P' };
-  const made = await server.inject({ method: 'POST', url: '/admin/v1/products', headers, payload });
-  const { secret } = made.json<{ data: { secret: string } }>().data;
+  const made = await opened.send('POST', 'products', { name: 'P', product_key: 'P' });
+  const { secret } = await dataOf<{ secret: string }>(made);
   const { data = {} } = await rotate('products/P/rotate-secret', { keep_old_s: 60 });
   expect(data['old_secret_until']).toMatch(/^2/);
   const verify = async (sent: string): Promise<number> => {
     const url = '/api/v2/license/verify?license_key=none';
-    return (await server.inject({ url, headers: { 'product-secret-key': sent } })).statusCode;
+    return (await opened.send('GET', url, undefined, { 'product-secret-key': sent })).statusCode;
   };
   expect([await verify(secret), await verify(data['secret'] ?? ''), await verify('x')]).toEqual([
     404, 404, 401,

@@ -1,51 +1,48 @@
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { codeOf, dataOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
 
 type Data = Record<string, string>;
 
-const admin = { authorization: `Bearer ${adminToken}` };
 let opened: TestApp;
-let server: FastifyInstance;
 /** The credentials of a shop's server: one for the whole account, one for the product `press`. */
 let ofAccount: object;
 let ofProduct: object;
 
 beforeAll(async () => {
   opened = await openApp();
-  server = serverOf(opened.app);
-  const other = await made(admin, 'accounts', { name: 'Other' });
+  const other = await made('accounts', { name: 'Other' });
   for (const [product_key, account_id] of [
     ['press', 'default'],
     ['brush', 'default'],
     ['theirs', other['account_id']],
   ]) {
-    await made(admin, 'products', { name: 'X', product_key, account_id });
+    await made('products', { name: 'X', product_key, account_id });
   }
   ofAccount = await seller({});
   ofProduct = await seller({ product_key: 'press' });
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
-function post(headers: object, path: string, payload?: object): Promise<LightMyRequestResponse> {
-  const url = `/admin/v1/${path}`;
-  return server.inject({ method: 'POST', url, headers: { ...headers }, ...(payload && { payload }) });
-}
-
-async function made(headers: object, path: string, payload: object): Promise<Data> {
-  const answer = await post(headers, path, payload);
+/** As the operator. */
+async function made(path: string, payload: object): Promise<Data> {
+  const answer = await opened.send('POST', path, payload);
   expect([path, answer.statusCode]).toEqual([path, 201]);
-  return answer.json<{ data: Data }>().data;
+  return await dataOf(answer);
 }
 
 async function seller(payload: object): Promise<object> {
-  const { token } = await made(admin, 'tokens', { scopes: ['sell'], ...payload });
+  const { token } = await made('tokens', { scopes: ['sell'], ...payload });
   return { authorization: `Bearer ${token}` };
 }
 
 /** The result of a sale with this credential. */
 async function sale(headers: object, product_key: string): Promise<string> {
-  const answer = await post(headers, 'purchases', { product_key, buyer_email: 'b@example.com' });
+  const answer = await opened.send(
+    'POST',
+    'purchases',
+    { product_key, buyer_email: 'b@example.com' },
+    headers,
+  );
   const { errors } = answer.json<{ errors?: { parameter: string; code: string }[] }>();
   return [answer.statusCode, ...(errors ?? []).map(({ parameter, code }) => `${parameter}:${code}`)].join(
     ' ',
@@ -61,10 +58,10 @@ test("a shop's server sells its own products, and other products are unknown to 
 
 test("a shop's server refunds its own purchases, and other purchases are unknown to it", async () => {
   const sell = async (product_key: string) =>
-    (await made(admin, 'purchases', { product_key, buyer_email: 'b@example.com' }))['purchase_id'];
+    (await made('purchases', { product_key, buyer_email: 'b@example.com' }))['purchase_id'];
   const refund = async (headers: object, id: string | undefined) => {
-    const answer = await post(headers, `purchases/${id}/refund`);
-    return answer.statusCode === 200 ? 'refunded' : answer.json<{ code: string }>().code;
+    const answer = await opened.send('POST', `purchases/${id}/refund`, undefined, headers);
+    return answer.statusCode === 200 ? 'refunded' : codeOf(answer);
   };
   const [press, brush, theirs] = [await sell('press'), await sell('brush'), await sell('theirs')];
   expect(await refund(ofProduct, brush)).toBe('purchase_not_found');
@@ -78,18 +75,18 @@ test("a shop's server refunds its own purchases, and other purchases are unknown
 
 test("a shop's server can do nothing except sell and refund", async () => {
   for (const path of ['products', 'tokens', 'accounts']) {
-    const answer = await post(ofAccount, path, { name: 'X', scopes: ['sell'] });
+    const answer = await opened.send('POST', path, { name: 'X', scopes: ['sell'] }, ofAccount);
     expect([path, answer.statusCode]).toEqual([path, 403]);
   }
-  const verified = await server.inject({
-    url: '/api/v2/license/verify?license_key=X',
-    headers: { ...ofAccount },
-  });
+  const verified = await opened.send('GET', '/api/v2/license/verify?license_key=X', undefined, ofAccount);
   expect(verified.statusCode).toBe(403);
 });
 
 test('a token with a misspelt expiry parameter is not issued', async () => {
-  const refused = await post(admin, 'tokens', { scopes: ['sell'], expire_at: '2030-01-01T00:00:00Z' });
+  const refused = await opened.send('POST', 'tokens', {
+    scopes: ['sell'],
+    expire_at: '2030-01-01T00:00:00Z',
+  });
   expect([refused.statusCode, refused.json<{ errors: object[] }>().errors]).toEqual([
     422,
     [{ parameter: 'expire_at', code: 'unknown', detail: 'There is no such parameter.' }],

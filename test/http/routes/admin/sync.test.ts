@@ -2,9 +2,15 @@ import { expect, test } from 'vitest';
 import { done } from '../../../../src/domain/problem/problem.ts';
 import type { WriteOptions, SyncControl } from '../../../../src/service/ports.ts';
 import type { Status } from '../../../../src/service/status.ts';
-import { adminToken, authorityStatus, openApp, serverOf, productsOf } from '../../../support/app/http-app.ts';
+import {
+  asAdmin,
+  authorityStatus,
+  codeOf,
+  openApp,
+  serverOf,
+  productsOf,
+} from '../../../support/app/http-app.ts';
 
-const headers = { authorization: `Bearer ${adminToken}` };
 const acts = ['now', 'pause', 'resume'] as const;
 
 const agentStatus: Status = {
@@ -65,7 +71,7 @@ test.each(acts)('sync %s is recorded with its user, and returns the state of the
   const { sync, asked } = askedSync();
   await using opened = await openApp({ role: 'agent', sync, status: () => agentStatus });
   const url = `/admin/v1/sync/${act}`;
-  const answer = await serverOf(opened.app).inject({ method: 'POST', url, headers });
+  const answer = await serverOf(opened.app).inject({ method: 'POST', url, headers: asAdmin });
   expect([answer.statusCode, answer.json()]).toEqual([
     200,
     {
@@ -107,9 +113,8 @@ test.each(acts)('sync %s is recorded with its user, and returns the state of the
 
 test.each(acts)('an authority cannot sync %s', async (act) => {
   await using opened = await openApp();
-  const url = `/admin/v1/sync/${act}`;
-  const answer = await serverOf(opened.app).inject({ method: 'POST', url, headers });
-  expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_an_agent']);
+  const answer = await opened.send('POST', `sync/${act}`);
+  expect([answer.statusCode, codeOf(answer)]).toEqual([409, 'not_an_agent']);
 });
 
 test('a repeated request under an idempotency key gets the first response, even if the state has changed', async () => {
@@ -122,7 +127,7 @@ test('a repeated request under an idempotency key gets the first response, even 
   const request = {
     method: 'POST',
     url: '/admin/v1/sync/pause',
-    headers: { ...headers, 'idempotency-key': 'k' },
+    headers: { ...asAdmin, 'idempotency-key': 'k' },
   } as const;
   const first = await server.inject(request);
   status = { ...agentStatus, outbox: agentStatus.outbox && { ...agentStatus.outbox, held: 0 } };
@@ -133,13 +138,8 @@ test('a repeated request under an idempotency key gets the first response, even 
 
 test('an authority cannot preload license keys', async () => {
   await using opened = await openApp();
-  const answer = await serverOf(opened.app).inject({
-    method: 'POST',
-    url: '/admin/v1/preload',
-    headers: { authorization: `Bearer ${adminToken}` },
-    payload: { license_keys: ['A'] },
-  });
-  expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_an_agent']);
+  const answer = await opened.send('POST', 'preload', { license_keys: ['A'] });
+  expect([answer.statusCode, codeOf(answer)]).toEqual([409, 'not_an_agent']);
 });
 
 test('license keys of a product that the agent does not have are not preloaded, because the preload would never end', async () => {
@@ -153,16 +153,8 @@ test('license keys of a product that the agent does not have are not preloaded, 
     preload,
   };
   await using opened = await openApp({ role: 'agent', sync, products: productsOf('press') });
-  const server = serverOf(opened.app);
-  const queue = async (productKey?: string): Promise<unknown> => {
-    const answer = await server.inject({
-      method: 'POST',
-      url: '/admin/v1/preload',
-      headers: { authorization: `Bearer ${adminToken}` },
-      payload: { license_keys: ['A'], product_key: productKey },
-    });
-    return answer.json();
-  };
+  const queue = async (productKey?: string): Promise<unknown> =>
+    (await opened.send('POST', 'preload', { license_keys: ['A'], product_key: productKey })).json();
   expect(await queue('press')).toEqual({ data: { queued: 1 } });
   expect(await queue()).toEqual({ data: { queued: 1 } });
   expect(await queue('pres')).toMatchObject({
@@ -181,10 +173,9 @@ test('the license keys of the store are listed product by product, if the store 
     },
   };
   await using opened = await openApp({ role: 'agent', sync, products: productsOf('press', 'brush') });
-  const server = serverOf(opened.app);
   type Answer = { data: { product_key: string; next: string | null }; errors?: unknown; code?: string };
   const list = async (query: string): Promise<Answer> =>
-    (await server.inject({ url: `/admin/v1/store/license-keys${query}`, headers })).json();
+    (await opened.send('GET', `store/license-keys${query}`)).json();
   const listed: string[] = [];
   for (let query = ''; listed.length < 9;) {
     const { data } = await list(query);
@@ -205,6 +196,6 @@ test('the license keys of the store are listed product by product, if the store 
     expect((await list(query)).errors).toMatchObject([{ code: 'product_not_found' }]);
 
   const others = serverOf({ ...opened.app, sync: askedSync().sync });
-  const refused = await others.inject({ url: '/admin/v1/store/license-keys', headers });
+  const refused = await others.inject({ url: '/admin/v1/store/license-keys', headers: asAdmin });
   expect([refused.statusCode, refused.json<Answer>().code]).toEqual([501, 'not_offered_by_store']);
 });
