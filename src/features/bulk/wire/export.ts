@@ -6,6 +6,7 @@ import type { PurchaseWithLicense } from '../../../domain/catalogue.ts';
 import type { ExportFilter, AuthorityReader } from '../../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../../../wire/coupon.ts';
 import { withGuard } from '../../../wire/csv.ts';
+import { forgottenBuyer } from './import-rows.ts';
 import { importable } from './mapping/importable.ts';
 
 type Cell = string | number | boolean | null;
@@ -122,7 +123,7 @@ function licenseRow({
   return {
     license_key: licenseKey,
     product_key: productKey,
-    buyer_email: buyerEmail,
+    buyer_email: buyerEmail || forgottenBuyer,
     uses,
     enabled,
     date: formatDatetime(createdAt),
