@@ -7,6 +7,7 @@ import type { ExportFilter, AuthorityReader } from '../../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../../../wire/coupon.ts';
 import { withGuard } from '../../../wire/csv.ts';
 import { isEmptyCell } from './import.ts';
+import { forgottenBuyer } from './import-rows.ts';
 import { importable } from './mapping/importable.ts';
 
 type Cell = string | number | boolean | null;
@@ -129,7 +130,7 @@ function licenseRow({
   return {
     license_key: licenseKey,
     product_key: productKey,
-    buyer_email: buyerEmail,
+    buyer_email: buyerEmail || forgottenBuyer,
     uses,
     enabled,
     date: formatDatetime(createdAt),

@@ -46,10 +46,18 @@ export const productImportQuery = parameters({
   account_id: identifier.optional(),
 });
 
+/** What an export has in place of the address of a person who was forgotten. A cell without a value is an error. */
+export const forgottenBuyer = 'forgotten';
+
+const buyerCell = z.union(
+  [z.literal(forgottenBuyer).transform(() => ''), email],
+  'not_an_email: must be an e-mail address',
+);
+
 const licenseShape = {
   license_key: undamaged(newLicenseKey),
   product_key: undamaged(identifier).optional(),
-  buyer_email: email,
+  buyer_email: buyerCell,
   uses: integer(0, maxInitialUses).optional(),
   enabled: stateCell.optional(),
   date: instantCell.optional(),

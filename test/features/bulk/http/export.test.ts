@@ -55,6 +55,24 @@ test.for<readonly [noun: string, rows: readonly object[]]>([
   expect(await exported(other, noun)).toBe(csv);
 });
 
+test('the license and the purchase of a person who was forgotten survive an export and an import', async () => {
+  await using here = await openApp();
+  await using elsewhere = await openApp();
+  const [server, other] = [serverOf(here.app), serverOf(elsewhere.app)];
+  for (const each of [server, other]) await addProduct(each);
+  const sale = { license_key: 'K', buyer_email: 'ann@example.com', product_key: 'press' };
+  await imported(server, 'purchases', { purchases: [sale] });
+  const forget = { url: '/admin/v1/customers/forget', headers, payload: { buyer_email: 'ann@example.com' } };
+  expect((await server.inject({ method: 'POST', ...forget })).statusCode).toBe(200);
+  for (const noun of ['licenses', 'purchases']) {
+    const csv = await exported(server, noun);
+    expect(csv).toContain(',forgotten,');
+    expect(await imported(other, noun, csv)).toMatchObject({ imported: 1, rejected: [] });
+    expect(await imported(other, noun, csv)).toMatchObject({ unchanged: 1, rejected: [] });
+    expect(await exported(other, noun)).toBe(csv);
+  }
+});
+
 test('a key that was replaced stays disabled after an export and an import', async () => {
   await using here = await openApp();
   await using elsewhere = await openApp();

@@ -6,7 +6,7 @@ import { ListPage, type List } from '../../parts/list.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hrefTo } from '../../router.ts';
 import { shownKey } from '../../format.ts';
-import { LicenseLink, StateBadge } from '../licenses/badges.tsx';
+import { isInGrace, LicenseLink, StateBadge } from '../licenses/badges.tsx';
 import { refund } from '../licenses/license-actions.tsx';
 import { sell } from './sell.tsx';
 
@@ -68,8 +68,9 @@ const purchases: List<PurchaseObject> = {
 };
 
 function State({ refunded, license }: PurchaseObject) {
-  if (refunded) return <StateBadge state="refunded" />;
-  return license.status === 'expired' ? <StateBadge state="ended" /> : <>paid</>;
+  if (refunded) return <StateBadge license={license} state="refunded" />;
+  if (license.status === 'expired') return <StateBadge license={license} state="ended" />;
+  return isInGrace(license, 'enabled') ? <StateBadge license={license} state="enabled" /> : <>paid</>;
 }
 
 /** Since when it is in this state. */
