@@ -135,6 +135,34 @@ it('the example programs conclude in eight situations what the page documents', 
   }
 });
 
+it('the example programs let no license in beyond its end while the agent is down', async () => {
+  let end = '';
+  const agent = await listen(
+    createServer((_, response) => {
+      const known = { license_key: 'KEY', product_link: 'RGsF', buyer_email: 'a@example.com', uses: 1 };
+      const terms = { enabled: true, date: '2019-01-01T00:00:00+00:00', status: 'grace', expires_at: end };
+      response.end(JSON.stringify({ data: { ...known, ...terms } }));
+    }),
+  );
+  const { url } = agent;
+  const kinds = { 'ends later': '2999-12-31T23:59:59+00:00', 'has ended': '2020-01-01T00:00:00+00:00' };
+  const ask = async (kind: string): Promise<Record<string, string>> => {
+    const asked = programs.map(async (program) => {
+      const { name } = program.example;
+      const file = join(directory.path, `${name}-that-${kind}`);
+      return [name, await conclude(program, 'VALID', { url, file })] as const;
+    });
+    return Object.fromEntries(await Promise.all(asked));
+  };
+  for (const [kind, date] of Object.entries(kinds)) {
+    end = date;
+    expect(await ask(kind)).toEqual(everyOne('valid, uses: 1'));
+  }
+  await agent[Symbol.asyncDispose]();
+  expect(await ask('ends later')).toEqual(everyOne('valid (last known)'));
+  expect(await ask('has ended')).toEqual(everyOne('undetermined'));
+});
+
 it('every example program whose language supports Unix sockets works over one', async () => {
   for (const program of programs) {
     if (!program.example.hasSocket) continue;

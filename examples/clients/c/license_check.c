@@ -87,11 +87,25 @@ static long call(const char *key, const char *idempotency_key, const char *nonce
   return *answer == NULL ? 0 : status;
 }
 
-static const char *verify(const char *key) {
+enum { date_size = 40 };
+
+/* As the agent writes dates: their order is that of their texts. */
+static void write_date(char into[date_size], time_t time) {
+  struct tm parts;
+  gmtime_r(&time, &parts);
+  strftime(into, date_size, "%Y-%m-%dT%H:%M:%S+00:00", &parts);
+}
+
+/* `until`: until when a valid verdict counts without the agent. No license is valid after its end. */
+static const char *verify(const char *key, char until[date_size]) {
+  write_date(until, time(NULL) + grace_s);
   cJSON *answer;
   const long status = call(key, NULL, NULL, &answer);
-  const cJSON *enabled = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "data"), "enabled");
+  const cJSON *license = cJSON_GetObjectItem(answer, "data"), *enabled = cJSON_GetObjectItem(license, "enabled");
   const char *code = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "code"));
+  const char *end = cJSON_GetStringValue(cJSON_GetObjectItem(license, "grace_until"));
+  if (end == NULL) end = cJSON_GetStringValue(cJSON_GetObjectItem(license, "expires_at"));
+  if (end != NULL && strcmp(end, until) < 0) snprintf(until, date_size, "%s", end);
   const char *verdict = "undetermined";
   if (status == 200 && cJSON_IsTrue(enabled)) verdict = "valid";
   if (status == 200 && cJSON_IsFalse(enabled)) verdict = "refused: disabled";
@@ -154,23 +168,23 @@ static void count_use(const char *key) {
 }
 
 /* The final verdict: a missing answer is not a "no", and only "disabled" revokes at once. */
-static const char *remembered(const char *verdict) {
+static const char *remembered(const char *verdict, const char *until) {
   const char *path = environment("LATCHKEY_LAST_KNOWN", "last-known");
   const int is_disabled = strcmp(verdict, "refused: disabled") == 0;
   if (is_disabled || strcmp(verdict, "valid") == 0) {
     FILE *file = fopen(path, "w");
     if (file == NULL) return verdict;
-    fprintf(file, "%lld %s", (long long)time(NULL), is_disabled ? "disabled" : "valid");
+    fprintf(file, "%s %s", until, is_disabled ? "disabled" : "valid");
     fclose(file);
   } else if (strcmp(verdict, "undetermined") == 0) {
     FILE *file = fopen(path, "r");
     if (file == NULL) return verdict;
-    long long at = 0;
-    char last[16] = "";
-    const int read = fscanf(file, "%lld %15s", &at, last);
+    char latest[date_size] = "", last[16] = "", now[date_size];
+    const int read = fscanf(file, "%39s %15s", latest, last);
     fclose(file);
+    write_date(now, time(NULL));
     if (read == 2 && strcmp(last, "disabled") == 0) return "refused: disabled";
-    if (read == 2 && strcmp(last, "valid") == 0 && time(NULL) - at < grace_s) return "valid (last known)";
+    if (read == 2 && strcmp(last, "valid") == 0 && strcmp(now, latest) <= 0) return "valid (last known)";
   }
   return verdict;
 }
@@ -182,7 +196,9 @@ int main(int count, char **arguments) {
   }
   curl_global_init(CURL_GLOBAL_DEFAULT);
   lease_content content = {0};
-  const char *verdict = lease_has_roots() ? leased(arguments[1], &content) : remembered(verify(arguments[1]));
+  char until[date_size];
+  const char *verdict = lease_has_roots() ? leased(arguments[1], &content) : verify(arguments[1], until);
+  if (!lease_has_roots()) verdict = remembered(verdict, until);
   puts(verdict);
   if (*content.entitlements != 0) printf("entitlements: %s\n", content.entitlements);
   if (strcmp(verdict, "valid") == 0) count_use(arguments[1]);

@@ -12,6 +12,8 @@ public static class LicenseCheck
     static readonly TimeSpan Deadline = TimeSpan.FromSeconds(10);
     static readonly TimeSpan Grace = TimeSpan.FromDays(14);
     static readonly string LastKnown = Getenv("LATCHKEY_LAST_KNOWN", "last-known");
+    /// <summary>Until when a valid verdict counts without the agent.</summary>
+    static DateTime until = DateTime.UtcNow + Grace;
     /// <summary>What the lease unlocks.</summary>
     static string[] entitlements = { };
     static readonly Lazy<HttpClient> Http = new Lazy<HttpClient>(NewClient);
@@ -55,6 +57,8 @@ public static class LicenseCheck
             var answer = await Http.Value.GetAsync("/api/v2/license/verify?license_key=" + Uri.EscapeDataString(key));
             var body = await Read(answer);
             string enabled = (int)answer.StatusCode == 200 ? Member(body, "data/enabled[@type='boolean']") : "";
+            string end = Member(body, "data/grace_until | /root/data/expires_at[@type='string' and not(../grace_until)]");
+            if (end != "" && DateTimeOffset.Parse(end).UtcDateTime < until) until = DateTimeOffset.Parse(end).UtcDateTime;
             if (enabled == "true") return "valid";
             if (enabled == "false") return "refused: disabled";
             bool isUnknown = (int)answer.StatusCode == 404 && Member(body, "code") == "license_not_found";
@@ -156,12 +160,12 @@ public static class LicenseCheck
         try
         {
             if (verdict == "valid" || verdict == "refused: disabled")
-                File.WriteAllText(LastKnown, DateTime.UtcNow.Ticks + " " + verdict);
+                File.WriteAllText(LastKnown, until.Ticks + " " + verdict);
             if (verdict != "undetermined" || !File.Exists(LastKnown)) return verdict;
             string[] line = File.ReadAllText(LastKnown).Split(new[] { ' ' }, 2);
             if (line.Length == 2 && line[1] == "refused: disabled") return line[1];
             long ticks;
-            bool isRecent = long.TryParse(line[0], out ticks) && DateTime.UtcNow.Ticks - ticks < Grace.Ticks;
+            bool isRecent = long.TryParse(line[0], out ticks) && DateTime.UtcNow.Ticks <= ticks;
             if (line.Length == 2 && line[1] == "valid" && isRecent) return "valid (last known)";
         }
         catch (Exception error) when (error is IOException || error is UnauthorizedAccessException)

@@ -27,6 +27,9 @@ type answer struct {
 		// nil if another program than an agent answers.
 		Enabled *bool `json:"enabled"`
 		Uses    *int  `json:"uses"`
+		// Absent if the license has no end.
+		ExpiresAt  *time.Time `json:"expires_at"`
+		GraceUntil *time.Time `json:"grace_until"`
 		documents
 	} `json:"data"`
 }
@@ -70,26 +73,33 @@ func (a agent) call(request *http.Request) (int, answer, error) {
 	return response.StatusCode, body, err
 }
 
-func (a agent) verify(key string) string {
+// verify gives the verdict, and until when a valid verdict counts without the agent.
+func (a agent) verify(key string) (said string, until time.Time) {
+	said, until = "undetermined", time.Now().Add(grace)
 	query := url.Values{"license_key": {key}}.Encode()
 	request, err := http.NewRequest(http.MethodGet, a.base+"/api/v2/license/verify?"+query, nil)
 	if err != nil {
-		return "undetermined"
+		return
 	}
 	status, body, err := a.call(request)
+	license := body.Data
+	end := license.GraceUntil
+	if end == nil {
+		end = license.ExpiresAt
+	}
+	if end != nil && end.Before(until) {
+		until = *end
+	}
 	switch {
 	case err != nil:
-		return "undetermined"
-	case status == http.StatusOK && body.Data.Enabled != nil:
-		if *body.Data.Enabled {
-			return "valid"
-		}
-		return "refused: disabled"
+	case status == http.StatusOK && license.Enabled != nil && *license.Enabled:
+		said = "valid"
+	case status == http.StatusOK && license.Enabled != nil:
+		said = "refused: disabled"
 	case status == http.StatusNotFound && body.Code == "license_not_found":
-		return "refused: not found"
-	default:
-		return "undetermined"
+		said = "refused: not found"
 	}
+	return
 }
 
 // leased gives what the vendor has signed for this device: another program on the port cannot say it.
@@ -150,22 +160,22 @@ func (a agent) countUse(key string) string {
 }
 
 // remembered gives the final verdict: a missing answer is not a "no", and only "disabled" revokes at once.
-func remembered(verdict string) string {
+func remembered(verdict string, until time.Time) string {
 	file := getenv("LATCHKEY_LAST_KNOWN", "last-known")
 	switch verdict {
 	case "valid", "refused: disabled":
-		line := time.Now().Format(time.RFC3339) + " " + verdict
+		line := until.Format(time.RFC3339) + " " + verdict
 		if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	case "undetermined":
 		line, _ := os.ReadFile(file)
 		date, last, _ := strings.Cut(string(line), " ")
-		at, err := time.Parse(time.RFC3339, date)
+		until, err := time.Parse(time.RFC3339, date)
 		if last == "refused: disabled" {
 			return last
 		}
-		if last == "valid" && err == nil && time.Since(at) < grace {
+		if last == "valid" && err == nil && !time.Now().After(until) {
 			return "valid (last known)"
 		}
 	}

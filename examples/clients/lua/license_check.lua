@@ -58,10 +58,13 @@ local function call(method, path, form, headers)
   return status, answer
 end
 
+-- Gives the verdict, and the end of a license that ends.
 local function verify(key)
   local status, answer = call("GET", "/api/v2/license/verify?license_key=" .. url.escape(key))
   local license = answer and type(answer.data) == "table" and answer.data or {}
-  if status == 200 and license.enabled == true then return "valid" end
+  local grace_until, expires_at = license.grace_until, license.expires_at
+  local ends = type(grace_until) == "string" and grace_until or type(expires_at) == "string" and expires_at or nil
+  if status == 200 and license.enabled == true then return "valid", ends end
   if status == 200 and license.enabled == false then return "refused: disabled" end
   if status == 404 and answer.code == "license_not_found" then return "refused: not found" end
   return "undetermined"
@@ -119,12 +122,16 @@ local function count_use(key)
   return "later, under " .. idempotency_key
 end
 
+local function utc(time) return os.date("!%Y-%m-%dT%H:%M:%S+00:00", time) end
+
 -- The final verdict: a missing answer is not a "no", and only "disabled" revokes at once.
-local function remembered(verdict)
+local function remembered(verdict, ends)
   if verdict == "valid" or verdict == "refused: disabled" then
     local kept, fault = io.open(file, "w")
     if kept then
-      kept:write(os.time(), " ", verdict)
+      -- Dates in UTC, whose order is that of their texts. No license is valid after its end.
+      local latest = utc(os.time() + grace)
+      kept:write(ends and ends < latest and ends or latest, " ", verdict)
       kept:close()
     else
       io.stderr:write(fault, "\n") -- it stands in the way of no verdict
@@ -132,10 +139,10 @@ local function remembered(verdict)
   end
   local kept = verdict == "undetermined" and io.open(file)
   if not kept then return verdict end
-  local at, last = kept:read("n", "a")
+  local latest, last = kept:read("a"):match("^(%S+) (.*)$")
   kept:close()
-  if last == " refused: disabled" then return "refused: disabled" end
-  if last == " valid" and os.time() - at < grace then return "valid (last known)" end
+  if last == "refused: disabled" then return "refused: disabled" end
+  if last == "valid" and utc(os.time()) <= latest then return "valid (last known)" end
   return verdict
 end
 

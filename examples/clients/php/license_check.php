@@ -39,15 +39,18 @@ function call(string $method, string $path, ?string $form = null, array $headers
     return is_array($answer) ? [curl_getinfo($curl, CURLINFO_RESPONSE_CODE), $answer] : null;
 }
 
-function verify(string $key): string
+/** The verdict, and until when a valid verdict counts without the agent. */
+function verify(string $key): array
 {
     [$status, $answer] = call('GET', '/api/v2/license/verify?' . http_build_query(['license_key' => $key])) ?? [0, []];
-    return match (true) {
+    $end = $answer['data']['grace_until'] ?? $answer['data']['expires_at'] ?? null;
+    $until = min(time() + GRACE_S, is_string($end) ? (int) strtotime($end) : PHP_INT_MAX);
+    return [match (true) {
         $status === 200 && ($answer['data']['enabled'] ?? null) === true => 'valid',
         $status === 200 && ($answer['data']['enabled'] ?? null) === false => 'refused: disabled',
         $status === 404 && ($answer['code'] ?? '') === 'license_not_found' => 'refused: not found',
         default => 'undetermined',
-    };
+    }, $until];
 }
 
 const REFUSALS = [
@@ -100,21 +103,21 @@ function countUse(string $key): string
 }
 
 /** The final verdict: a missing answer is not a "no", and only "disabled" revokes at once. */
-function remembered(string $verdict): string
+function remembered(string $verdict, int $until): string
 {
     $file = getenv('LATCHKEY_LAST_KNOWN') ?: 'last-known';
     if ($verdict === 'valid' || $verdict === 'refused: disabled') {
         // No warning: a file that cannot be written must not change the verdict.
-        @file_put_contents($file, time() . ' ' . $verdict);
+        @file_put_contents($file, $until . ' ' . $verdict);
     }
     if ($verdict !== 'undetermined' || !is_file($file)) {
         return $verdict;
     }
-    [$at, $last] = explode(' ', (string) @file_get_contents($file), 2) + ['0', ''];
+    [$until, $last] = explode(' ', (string) @file_get_contents($file), 2) + ['0', ''];
     if ($last === 'refused: disabled') {
         return $last;
     }
-    return $last === 'valid' && time() - (int) $at < GRACE_S ? 'valid (last known)' : $verdict;
+    return $last === 'valid' && time() <= (int) $until ? 'valid (last known)' : $verdict;
 }
 
 if ($argc !== 2) {
@@ -122,7 +125,7 @@ if ($argc !== 2) {
     exit(2);
 }
 $key = $argv[1];
-[$verdict, $entitlements] = ROOTS === [] ? [remembered(verify($key)), []] : leased($key);
+[$verdict, $entitlements] = ROOTS === [] ? [remembered(...verify($key)), []] : leased($key);
 echo $verdict, PHP_EOL;
 if ($entitlements !== []) {
     echo 'entitlements: ', implode(' ', $entitlements), PHP_EOL;

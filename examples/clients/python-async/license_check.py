@@ -1,11 +1,13 @@
 """Checks a license key when it starts, and counts a use: python3 license_check.py LICENSE-KEY"""
 
 import asyncio
+import math
 import os
 import secrets
 import sys
 import time
 import uuid
+from datetime import datetime
 from pathlib import Path
 
 import aiohttp
@@ -39,18 +41,20 @@ async def read(answer):
 
 
 async def verify(http, key):
+    """The verdict, and until when a license that ends is valid."""
     try:
         url, sought = f"{BASE}/api/v2/license/verify", {"license_key": key}
         async with http.get(url, params=sought, allow_redirects=False) as answer:
             body = await read(answer)
     except NO_ANSWER:
-        return "undetermined"
+        return "undetermined", None
     if answer.status == 200 and isinstance(body.get("data"), dict):
-        enabled = body["data"].get("enabled")
-        return "valid" if enabled is True else "refused: disabled" if enabled is False else "undetermined"
+        license = body["data"]
+        enabled, end = license.get("enabled"), license.get("grace_until") or license.get("expires_at")
+        return "valid" if enabled is True else "refused: disabled" if enabled is False else "undetermined", end
     if answer.status == 404 and body.get("code") == "license_not_found":
-        return "refused: not found"
-    return "undetermined"
+        return "refused: not found", None
+    return "undetermined", None
 
 
 REFUSALS = {
@@ -88,17 +92,19 @@ def seen_version(version=None):
         return 0
 
 
-def remembered(verdict):
+def remembered(verdict, end):
     """What counts in the end: no answer is no "no", and only "disabled" revokes at once."""
     now = int(time.time())
     try:
         if verdict in ("valid", "refused: disabled"):
-            LAST_KNOWN.write_text(f"{now} {verdict}")
+            # No license is valid after its end.
+            until = min(now + GRACE_S, datetime.fromisoformat(end).timestamp() if end else math.inf)
+            LAST_KNOWN.write_text(f"{int(until)} {verdict}")
         if verdict == "undetermined" and LAST_KNOWN.exists():
-            at, _, last = LAST_KNOWN.read_text().partition(" ")
+            until, _, last = LAST_KNOWN.read_text().partition(" ")
             if last == "refused: disabled":
                 return last
-            if last == "valid" and now - int(at) < GRACE_S:
+            if last == "valid" and now <= int(until):
                 return "valid (last known)"
     except (OSError, ValueError) as error:
         print(f"{LAST_KNOWN}: {error}", file=sys.stderr)  # it stands in the way of no verdict
@@ -132,7 +138,7 @@ async def main():
         return 2
     key = sys.argv[1]
     async with session() as http:
-        verdict, entitlements = await leased(http, key) if lease.ROOTS else (remembered(await verify(http, key)), [])
+        verdict, entitlements = await leased(http, key) if lease.ROOTS else (remembered(*await verify(http, key)), [])
         print(verdict)
         if entitlements:
             print("entitlements:", *entitlements)

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import math
 import os
 import secrets
 import socket
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 import uuid
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -74,16 +76,18 @@ def parse(text):
 
 
 def verify(key):
+    """The verdict, and until when a license that ends is valid."""
     try:
         status, body = call("GET", "/api/v2/license/verify?" + urlencode({"license_key": key}))
     except NO_ANSWER:
-        return "undetermined"
+        return "undetermined", None
     if status == 200 and isinstance(body.get("data"), dict):
-        enabled = body["data"].get("enabled")
-        return "valid" if enabled is True else "refused: disabled" if enabled is False else "undetermined"
+        license = body["data"]
+        enabled, end = license.get("enabled"), license.get("grace_until") or license.get("expires_at")
+        return "valid" if enabled is True else "refused: disabled" if enabled is False else "undetermined", end
     if status == 404 and body.get("code") == "license_not_found":
-        return "refused: not found"
-    return "undetermined"
+        return "refused: not found", None
+    return "undetermined", None
 
 
 REFUSALS = {
@@ -120,17 +124,19 @@ def seen_version(version=None):
         return 0
 
 
-def remembered(verdict):
+def remembered(verdict, end):
     """What counts in the end: no answer is no "no", and only "disabled" revokes at once."""
     now = int(time.time())
     try:
         if verdict in ("valid", "refused: disabled"):
-            LAST_KNOWN.write_text(f"{now} {verdict}")
+            # No license is valid after its end.
+            until = min(now + GRACE_S, datetime.fromisoformat(end).timestamp() if end else math.inf)
+            LAST_KNOWN.write_text(f"{int(until)} {verdict}")
         if verdict == "undetermined" and LAST_KNOWN.exists():
-            at, _, last = LAST_KNOWN.read_text().partition(" ")
+            until, _, last = LAST_KNOWN.read_text().partition(" ")
             if last == "refused: disabled":
                 return last
-            if last == "valid" and now - int(at) < GRACE_S:
+            if last == "valid" and now <= int(until):
                 return "valid (last known)"
     except (OSError, ValueError) as error:
         print(f"{LAST_KNOWN}: {error}", file=sys.stderr)  # it stands in the way of no verdict
@@ -162,7 +168,7 @@ def main():
         sys.stderr.write("usage: license_check.py LICENSE-KEY\n")
         return 2
     key = sys.argv[1]
-    verdict, entitlements = leased(key) if lease.ROOTS else (remembered(verify(key)), [])
+    verdict, entitlements = leased(key) if lease.ROOTS else (remembered(*verify(key)), [])
     print(verdict)
     if entitlements:
         print("entitlements:", *entitlements)

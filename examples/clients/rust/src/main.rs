@@ -5,12 +5,13 @@ mod lease;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, process, thread};
 
+use chrono::DateTime;
 use curl::easy::{Easy, List};
 use serde_json::Value;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(10);
-const GRACE_S: u64 = 14 * 24 * 3600;
+const GRACE_S: i64 = 14 * 24 * 3600;
 
 enum Ask<'a> {
     Verify,
@@ -65,13 +66,19 @@ fn call(ask: Ask, license_key: &str) -> Option<(u32, Value)> {
     Some((easy.response_code().ok()?, serde_json::from_slice(&body).ok()?))
 }
 
-fn verify(license_key: &str) -> &'static str {
+/// The verdict, and the end of a license that ends, in seconds since 1970.
+fn verify(license_key: &str) -> (&'static str, Option<i64>) {
     match call(Ask::Verify, license_key) {
-        Some((200, body)) if body["data"]["enabled"] == true => "valid",
-        Some((200, body)) if body["data"]["enabled"] == false => "refused: disabled",
-        Some((404, body)) if body["code"] == "license_not_found" => "refused: not found",
-        _ => "undetermined",
+        Some((200, body)) if body["data"]["enabled"] == true => ("valid", end_of(&body["data"])),
+        Some((200, body)) if body["data"]["enabled"] == false => ("refused: disabled", None),
+        Some((404, body)) if body["code"] == "license_not_found" => ("refused: not found", None),
+        _ => ("undetermined", None),
     }
+}
+
+fn end_of(license: &Value) -> Option<i64> {
+    let end = license["grace_until"].as_str().or(license["expires_at"].as_str())?;
+    Some(DateTime::parse_from_rfc3339(end).ok()?.timestamp())
 }
 
 /// What the vendor has signed for this device: another program on the port cannot say it. And what that unlocks.
@@ -119,20 +126,21 @@ fn count_use(license_key: &str) -> String {
 }
 
 /// The final verdict: a missing answer is not a "no", and only "disabled" revokes at once.
-fn remembered(verdict: &'static str) -> &'static str {
+fn remembered((verdict, end): (&'static str, Option<i64>)) -> &'static str {
     let file = environment("LATCHKEY_LAST_KNOWN", "last-known");
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
     if verdict == "valid" || verdict == "refused: disabled" {
-        if let Err(error) = fs::write(&file, format!("{now} {verdict}")) {
+        let until = end.unwrap_or(i64::MAX).min(now + GRACE_S);
+        if let Err(error) = fs::write(&file, format!("{until} {verdict}")) {
             eprintln!("{file}: {error}");
         }
     } else if verdict == "undetermined" {
         let line = fs::read_to_string(&file).unwrap_or_default();
-        let (at, last) = line.split_once(' ').unwrap_or_default();
+        let (until, last) = line.split_once(' ').unwrap_or_default();
         if last == "refused: disabled" {
             return "refused: disabled";
         }
-        if last == "valid" && at.parse().is_ok_and(|at: u64| now.saturating_sub(at) < GRACE_S) {
+        if last == "valid" && until.parse().is_ok_and(|until: i64| now <= until) {
             return "valid (last known)";
         }
     }

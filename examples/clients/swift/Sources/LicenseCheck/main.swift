@@ -8,6 +8,9 @@ struct Answer: Decodable {
     struct License: Decodable {
         let enabled: Bool
         let uses: Int
+        /// Absent if the license has no end.
+        let expires_at: String?
+        let grace_until: String?
     }
     let data: License?
     let code: String?
@@ -52,12 +55,16 @@ func send(_ request: URLRequest) async throws -> (Int, Answer) {
     return ((response as! HTTPURLResponse).statusCode, try JSONDecoder().decode(Answer.self, from: body))
 }
 
-func verify(_ key: String) async -> String {
+/// The verdict, and the end of a license that ends.
+func verify(_ key: String) async -> (String, Date?) {
     guard let (status, answer) = try? await send(request("/api/v2/license/verify", key)) else {
-        return "undetermined"
+        return ("undetermined", nil)
     }
-    if status == 200, let license = answer.data { return license.enabled ? "valid" : "refused: disabled" }
-    return status == 404 && answer.code == "license_not_found" ? "refused: not found" : "undetermined"
+    if status == 200, let license = answer.data {
+        let end = (license.grace_until ?? license.expires_at).flatMap { ISO8601DateFormatter().date(from: $0) }
+        return (license.enabled ? "valid" : "refused: disabled", end)
+    }
+    return (status == 404 && answer.code == "license_not_found" ? "refused: not found" : "undetermined", nil)
 }
 
 struct LeaseAnswer: Decodable {
@@ -112,15 +119,17 @@ func countUse(_ key: String) async throws -> String {
 }
 
 /// The final verdict: a missing answer is not a "no", and only "disabled" revokes at once.
-func remembered(_ verdict: String) -> String {
+func remembered(_ verdict: String, _ end: Date?) -> String {
     let now = Date().timeIntervalSince1970
     if verdict == "valid" || verdict == "refused: disabled" {
-        try? "\(Int(now)) \(verdict)".write(to: file, atomically: true, encoding: .utf8)
+        // No license is valid after its end.
+        let until = min(now + grace, end?.timeIntervalSince1970 ?? .infinity)
+        try? "\(Int(until)) \(verdict)".write(to: file, atomically: true, encoding: .utf8)
     }
     guard verdict == "undetermined", let line = try? String(contentsOf: file, encoding: .utf8) else { return verdict }
     let parts = line.split(separator: " ", maxSplits: 1)
     if parts.last == "refused: disabled" { return "refused: disabled" }
-    if parts.last == "valid", let at = parts.first.flatMap({ TimeInterval($0) }), now - at < grace { return "valid (last known)" }
+    if parts.last == "valid", let until = parts.first.flatMap({ TimeInterval($0) }), now <= until { return "valid (last known)" }
     return verdict
 }
 
@@ -129,7 +138,13 @@ guard CommandLine.arguments.count == 2 else {
     exit(2)
 }
 let key = CommandLine.arguments[1]
-let (verdict, entitlements): (String, [String]) = roots.isEmpty ? (remembered(await verify(key)), []) : await leased(key)
+var (verdict, entitlements): (String, [String]) = ("", [])
+if roots.isEmpty {
+    let (said, end) = await verify(key)
+    verdict = remembered(said, end)
+} else {
+    (verdict, entitlements) = await leased(key)
+}
 print(verdict)
 if !entitlements.isEmpty { print("entitlements: \(entitlements.joined(separator: " "))") }
 if verdict == "valid" { print("uses: \(try await countUse(key))") }

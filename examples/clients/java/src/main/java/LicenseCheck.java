@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.OffsetDateTime;
 import java.time.format.DateTimeParseException;
 import java.util.ArrayDeque;
 import java.util.HashMap;
@@ -41,6 +42,8 @@ public final class LicenseCheck {
       .build();
   private final String base = getenv("LATCHKEY_URL", "http://127.0.0.1:8787");
   private final String secret = getenv("LATCHKEY_SECRET", "");
+  /** Until when a valid verdict counts without the agent. */
+  private Instant until = Instant.now().plus(GRACE);
   /** What the lease unlocks. */
   private List<String> entitlements = List.of();
   private final Path lastKnown = Path.of(getenv("LATCHKEY_LAST_KNOWN", "last-known"));
@@ -69,6 +72,7 @@ public final class LicenseCheck {
       Object body = parse(answer.body());
       Object enabled = answer.statusCode() == 200 ? member(member(body, "data"), "enabled") : null;
       if ("true".equals(enabled)) {
+        noteEnd(member(body, "data"));
         return "valid";
       }
       if ("false".equals(enabled)) {
@@ -77,7 +81,7 @@ public final class LicenseCheck {
       boolean isUnknown =
           answer.statusCode() == 404 && "\"license_not_found\"".equals(member(body, "code"));
       return isUnknown ? "refused: not found" : "undetermined";
-    } catch (IOException | IllegalArgumentException noAnswer) {
+    } catch (IOException | IllegalArgumentException | DateTimeParseException noAnswer) {
       // An invalid address or secret throws an IllegalArgumentException.
       return "undetermined";
     }
@@ -153,10 +157,20 @@ public final class LicenseCheck {
   }
 
   /** The final verdict: a missing answer is not a "no", and only "disabled" revokes at once. */
+  /** No license is valid after its end. */
+  private void noteEnd(Object license) {
+    Object grace = member(license, "grace_until");
+    Object end = grace == null ? member(license, "expires_at") : grace;
+    if (end != null && !end.equals("null")) {
+      Instant date = OffsetDateTime.parse(end.toString().replace("\"", "")).toInstant();
+      until = date.isBefore(until) ? date : until;
+    }
+  }
+
   private String remembered(String verdict) {
     try {
       if (verdict.equals("valid") || verdict.equals("refused: disabled")) {
-        Files.writeString(lastKnown, Instant.now() + " " + verdict);
+        Files.writeString(lastKnown, until + " " + verdict);
       } else if (verdict.equals("undetermined") && Files.exists(lastKnown)) {
         String[] line = Files.readString(lastKnown).split(" ", 2);
         if (line.length < 2) {
@@ -165,7 +179,7 @@ public final class LicenseCheck {
         if (line[1].equals("refused: disabled")) {
           return line[1];
         }
-        if (line[1].equals("valid") && Instant.parse(line[0]).plus(GRACE).isAfter(Instant.now())) {
+        if (line[1].equals("valid") && !Instant.now().isAfter(Instant.parse(line[0]))) {
           return "valid (last known)";
         }
       }
