@@ -114,6 +114,7 @@ describe.skipIf(!isBrowserInstalled)(`the page for buyers in a real browser${mis
 
   test('breaks no rule of axe-core, in light and in dark', async () => {
     const page = await browser.newPage({ locale: 'de-DE' });
+    await page.setViewportSize({ width: 320, height: 640 });
     const shown = new ConsolePage(page, { tcp: url, admin: {} });
     await walk(page, async (name) => {
       expect([name, await shown.seriousProblems()]).toEqual([name, []]);
