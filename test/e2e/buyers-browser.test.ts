@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hourMs } from '../../src/domain/time.ts';
 import { buyerEmail, BuyersShop } from '../features/buyers/support/shop.ts';
-import { issuedKey } from '../features/leases/support/issuer-harness.ts';
+import { issuedKey, issuedProduct } from '../features/leases/support/issuer-harness.ts';
 import { isBrowserInstalled, startBrowser, type Browser, type Page } from '../support/process/browser.ts';
 import { ConsolePage } from '../support/process/console-page.ts';
 
@@ -100,8 +100,21 @@ describe.skipIf(!isBrowserInstalled)(`the page for buyers in a real browser${mis
     },
   );
 
+  test('opens a license of an international address', async () => {
+    const email = 'zoë@müller.example';
+    const sold = { product_key: issuedProduct, license_key: 'INTERNATIONAL', buyer_email: email };
+    await shop.admin('POST', '/purchases', sold);
+    const page = await browser.newPage();
+    await page.goto(url);
+    await page.fill('#key', 'INTERNATIONAL');
+    await page.fill('#email', email);
+    await page.click('button.first');
+    expect(await page.evaluate('document.querySelector("h1").innerText')).toBe('editor');
+  });
+
   test('breaks no rule of axe-core, in light and in dark', async () => {
     const page = await browser.newPage({ locale: 'de-DE' });
+    await page.setViewportSize({ width: 320, height: 640 });
     const shown = new ConsolePage(page, { tcp: url, admin: {} });
     await walk(page, async (name) => {
       expect([name, await shown.seriousProblems()]).toEqual([name, []]);

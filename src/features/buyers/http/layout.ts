@@ -152,7 +152,7 @@ button { max-width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 1rem; 
   border: 1px solid var(--soft); border-radius: 0.5rem; background: var(--card); color: inherit; }
 button.first { background: ${accent}; border-color: ${accent}; color: ${inkOn(accent)}; }
 button.link { min-height: 0; padding: 0; border: 0; background: none; font-weight: 400; }
-:focus-visible { outline: 3px solid ${accent}; outline-offset: 2px; }
+:focus-visible { outline: 3px solid var(--ink); outline-offset: 2px; }
 .buttons { display: flex; flex-wrap: wrap; gap: 0.75rem; }
 [role=status], [role=alert] { padding: 0.75rem 1rem; border-left: 0.25rem solid var(--good); background: var(--card); }
 [role=alert] { border-color: var(--bad); }

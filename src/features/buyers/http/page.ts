@@ -130,7 +130,7 @@ class BuyersPage {
     // The last one is without what surrounds it, so all spellings of a license key have one limit.
     const key = app.digest(spellings.at(-1) ?? '');
     limit(limits.keys.take(`${key} ${senderOf(request, listener)}`) || limits.keysOfAll.take(key));
-    const email = settings.askEmail ? (fields.get('email') ?? '') : null;
+    const email = settings.askEmail ? emailIn(fields) : null;
     const wait = setTimeout(refusalMs);
     const view = await openLicense(app, { spellings, email });
     const texts = textsFor(request, fields.get('lang'));
@@ -186,6 +186,9 @@ class BuyersPage {
     const after = (await readLicense(app, session.licenseKey)) ?? view;
     if (!freed.ok) {
       const { code } = freed.problem;
+      // The button was pressed twice.
+      if (code === 'activation_not_found')
+        return this.#showLicense(reply, { ...form, view: after }, status(texts.seatWasFree));
       return this.#send(reply, { texts, view: views.seatView(texts, after, device, session), code });
     }
     const note = status(texts.seatFreed(views.nameOf(texts, device)));
@@ -195,7 +198,7 @@ class BuyersPage {
   async #answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const form = await this.#openForm(request);
     const { fields, texts, session } = form;
-    const document = (fields.get('file') ?? fields.get('request') ?? '').trim();
+    const document = documentIn(fields.get('file') ?? fields.get('request') ?? '');
     const signed = await this.#sign(document, session.licenseKey, writeOptions(request));
     if (!signed.ok) {
       const { code, detail } = signed.problem;
@@ -229,9 +232,9 @@ class BuyersPage {
     const { app, listener, limits } = this.#parts;
     const fields = fieldsOf(request);
     limit(limits.recoveries.take(senderOf(request, listener)) || limits.allRecoveries.take(''));
-    const buyerEmail = (fields.get('email') ?? '').trim().toLowerCase();
+    const buyerEmail = emailIn(fields);
     // No answer waits for the write: its time would tell whether the address is known.
-    if (buyerEmail !== '' && limits.mails.take(app.digest(buyerEmail)) === 0)
+    if (buyerEmail !== '' && limits.mails.take(app.digest(buyerEmail.toLowerCase())) === 0)
       void app.writer
         .write('requestRecovery', { buyerEmail }, writeOptions(request))
         .catch((error: unknown) => {
@@ -319,6 +322,16 @@ async function sendsMails({ reader }: Pick<App, 'reader'>): Promise<boolean> {
   return endpoints.some(
     ({ state, types }) => state === 'active' && types?.includes('license.recovery_requested') !== false,
   );
+}
+
+/** An address in the form in which addresses are stored, apart from the letter case. */
+function emailIn(fields: Fields): string {
+  return (fields.get('email') ?? '').trim().normalize('NFC');
+}
+
+/** A signed document, without line breaks of a mail, and the bytes that PowerShell adds to a file (UTF-16). */
+function documentIn(text: string): string {
+  return text.replaceAll(/[^\w.-]/g, '');
 }
 
 /** The claims of a signed document, without a look at its signature; null: it is no document. */

@@ -19,9 +19,19 @@ type StartOptions = { asksEmail: boolean; sendsMails: boolean; note: Note | null
 
 /** Where a buyer types the license key. `sendsMails`: a system of the seller gets the events about lost license keys. */
 export function startView(texts: Texts, { asksEmail, sendsMails, note }: StartOptions): View {
+  // With the type `email`, browsers refuse or change letters beyond ASCII.
   const emailField = (id: string): Html =>
     html`<label for="${id}">${texts.email}</label>
-      <input id="${id}" name="email" type="email" autocomplete="email" maxlength="254" required />`;
+      <input
+        id="${id}"
+        name="email"
+        inputmode="email"
+        autocomplete="email"
+        autocapitalize="none"
+        spellcheck="false"
+        maxlength="320"
+        required
+      />`;
   const open = html`<label for="key">${texts.licenseKey}</label>
     <small id="hint">${texts.licenseKeyHint}</small>
     <input

@@ -39,11 +39,12 @@ const answerTo = async (more: Record<string, string | File>): Promise<HttpRespon
   await customer.upload('/license/answer', { ...fields, ...more });
 
 describe('the request of a machine without a network', () => {
-  test('is answered by a file, whether it was uploaded or pasted, and again', async () => {
+  test('is answered by a file, however it was uploaded or pasted, and again', async () => {
     const request = await machine.sign('take');
     for (const sent of [
       { file: new File([`${request}\n`], 'machine.req'), request: '' },
-      { file: new File([], ''), request: ` ${request}\r\n` },
+      { file: new File([], ''), request: ` ${request.replaceAll(/.{70}/g, '$&\r\n> ')}\r\n` },
+      { file: new File([Buffer.from(`\ufeff${request}\r\n`, 'utf16le')], 'machine.req'), request: '' },
     ]) {
       const answer = await answerTo({ ...sent, as: 'file' });
       expect([answer.status, answer.headers]).toMatchObject([

@@ -42,6 +42,10 @@ test.each([
   );
 });
 
+test('the focus can be seen in every accent, such as white on white', () => {
+  expect(pageWith({ accent: '#ffffff' }).page).toContain(':focus-visible { outline: 3px solid var(--ink);');
+});
+
 test('the title is that of the seller, or says what the page is', () => {
   expect(pageWith({ title: 'Shop <3' }).page).toContain('<title>One – Shop &#60;3</title>');
   expect(pageWith({}).page).toContain('<title>One – Your license</title>');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dayMs, hourMs, minuteMs } from '../../../../src/domain/time.ts';
-import { issuedKey, otherKey } from '../../leases/support/issuer-harness.ts';
+import { issuedKey, issuedProduct, otherKey } from '../../leases/support/issuer-harness.ts';
 import { buyerEmail, BuyersShop, fieldsOf, textOf } from '../support/shop.ts';
 
 const opened = new AsyncDisposableStack();
@@ -125,6 +125,17 @@ describe('a license', () => {
       const { date: ___, 'x-request-id': ____, ...expected } = first?.headers ?? {};
       expect([answer.status, answer.body, headers]).toEqual([404, first?.body, expected]);
     }
+  });
+
+  test('opens with an international address, however it is typed', async () => {
+    const sold = {
+      product_key: issuedProduct,
+      license_key: 'INTERNATIONAL',
+      buyer_email: 'Zoë@müller.example',
+    };
+    await shop.admin('POST', '/purchases', sold);
+    for (const typed of ['Zoë@müller.example', 'zoë@MÜLLER.example', 'Zoë@müller.example'.normalize('NFD')])
+      expect([typed, (await shop.customer().open('INTERNATIONAL', typed)).status]).toEqual([typed, 200]);
   });
 
   test('is refused after 10 ms, so that the time does not tell whether there is such a license', async () => {
@@ -264,6 +275,18 @@ describe('a seat', () => {
     expect((await devices[0]?.ask('renew'))?.notice?.state).toBe('ended');
     const { acts } = (await own.admin('GET', '/audit?act=activation.end')) as { acts: { actor: string }[] };
     expect(acts.map(({ actor }) => actor)).toEqual(['buyer', 'buyer', 'buyer']);
+  });
+
+  test('is shown as free if the button was pressed twice', async () => {
+    await using own = await new BuyersShop().open();
+    for (const name of ['a', 'b']) await (await own.device(name)).ask('take');
+    own.time.advance(2 * dayMs);
+    const customer = own.customer();
+    const form = { ...fieldsOf(await customer.open(issuedKey), '/license/seat'), confirmed: 'yes' };
+    const press = async (): Promise<string> => textOf(await customer.post('/license/seat', form));
+    const [first, second] = await Promise.all([press(), press()]);
+    expect(first).toContain('The seat of a is free.');
+    expect(second).toContain('This seat is free already.');
   });
 
   test('is not freed while its device is in use, nor by the page of another license', async () => {

@@ -66,6 +66,19 @@ describe('a lost license key', () => {
     expect(keys.map(({ length }) => length)).toEqual([3, 3, 3, 1]);
   });
 
+  test('is found by an international address as it was typed at the purchase', async () => {
+    const before = receiver.received.length;
+    const sold = {
+      product_key: issuedProduct,
+      license_key: 'INTERNATIONAL',
+      buyer_email: 'Özil@müller.example',
+    };
+    await shop.admin('POST', '/purchases', sold);
+    await shop.customer().post('/license/recover', { email: 'Özil@müller.example'.normalize('NFD') });
+    const event = (await receiver.until(before + 1)).at(-1);
+    expect(JSON.parse(event?.body ?? '')).toMatchObject({ data: { license_keys: ['INTERNATIONAL'] } });
+  });
+
   test('can be asked for five times from one network, and then once in five minutes', async () => {
     const customer = shop.customer();
     const statuses: number[] = [];

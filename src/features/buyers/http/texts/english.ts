@@ -70,7 +70,8 @@ export const english = {
   showCode: 'Show the answer as a QR code',
   answer: 'The answer for your machine',
   leasedUntil: (at: string) => `The license is then valid on the machine until ${at}.`,
-  noticed: 'The answer contains no license: the license is disabled, or the machine has given its seat back.',
+  noticed:
+    'The answer contains no license: the license is disabled or has ended, or the machine has given its seat back.',
   sequenced:
     'The machine and the seller disagree about earlier requests. Install this answer, make another request on the machine, and send it here.',
   scanCode: 'Scan this code with the machine, or take the file to the machine.',

@@ -73,7 +73,7 @@ export const german: Texts = {
   answer: 'Die Antwort für Ihren Rechner',
   leasedUntil: (at) => `Damit ist die Lizenz auf dem Rechner bis ${at} gültig.`,
   noticed:
-    'Die Antwort enthält keine Lizenz: Die Lizenz ist gesperrt, oder der Rechner hat seinen Platz zurückgegeben.',
+    'Die Antwort enthält keine Lizenz: Die Lizenz ist gesperrt oder abgelaufen, oder der Rechner hat seinen Platz zurückgegeben.',
   sequenced:
     'Der Rechner und der Verkäufer kennen unterschiedliche frühere Anfragen. Installieren Sie diese Antwort, erstellen Sie auf dem Rechner eine neue Anfrage und senden Sie sie hier.',
   scanCode: 'Scannen Sie diesen Code mit dem Rechner, oder bringen Sie die Datei auf den Rechner.',
