@@ -1,21 +1,12 @@
 import { enabledEvent } from '../../../domain/event.ts';
 import { issuedKeyFault, licenseKeyBytes, licenseKeyFrom, type License } from '../../../domain/license.ts';
-import {
-  done,
-  failWith,
-  failWithFaults,
-  keyReplaced,
-  notFound,
-  type Result,
-} from '../../../domain/problem/problem.ts';
+import { done, failWith, failWithFaults, type Result } from '../../../domain/problem/problem.ts';
 import { withStatus } from '../../../domain/terms.ts';
+import { licenseToChange, type OfLicense } from '../../../service/authority/license-of-tenant.ts';
 import { note } from '../../../service/events.ts';
 import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
-
-/** `accountId`: only licenses of this account; null: all licenses. */
-type OfLicense = { licenseKey: string; accountId: string | null };
 
 /**
  * Gives a license another key. The license keeps its count, terms, purchases, history and seats; the old key stays
@@ -31,7 +22,7 @@ export async function rekeyLicense(
   if (!found.ok) return found;
   const fault = newKey === null ? null : issuedKeyFault(newKey);
   if (fault !== null) return failWithFaults([fault]);
-  const old = found.value;
+  const { license: old } = found.value;
   const license = {
     ...old,
     licenseKey: newKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes)),
@@ -61,7 +52,7 @@ export async function transferLicense(
   const found = await licenseToChange(transaction, which);
   if (!found.ok) return found;
   const { activations, customers, history, events } = transaction;
-  const before = found.value;
+  const { license: before } = found.value;
   const { licenseKey } = before;
   const ended = freesSeats ? await activations.activeOf(licenseKey) : [];
   if (before.buyerEmail === buyerEmail && ended.length === 0)
@@ -86,22 +77,10 @@ export async function setLicenseUses(
 ): Promise<Result<License>> {
   const found = await licenseToChange(transaction, which);
   if (!found.ok) return found;
-  const before = found.value;
+  const { license: before } = found.value;
   if (before.uses === uses) return { ...done(withStatus(before, context.now)), unchanged: true };
   const after = { ...before, uses };
   await transaction.licenses.setState(after, false);
   await recordChange(transaction.history, { change: 'set_uses', before, after }, context);
   return done(withStatus(after, context.now));
-}
-
-/** The reads are the same for an unknown license and for another account's. */
-async function licenseToChange(
-  { licenses, products }: AuthorityTransaction,
-  { licenseKey, accountId }: OfLicense,
-): Promise<Result<License>> {
-  const license = await licenses.get(licenseKey);
-  const product = await products.get(license?.productKey ?? '');
-  if (license === null || (accountId !== null && product?.accountId !== accountId))
-    return notFound('license');
-  return license.replacedBy === undefined ? done(license) : keyReplaced();
 }
