@@ -170,6 +170,15 @@ const soldLicense = {
   pending: null,
 };
 
+/** As an agent has stored it. */
+const stored = {
+  ...soldLicense,
+  purchase_id: null,
+  freshness: 'stale',
+  confirmed_at: license['date'],
+  pending: 0,
+};
+
 test('license issue records a purchase', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 201, body: { data: purchase } });
@@ -240,13 +249,6 @@ test.each([
 
 test('license show uses verify on an agent, which asks the upstream', async () => {
   await using daemon = await startFakeDaemon();
-  const stored = {
-    ...soldLicense,
-    purchase_id: null,
-    freshness: 'stale',
-    confirmed_at: license['date'],
-    pending: 0,
-  };
   daemon.answer({ body: { data: { ...license, licenses: [stored] } } });
   const shown = await latchkey('license', 'show', 'K', '--state-dir', daemon.stateDir);
   expect(shown).toMatchObject({ code: 0, err: '' });
@@ -259,21 +261,14 @@ test('license show uses verify on an agent, which asks the upstream', async () =
 describe('license show at an agent, for a key that the store has answered 404', () => {
   const since = '2026-02-28T09:00:00+00:00';
   const line = `The store has answered 404 for this key since ${since}.`;
-  const stored = {
-    ...soldLicense,
-    purchase_id: null,
-    freshness: 'stale',
-    confirmed_at: license['date'],
-    pending: 0,
-    missing_since: since,
-  };
+  const missing = { ...stored, missing_since: since };
   const show = async (daemon: Awaited<ReturnType<typeof startFakeDaemon>>) =>
     await latchkey('license', 'show', 'K', '--state-dir', daemon.stateDir);
 
   test('license show says since when, after the answer that the agent still gives', async () => {
     await using daemon = await startFakeDaemon();
     const headers = { 'latchkey-confirmed-at': '2026-02-27T12:00:00+00:00' };
-    daemon.answer({ headers, body: { data: { ...license, licenses: [stored] } } });
+    daemon.answer({ headers, body: { data: { ...license, licenses: [missing] } } });
     const { code, out } = await show(daemon);
     expect(code).toBe(0);
     expect(out).toMatch(/^valid/);
@@ -283,14 +278,14 @@ describe('license show at an agent, for a key that the store has answered 404', 
   test('license show says nothing if the store has found the key again', async () => {
     await using daemon = await startFakeDaemon();
     const headers = { 'latchkey-confirmed-at': '2026-02-28T10:00:00+00:00' };
-    daemon.answer({ headers, body: { data: { ...license, licenses: [stored] } } });
+    daemon.answer({ headers, body: { data: { ...license, licenses: [missing] } } });
     expect((await show(daemon)).out).not.toContain('404');
   });
 
   test('license show says since when, also if the agent refuses the key', async () => {
     await using daemon = await startFakeDaemon();
     daemon.answer(
-      { body: { data: { licenses: [{ ...stored, state: 'gone' }] } } },
+      { body: { data: { licenses: [{ ...missing, state: 'gone' }] } } },
       problem(404, 'license_not_found', { detail: 'There is no such key.' }),
     );
     const { code, err } = await show(daemon);
@@ -302,14 +297,8 @@ describe('license show at an agent, for a key that the store has answered 404', 
 
 test('license list shows the state and the freshness of the licenses that an agent has stored', async () => {
   await using daemon = await startFakeDaemon();
-  const stored = {
-    ...soldLicense,
-    state: 'gone',
-    freshness: 'grace',
-    confirmed_at: license['date'],
-    pending: 0,
-  };
-  daemon.answer({ body: { data: { licenses: [stored] } } });
+  const gone = { ...stored, state: 'gone', freshness: 'grace' };
+  daemon.answer({ body: { data: { licenses: [gone] } } });
   const { out } = await latchkey('license', 'list', '--search', 'AB', '--state-dir', daemon.stateDir);
   const [head = '', row = ''] = out.split('\n').map((line) => line.split(/ {2,}/).join(' | '));
   expect(head).toMatch(/CREATED \| FRESHNESS$/);

@@ -1,7 +1,6 @@
-import type { Tenant } from '../../domain/access/principal.ts';
 import type { Product } from '../../domain/catalogue.ts';
 import type { License } from '../../domain/license.ts';
-import { done, failWithFaults, keyReplaced, notFound, type Result } from '../../domain/problem/problem.ts';
+import { done, failWithFaults, type Result } from '../../domain/problem/problem.ts';
 import { changedTerms, withStatus, type TermsChange } from '../../domain/terms.ts';
 import { addSpan, isInstant, parseSpan } from '../../domain/time.ts';
 import { endsToReport } from '../ends.ts';
@@ -9,9 +8,7 @@ import { recordChange } from '../history.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 import { changedLeaseTerms } from './catalogue.ts';
-import { licenseOfTenant } from './license-of-tenant.ts';
-
-type OfLicense = { tenant: Tenant; licenseKey: string };
+import { licenseToChange, type OfLicense } from './license-of-tenant.ts';
 
 /** Changes the terms of a license. */
 export async function updateLicense(
@@ -19,9 +16,8 @@ export async function updateLicense(
   { change, ...which }: OfLicense & { change: TermsChange },
   context: Context,
 ): Promise<Result<License>> {
-  const found = await licenseWithProduct(transaction, which);
-  if (found === null) return notFound('license');
-  return await changeTerms(transaction, { ...found, change, as: 'update' }, context);
+  const found = await licenseToChange(transaction, which);
+  return found.ok ? await changeTerms(transaction, { ...found.value, change, as: 'update' }, context) : found;
 }
 
 /** Moves the end of a license by a span such as `1y`: from its end if that is in the future, else from now. */
@@ -30,9 +26,9 @@ export async function renewLicense(
   { span, ...which }: OfLicense & { span: string },
   context: Context,
 ): Promise<Result<License>> {
-  const found = await licenseWithProduct(transaction, which);
-  if (found === null) return notFound('license');
-  const { expiresAt = null } = found.license;
+  const found = await licenseToChange(transaction, which);
+  if (!found.ok) return found;
+  const { expiresAt = null } = found.value.license;
   if (expiresAt === null) {
     const detail = 'The license has no end, so it needs no renewal.';
     return failWithFaults([{ parameter: 'for', code: 'never_ends', detail }]);
@@ -40,7 +36,7 @@ export async function renewLicense(
   const renewedTo = endAfter(span, Math.max(expiresAt, context.now));
   if (!renewedTo.ok) return renewedTo;
   const change = { expiresAt: renewedTo.value };
-  return await changeTerms(transaction, { ...found, change, as: 'renew' }, context);
+  return await changeTerms(transaction, { ...found.value, change, as: 'renew' }, context);
 }
 
 /** The end of a license that is valid for a span, in whole seconds. */
@@ -53,23 +49,13 @@ export function endAfter(span: string, from: number): Result<number> {
   ]);
 }
 
-type Found = { license: License; product: Product };
-
-async function licenseWithProduct(
-  { licenses, products }: AuthorityTransaction,
-  { tenant, licenseKey }: OfLicense,
-): Promise<Found | null> {
-  const license = await licenseOfTenant({ licenses, products }, tenant, licenseKey);
-  const product = license === null ? null : await products.get(license.productKey);
-  return license === null || product === null ? null : { license, product };
-}
+type ChangeTerms = { license: License; product: Product; change: TermsChange; as: 'update' | 'renew' };
 
 async function changeTerms(
   transaction: AuthorityTransaction,
-  { license, product, change, as }: Found & { change: TermsChange; as: 'update' | 'renew' },
+  { license, product, change, as }: ChangeTerms,
   context: Context,
 ): Promise<Result<License>> {
-  if (license.replacedBy !== undefined) return keyReplaced();
   const fault = ownLeaseTermsFault(product, change, license);
   if (fault !== null) return fault;
   const terms = changedTerms(license, change, product.licenseTerms.expiryGraceMs);

@@ -1,6 +1,6 @@
 import type { CommandOf } from '../../../src/service/writer.ts';
 
-const license = { licenseKey: 'KEY', accountId: null };
+const license = { licenseKey: 'KEY', tenant: { accountId: 'default', productKey: null } };
 
 type OfCustomers = 'forgetCustomer' | 'rekeyLicense' | 'setLicenseUses' | 'transferLicense';
 

@@ -10,30 +10,20 @@ test('the demo ends with a lost answer, after which the store and the agent coun
   expect(lines[9]).toMatch(/^10\. .* both sides count 9$/);
 });
 
-test('the demo of Lemon Squeezy shows an outage, a lost activation and a deactivation', async () => {
+test.each([
+  ['lemonsqueezy', 12, '8. The phone tried again: the agent found its instance, and took no third seat'],
+  [
+    'gumroad',
+    11,
+    '9. Gumroad counted use 5, but its answer was lost: the agent read the count, and did not send it again',
+  ],
+  ['polar', 12, '10. 90 uses more are refused as at Polar: License key only has 86 more usages.'],
+] as const)('each step of the demo of %s succeeds', async (store, count, step) => {
   const lines: string[] = [];
-  expect([await runStoreDemo('lemonsqueezy', (line) => lines.push(line)), lines.at(-1)]).toEqual([
+  expect([await runStoreDemo(store, (line) => lines.push(line)), lines.at(-1)]).toEqual([
     0,
     'Every step succeeded.',
   ]);
-});
-
-test('the demo of Gumroad shows an outage, a limit, a lost answer and a refund', async () => {
-  const lines: string[] = [];
-  expect([await runStoreDemo('gumroad', (line) => lines.push(line)), lines.at(-1)]).toEqual([
-    0,
-    'Every step succeeded.',
-  ]);
-  expect(lines).toHaveLength(11);
-  expect(lines[8]).toMatch(/^9\. Gumroad counted use 5, but its answer was lost/);
-});
-
-test('the demo of Polar shows an activation, an outage, a lost answer, a limit of uses and a revocation', async () => {
-  const lines: string[] = [];
-  expect([await runStoreDemo('polar', (line) => lines.push(line)), lines.at(-1)]).toEqual([
-    0,
-    'Every step succeeded.',
-  ]);
-  expect(lines).toHaveLength(12);
-  expect(lines[9]).toBe('10. 90 uses more are refused as at Polar: License key only has 86 more usages.');
+  expect(lines).toHaveLength(count);
+  expect(lines).toContain(step);
 });

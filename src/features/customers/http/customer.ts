@@ -1,11 +1,8 @@
-import { parseLicenseKey, type License } from '../../../domain/license.ts';
-import { notFound, type Result } from '../../../domain/problem/problem.ts';
-import { ok, type RouteResponse } from '../../../http/response.ts';
+import { ok } from '../../../http/response.ts';
 import { route, type Route } from '../../../http/route.ts';
+import { changeSoldLicense } from '../../../http/sold-license.ts';
 import { accessibleAccount } from '../../../http/tenant.ts';
-import { storedLicenseKey } from '../../../service/pasted-keys.ts';
-import type { AuthorityReader } from '../../../service/tables.ts';
-import { licenseObject, serializeLicense } from '../../../wire/license.ts';
+import { licenseObject } from '../../../wire/license.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
   forgetParameters,
@@ -24,18 +21,6 @@ const refusals = ['license_not_found', 'license_replaced'] as const;
 const answers = { 200: enveloped(licenseObject) };
 const path = '/admin/v1/licenses/:key';
 
-/** Changes the license that a path names, under the spelling that is stored. */
-async function changeLicense(
-  reader: Pick<AuthorityReader, 'licenses'>,
-  key: string,
-  change: (licenseKey: string) => Promise<Result<License>>,
-): Promise<Result<RouteResponse>> {
-  const licenseKey = parseLicenseKey(key);
-  if (licenseKey === null) return notFound('license');
-  const changed = await change(await storedLicenseKey(reader, licenseKey));
-  return changed.ok ? ok(serializeLicense(changed.value)) : changed;
-}
-
 /** What a seller does for the buyer of a license (src/features/customers/README.md). */
 export const customerRoutes: readonly Route[] = [
   route({
@@ -47,14 +32,10 @@ export const customerRoutes: readonly Route[] = [
     refusals: [...refusals, 'license_key_taken'],
     body: rekeyParameters,
     answers,
-    handle: ({ app: { reader, writer }, principal, path: { key }, body, writeOptions }) =>
-      changeLicense(reader, key, (licenseKey) => {
-        const command = {
-          licenseKey,
-          newKey: body.licenseKey ?? null,
-          accountId: accessibleAccount(principal),
-        };
-        return writer.write('rekeyLicense', command, writeOptions);
+    handle: (request) =>
+      changeSoldLicense(request, (license) => {
+        const command = { ...license, newKey: request.body.licenseKey ?? null };
+        return request.app.writer.write('rekeyLicense', command, request.writeOptions);
       }),
   }),
   route({
@@ -66,11 +47,11 @@ export const customerRoutes: readonly Route[] = [
     refusals,
     body: transferParameters,
     answers,
-    handle: ({ app: { reader, writer }, principal, path: { key }, body, writeOptions }) =>
-      changeLicense(reader, key, (licenseKey) => {
-        const { buyerEmail, freeSeats: freesSeats = false } = body;
-        const command = { licenseKey, buyerEmail, freesSeats, accountId: accessibleAccount(principal) };
-        return writer.write('transferLicense', command, writeOptions);
+    handle: (request) =>
+      changeSoldLicense(request, (license) => {
+        const { buyerEmail, freeSeats: freesSeats = false } = request.body;
+        const command = { ...license, buyerEmail, freesSeats };
+        return request.app.writer.write('transferLicense', command, request.writeOptions);
       }),
   }),
   route({
@@ -82,14 +63,11 @@ export const customerRoutes: readonly Route[] = [
     refusals,
     body: usesParameters,
     answers,
-    handle: ({ app: { reader, writer }, principal, path: { key }, body: { uses }, writeOptions }) =>
-      changeLicense(reader, key, (licenseKey) =>
-        writer.write(
-          'setLicenseUses',
-          { licenseKey, uses, accountId: accessibleAccount(principal) },
-          writeOptions,
-        ),
-      ),
+    handle: (request) =>
+      changeSoldLicense(request, (license) => {
+        const command = { ...license, uses: request.body.uses };
+        return request.app.writer.write('setLicenseUses', command, request.writeOptions);
+      }),
   }),
   route({
     ...shared,

@@ -1,22 +1,12 @@
-import type { Product } from '../../../domain/catalogue.ts';
 import { enabledEvent } from '../../../domain/event.ts';
 import { issuedKeyFault, licenseKeyBytes, licenseKeyFrom, type License } from '../../../domain/license.ts';
-import {
-  done,
-  failWith,
-  failWithFaults,
-  keyReplaced,
-  notFound,
-  type Result,
-} from '../../../domain/problem/problem.ts';
+import { done, failWith, failWithFaults, type Result } from '../../../domain/problem/problem.ts';
 import { changedTerms, hasTerms, withStatus } from '../../../domain/terms.ts';
+import { licenseToChange, type OfLicense } from '../../../service/authority/license-of-tenant.ts';
 import { note } from '../../../service/events.ts';
 import { recordChange } from '../../../service/history.ts';
 import type { Context } from '../../../service/ports.ts';
 import type { AuthorityTransaction } from '../../../service/tables.ts';
-
-/** `accountId`: only licenses of this account; null: all licenses. */
-type OfLicense = { licenseKey: string; accountId: string | null };
 
 /**
  * Gives a license another key. The license keeps its count, terms, purchases, history and seats; the old key stays
@@ -95,16 +85,4 @@ export async function setLicenseUses(
   await transaction.licenses.setState(after, false);
   await recordChange(transaction.history, { change: 'set_uses', before, after }, context);
   return done(withStatus(after, context.now));
-}
-
-/** The reads are the same for an unknown license and for another account's. */
-async function licenseToChange(
-  { licenses, products }: AuthorityTransaction,
-  { licenseKey, accountId }: OfLicense,
-): Promise<Result<{ license: License; product: Product }>> {
-  const license = await licenses.get(licenseKey);
-  const product = await products.get(license?.productKey ?? '');
-  if (license === null || product === null || (accountId !== null && product.accountId !== accountId))
-    return notFound('license');
-  return license.replacedBy === undefined ? done({ license, product }) : keyReplaced();
 }

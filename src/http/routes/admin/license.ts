@@ -1,4 +1,4 @@
-import type { Principal, Tenant } from '../../../domain/access/principal.ts';
+import type { Principal } from '../../../domain/access/principal.ts';
 import {
   answeredLicense,
   freshnessAt,
@@ -17,7 +17,6 @@ import {
   licenseDetail,
   licenseObject,
   renewal,
-  serializeLicense,
   serializeChange,
   serializeSnapshotDetail,
   serializeSoldDetail,
@@ -35,7 +34,8 @@ import { withTerms } from '../../../wire/terms.ts';
 import type { App, StoredLicenses } from '../../app.ts';
 import { emptyList, ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
-import { foreignAccountFaults, isUnknownProduct, tenantFilter, tenantForLicense } from '../../tenant.ts';
+import { changeSoldLicense } from '../../sold-license.ts';
+import { foreignAccountFaults, isUnknownProduct, tenantFilter } from '../../tenant.ts';
 import { inStoredSpelling, lengthOf, searchFor } from '../../search.ts';
 import { serializeExplained } from './outbox.ts';
 
@@ -234,57 +234,40 @@ const listHistory = route({
   },
 });
 
-const sellerAccess = { credential: 'any', scope: 'sell' } as const;
-
-/** The license that a seller changes. */
-async function soldAs(
-  app: App,
-  principal: Principal,
-  key: string,
-): Promise<{ tenant: Tenant; licenseKey: string } | null> {
-  const sent = parseLicenseKey(key);
-  if (sent === null) return null;
-  const licenseKey = await storedLicenseKey(app.reader, sent);
-  return { licenseKey, tenant: await tenantForLicense(app, principal, licenseKey) };
-}
+const ofSeller = {
+  tag: 'Licenses',
+  refusals: ['license_not_found', 'license_replaced'],
+  access: { credential: 'any', scope: 'sell' },
+  roles: ['authority'],
+  answers: { 200: enveloped(licenseObject) },
+} as const;
 
 const update = route({
+  ...ofSeller,
   method: 'PUT',
   path: `${path}/:key`,
   operationId: 'updateLicense',
-  tag: 'Licenses',
   summary: 'Change the terms of a license; those that are missing stay as they are',
-  refusals: ['license_not_found', 'license_replaced'],
-  access: sellerAccess,
-  roles: ['authority'],
   body: licenseChange,
-  answers: { 200: enveloped(licenseObject) },
-  async handle({ app, principal, path: { key }, body, writeOptions }) {
-    const which = await soldAs(app, principal, key);
-    if (which === null) return notFound('license');
-    const { terms: change } = withTerms(body);
-    const updated = await app.writer.write('updateLicense', { ...which, change }, writeOptions);
-    return updated.ok ? ok(serializeLicense(updated.value)) : updated;
-  },
+  handle: (request) =>
+    changeSoldLicense(request, (license) => {
+      const { terms: change } = withTerms(request.body);
+      return request.app.writer.write('updateLicense', { ...license, change }, request.writeOptions);
+    }),
 });
 
 const renew = route({
+  ...ofSeller,
   method: 'POST',
   path: `${path}/:key/renew`,
   operationId: 'renewLicense',
-  tag: 'Licenses',
   summary: 'Renew a license: from its end if that is in the future, else from now',
-  refusals: ['license_not_found', 'license_replaced'],
-  access: sellerAccess,
-  roles: ['authority'],
   body: renewal,
-  answers: { 200: enveloped(licenseObject) },
-  async handle({ app, principal, path: { key }, body, writeOptions }) {
-    const which = await soldAs(app, principal, key);
-    if (which === null) return notFound('license');
-    const renewed = await app.writer.write('renewLicense', { ...which, span: body.for }, writeOptions);
-    return renewed.ok ? ok(serializeLicense(renewed.value)) : renewed;
-  },
+  handle: (request) =>
+    changeSoldLicense(request, (license) => {
+      const command = { ...license, span: request.body.for };
+      return request.app.writer.write('renewLicense', command, request.writeOptions);
+    }),
 });
 
 /** Licenses for people (src/http/README.md, Admin routes). */

@@ -3,9 +3,10 @@ import type { App } from '../../../../src/http/app.ts';
 import { licenseView } from '../../../../src/features/buyers/http/views.ts';
 import { openLicense, readLicense } from '../../../../src/features/buyers/http/license-view.ts';
 import { textsIn } from '../../../../src/features/buyers/http/texts/language.ts';
-import { defaultLeaseTerms, defaultProductTerms } from '../../../../src/domain/catalogue.ts';
+import { noTerms } from '../../../../src/domain/terms.ts';
 import { dayMs, hourMs } from '../../../../src/domain/time.ts';
 import { openApp, type TestApp } from '../../../support/app/http-app.ts';
+import { buildLicense, product } from '../../../support/builders/store-builders.ts';
 import { textOf } from '../support/shop.ts';
 
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
@@ -20,30 +21,8 @@ beforeEach(async () => {
   opened = await openApp({ now: () => now }, (name) => calls.push(name));
   ({ app } = opened);
   await opened.write(async ({ products, licenses }) => {
-    const product = {
-      productKey: 'editor',
-      accountId: 'default',
-      name: 'Editor',
-      recurring: false,
-      createdAt: 0,
-    };
-    await products.add(
-      {
-        ...product,
-        archivedAt: null,
-        leaseTerms: { ...defaultLeaseTerms, seats: 3 },
-        licenseTerms: defaultProductTerms,
-      },
-      'digest',
-    );
-    await licenses.add({
-      licenseKey,
-      productKey: 'editor',
-      buyerEmail,
-      uses: 0,
-      enabled: true,
-      createdAt: 0,
-    });
+    await products.add({ ...product, leaseTerms: { ...product.leaseTerms, seats: 3 } }, 'digest');
+    await licenses.add(buildLicense({ licenseKey, buyerEmail }));
   });
 });
 afterEach(() => opened[Symbol.asyncDispose]());
@@ -67,14 +46,7 @@ test('the same is read whatever does not fit, and as much as for a license that 
 
 async function shown(terms: object, language = 'en'): Promise<string> {
   await opened.write(async ({ licenses }) => {
-    await licenses.setTerms({
-      licenseKey,
-      expiresAt: null,
-      graceUntil: null,
-      usesLimit: null,
-      terms: null,
-      ...terms,
-    });
+    await licenses.setTerms({ licenseKey, ...noTerms, ...terms });
   });
   const view = await readLicense(app, licenseKey);
   if (view === null) throw new Error('the license is not read');

@@ -7,9 +7,10 @@ import { day, key, minute, valueOf } from '../../../support/harness/service-harn
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
 
 const newKey = 'NEW-1';
+const tenant = { accountId: 'default', productKey: null };
 
 async function rekey({ writer }: IssuingAuthority): Promise<void> {
-  valueOf(await writer.write('rekeyLicense', { licenseKey: key, newKey, accountId: null }));
+  valueOf(await writer.write('rekeyLicense', { tenant, licenseKey: key, newKey }));
 }
 
 test('after a rekey, three devices end at once and one that was away at its next contact, and all get their seats back with the new key', async () => {
@@ -92,7 +93,7 @@ test('the answer that a device without a seat got does not keep the names of the
   const refused = issuer.device('b');
   const named = valueOf(await refused.ask('take'));
   expect(JSON.stringify(named.answer)).toContain("Ann's laptop");
-  const command = { licenseKey: key, buyerEmail: 'bob@example.com', freesSeats: true, accountId: null };
+  const command = { tenant, licenseKey: key, buyerEmail: 'bob@example.com', freesSeats: true };
   valueOf(await issuer.writer.write('transferLicense', command));
   expect(issuer.activation(refused)?.answer).toMatchObject({ kind: 'refused' });
   expect(JSON.stringify(issuer.activation(refused))).not.toMatch(/ann/i);
@@ -116,7 +117,6 @@ test('a rekey keeps every count, seat, device and entry of the history', async (
   const property = fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
     await using issuer = await new IssuingAuthority().open({ seats: 2 });
     const devices = new Map(['a', 'b', 'c', 'd'].map((name) => [name, issuer.device(name)]));
-    const tenant = { accountId: 'default', productKey: null };
     for (const each of steps) {
       issuer.pass(minute);
       if (each.kind === 'wait') issuer.pass(each.days * day);

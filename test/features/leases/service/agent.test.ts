@@ -1,15 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { SignedRequest } from '../../../../src/features/leases/domain/lease.ts';
-import { defaultLeaseTerms, type LeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { Applied } from '../../../../src/domain/outbox/outcome.ts';
 import type { License } from '../../../../src/domain/license.ts';
-import type { Result } from '../../../../src/domain/problem/problem.ts';
-import type { AnsweredRequest, LeaseCommand } from '../../../../src/features/leases/service/answer.ts';
 import { mayWaitAtAgent } from '../../../../src/features/leases/service/services.ts';
 import { HolderModel } from '../property/holder-model.ts';
-import { Device, saidIn } from '../support/lease-harness.ts';
+import { IssuingAgent, saidIn } from '../support/lease-harness.ts';
 import {
-  AgentHarness,
   day,
   hour,
   key,
@@ -20,34 +15,7 @@ import {
   valueOf,
 } from '../../../support/harness/service-harness.ts';
 
-/** An agent that issues leases and has read the key. */
-class IssuingAgent extends AgentHarness {
-  terms: LeaseTerms = defaultLeaseTerms;
-  productId = productKey;
-
-  async open(terms: Partial<LeaseTerms> = {}, license: { enabled?: boolean } = {}): Promise<this> {
-    this.terms = { ...this.terms, ...terms };
-    await this.start();
-    await this.read(this.says(5, license));
-    return this;
-  }
-
-  device(name: string): Device {
-    return new Device({ answer: (request, limits) => this.issue(request, limits) }, name);
-  }
-
-  async issue(
-    signedRequest: SignedRequest,
-    limits: Partial<LeaseCommand> = {},
-  ): Promise<Result<AnsweredRequest>> {
-    const { terms, freshness, maxPending, productId } = this;
-    const usual = { keyNotAfter: this.now + 400 * day, until: null, isFile: false };
-    const command = { signedRequest, ...usual, terms, freshness, maxPending, productId, ...limits };
-    const result = await this.writer.write('answerAgentLeaseRequest', command, { actor: 'device' });
-    this.check();
-    return result;
-  }
-
+class Agent extends IssuingAgent {
   /** Reads a key under another spelling; the response has the upstream's spelling. */
   async readAs(asked: string, outcome: Applied<License>): Promise<void> {
     const { policy, monotonic } = this;
@@ -77,7 +45,7 @@ class IssuingAgent extends AgentHarness {
 
 describe('an agent that issues leases', () => {
   it('a lease has the license as the upstream sent it, without members of its own', async () => {
-    await using agent = await new IssuingAgent().open({ seats: 3, showsEmail: true });
+    await using agent = await new Agent().open({ seats: 3, showsEmail: true });
     await agent.read(agent.says(5, { extra: { product_name: 'Press' } }));
     const lease = await agent.device('a').lease();
     expect(lease).toMatchObject({ productKey: 'press', seats: { limit: 3, taken: 1 } });
@@ -92,7 +60,7 @@ describe('an agent that issues leases', () => {
   });
 
   it('a lease ends with `freshness.grace` of the license', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const confirmedAt = agent.now;
     agent.pass(4 * day);
     const lease = await agent.device('a').lease();
@@ -103,12 +71,12 @@ describe('an agent that issues leases', () => {
   });
 
   it('a short term is not changed by `freshness.grace`', async () => {
-    await using agent = await new IssuingAgent().open({ termMs: hour });
+    await using agent = await new Agent().open({ termMs: hour });
     expect((await agent.device('a').lease()).expiresAt).toBe(agent.now + hour);
   });
 
   it('a license that was confirmed too long ago gets no lease, and nothing changes', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const device = agent.device('a');
     await device.lease();
     agent.pass(14 * day);
@@ -124,13 +92,13 @@ describe('an agent that issues leases', () => {
   });
 
   it('a license that is disabled gets a notice at any age', async () => {
-    await using agent = await new IssuingAgent().open({}, { enabled: false });
+    await using agent = await new Agent().open({}, { enabled: false });
     agent.pass(100 * day);
     expect(saidIn(await agent.device('a').ask('take'))).toBe('disabled');
   });
 
   it('a license that this agent has disabled gets a notice before the upstream knows', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const device = agent.device('a');
     await device.lease();
     await agent.record('disable');
@@ -138,14 +106,14 @@ describe('an agent that issues leases', () => {
   });
 
   it('a license that is unknown here is to be fetched first', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     expect(refusalOf(await agent.device('a').ask('take', { licenseKey: 'NEW' }))).toBe(
       'upstream_unreachable',
     );
   });
 
   it('a license that is gone, or of another product, is not found', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const device = agent.device('a');
     agent.productId = 'other';
     expect(refusalOf(await device.ask('take'))).toBe('license_not_found');
@@ -157,7 +125,7 @@ describe('an agent that issues leases', () => {
   });
 
   it('a lease for a file is longer than the grace only if the license was confirmed just now', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const device = agent.device('a');
     const until = agent.now + 200 * day;
     agent.pass(hour);
@@ -172,7 +140,7 @@ describe('an agent that issues leases', () => {
   });
 
   it('a lease for a file may be shorter than the grace', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     agent.pass(hour);
     const until = agent.now + 3 * day;
     expect((await agent.device('a').lease('take', {}, { until })).expiresAt).toBe(until);
@@ -181,7 +149,7 @@ describe('an agent that issues leases', () => {
 
 describe('uses in requests to an agent', () => {
   it('uses become operations of the outbox, recorded before returned', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const device = agent.device('a');
     const lease = await device.lease('take', { uses: { recorded: 3, returned: 1 } });
     expect(lease.license.uses).toBe(7);
@@ -203,14 +171,14 @@ describe('uses in requests to an agent', () => {
   });
 
   it('operations of a request are delivered one after the other', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     await agent.device('a').lease('take', { uses: { recorded: 2, returned: 0 } });
     for (const uses of [6, 7]) await agent.deliver(uses);
     expect(agent.store.operations.unfinished()).toBe(0);
   });
 
   it('a repeated request adds no operation', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const request = agent.device('a').sign('take', { uses: { recorded: 3, returned: 0 } });
     await agent.issue(request);
     await agent.issue(request);
@@ -218,7 +186,7 @@ describe('uses in requests to an agent', () => {
   });
 
   it('a request with more uses than `sync.max_pending` has room for is refused as a whole', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     agent.maxPending = 5;
     await agent.record('usage');
     const device = agent.device('a');
@@ -234,7 +202,7 @@ describe('uses in requests to an agent', () => {
   });
 
   it('a request may carry 10,000 uses', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     agent.maxPending = 20_000;
     await agent.device('a').lease('take', { uses: { recorded: 10_000, returned: 0 } });
     expect(agent.local).toMatchObject({ uses: 10_005, pending: 10_000 });
@@ -243,7 +211,7 @@ describe('uses in requests to an agent', () => {
 
 describe('an agent that is restored from a backup', () => {
   it('does not count uses again that it had sent to the upstream after the backup', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const holder = new HolderModel('a', key);
     const exchange = async (): Promise<void> => {
       const request = holder.request({ isAsked: true, replaces: null, now: agent.now });
@@ -269,7 +237,7 @@ describe('an agent that is restored from a backup', () => {
 });
 
 it('at a plain upstream, a use that a device reports again to a restored agent ends `inferred`', async () => {
-  await using agent = await new IssuingAgent().open();
+  await using agent = await new Agent().open();
   const holder = new HolderModel('a', key);
   const exchangeWith = async (issuer: IssuingAgent): Promise<void> => {
     const request = holder.request({ isAsked: true, replaces: null, now: issuer.now });
@@ -279,7 +247,7 @@ it('at a plain upstream, a use that a device reports again to a restored agent e
   holder.use({ recorded: 2, returned: 0 });
   await exchangeWith(agent);
   // The upstream has counted both before the backup of another day is restored.
-  await using restored = await new IssuingAgent().open();
+  await using restored = await new Agent().open();
   valueOf(await restored.writer.write('restore', {}));
   await restored.restart();
   restored.pass(hour);
@@ -296,7 +264,7 @@ it.each([
   ['right', 0],
   ['half a minute slow, as it may be on another machine', -30_000],
 ])('a restored agent signs nothing before its upstream has spoken, if its clock is %s', async (_, ahead) => {
-  await using agent = await new IssuingAgent().open();
+  await using agent = await new Agent().open();
   const device = agent.device('a');
   agent.now += ahead;
   valueOf(await agent.writer.write('restore', {}));
@@ -309,7 +277,7 @@ it.each([
 
 describe('an agent that is restored from a backup of before a device was activated', () => {
   const reported = async (isForgotten: boolean) => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     // The ids of the harness are numbers: the next agent gives the device another one.
     for (const each of ['b', 'c', 'd']) await agent.device(each).lease();
     const holder = new HolderModel('a', key);
@@ -321,7 +289,7 @@ describe('an agent that is restored from a backup of before a device was activat
     holder.use({ recorded: 2, returned: 1 });
     await exchange();
     const before = { ids: agent.idsOfUses(), activationId: holder.held.activationId };
-    await using restored = await new IssuingAgent().open();
+    await using restored = await new Agent().open();
     if (isForgotten) valueOf(await restored.writer.write('restore', {}));
     await restored.restart();
     restored.pass(hour);
@@ -353,7 +321,7 @@ describe('an agent that is restored from a backup of before a device was activat
 
 describe('spellings of a license key at an agent', () => {
   it('spellings of a key share one set of activations', async () => {
-    await using agent = await new IssuingAgent().open({ seats: 1 });
+    await using agent = await new Agent().open({ seats: 1 });
     await agent.readAs('key-1', agent.says(5));
     await agent.device('a').lease('take', { licenseKey: 'key-1' });
     expect(saidIn(await agent.device('b').ask('take', { licenseKey: 'KEY-1' }))).toBe('no_seat_left');
@@ -363,7 +331,7 @@ describe('spellings of a license key at an agent', () => {
   });
 
   it('activations move to the spelling that the upstream uses', async () => {
-    await using agent = await new IssuingAgent().open({ seats: 1 });
+    await using agent = await new Agent().open({ seats: 1 });
     const device = agent.device('a');
     const { activationId } = await device.lease();
     const own = agent.says(5);
@@ -375,7 +343,7 @@ describe('spellings of a license key at an agent', () => {
   });
 
   it('activations of two spellings are merged if the upstream says that they are one key', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const own = agent.says(5);
     const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
     await agent.readAs('Key-1', answer);
@@ -397,7 +365,7 @@ describe('spellings of a license key at an agent', () => {
 
 describe('mayWaitAtAgent', () => {
   it('a renewal before one is due waits, until its license or activation changes', async () => {
-    await using agent = await new IssuingAgent().open();
+    await using agent = await new Agent().open();
     const device = agent.device('a');
     const { refreshAt } = await device.lease();
     const renewal = device.sign('renew');

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { defaultLeaseTerms } from '../../../../src/domain/catalogue.ts';
 import type { License } from '../../../../src/domain/license.ts';
 import { noTerms } from '../../../../src/domain/terms.ts';
-import { AgentHarness, day, hour, key, productKey } from '../../../support/harness/service-harness.ts';
+import { day, hour, key } from '../../../support/harness/service-harness.ts';
 import type { Lease } from '../../../../src/features/leases/domain/lease.ts';
-import { Device, IssuingAuthority, saidIn } from '../support/lease-harness.ts';
+import { type Device, IssuingAgent, IssuingAuthority, saidIn } from '../support/lease-harness.ts';
 
 /* The terms of a license at both issuers: until when its leases are valid, and what they contain. */
 
@@ -27,36 +26,11 @@ class Authority extends IssuingAuthority implements IssuerOfLicense {
 }
 
 /** An agent whose upstream has just said what is known. */
-class Agent extends AgentHarness implements IssuerOfLicense {
-  keyNotAfter: number = this.now + 400 * day;
-
-  async open(): Promise<this> {
-    await this.start();
-    await this.give({});
-    return this;
-  }
-
+class Agent extends IssuingAgent implements IssuerOfLicense {
   async give(terms: Terms): Promise<void> {
     const answer = this.says(5);
     this.pass(1_000);
     await this.read({ ...answer, value: { ...answer.value, ...terms } });
-  }
-
-  device(name: string): Device {
-    const { freshness, maxPending } = this;
-    const fixed = { terms: defaultLeaseTerms, freshness, maxPending, productId: productKey, isFile: false };
-    return new Device(
-      {
-        answer: async (signedRequest, limits) => {
-          const { keyNotAfter } = this;
-          const command = { signedRequest, keyNotAfter, until: null, ...fixed, ...limits };
-          const answered = await this.writer.write('answerAgentLeaseRequest', command, { actor: 'device' });
-          this.check();
-          return answered;
-        },
-      },
-      name,
-    );
   }
 }
 

@@ -11,7 +11,14 @@ import type { License } from '../../../../src/domain/license.ts';
 import type { Result } from '../../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest, LeaseCommand } from '../../../../src/features/leases/service/answer.ts';
 import { buildRequest, thumbprint } from './activation-builders.ts';
-import { day, Harness, key, productKey, valueOf } from '../../../support/harness/service-harness.ts';
+import {
+  AgentHarness,
+  day,
+  Harness,
+  key,
+  productKey,
+  valueOf,
+} from '../../../support/harness/service-harness.ts';
 
 let signatures = 0;
 
@@ -162,5 +169,34 @@ export class IssuingAuthority extends Harness implements Issuer {
       history: store.history.list(key, { limit: 100, offset: 0 }),
       audit: store.audit.list({}, { limit: 100, offset: 0 }),
     };
+  }
+}
+
+/** An agent that issues leases and has read the key. */
+export class IssuingAgent extends AgentHarness {
+  terms: LeaseTerms = defaultLeaseTerms;
+  productId: string = productKey;
+
+  async open(terms: Partial<LeaseTerms> = {}, license: { enabled?: boolean } = {}): Promise<this> {
+    this.terms = { ...this.terms, ...terms };
+    await this.start();
+    await this.read(this.says(5, license));
+    return this;
+  }
+
+  device(name: string): Device {
+    return new Device({ answer: (request, limits) => this.issue(request, limits) }, name);
+  }
+
+  async issue(
+    signedRequest: SignedRequest,
+    limits: Partial<LeaseCommand> = {},
+  ): Promise<Result<AnsweredRequest>> {
+    const { terms, freshness, maxPending, productId } = this;
+    const usual = { keyNotAfter: this.now + 400 * day, until: null, isFile: false };
+    const command = { signedRequest, ...usual, terms, freshness, maxPending, productId, ...limits };
+    const result = await this.writer.write('answerAgentLeaseRequest', command, { actor: 'device' });
+    this.check();
+    return result;
   }
 }
