@@ -44,9 +44,12 @@ function isInMonth(asUtc: number, dayOfMonth: number): boolean {
 /** A span of the calendar, such as `1y`. */
 export type Span = { count: number; unit: 'd' | 'w' | 'mo' | 'y' };
 
-/** Reads `30d`, `2w`, `6mo` or `1y`, up to 9999; null: it is none of them. */
+/** `30d`, `2w`, `6mo` or `1y`, up to 9999. */
+export const spanPattern: RegExp = /^([1-9]\d{0,3})(d|w|mo|y)$/;
+
+/** Reads a span; null: the text is none. */
 export function parseSpan(text: string): Span | null {
-  const [, count, unit] = /^([1-9]\d{0,3})(d|w|mo|y)$/.exec(text) ?? [];
+  const [, count, unit] = spanPattern.exec(text) ?? [];
   return unit === undefined ? null : { count: Number(count), unit: unit as Span['unit'] };
 }
 

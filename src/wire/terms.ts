@@ -10,8 +10,8 @@ import {
   maxMetadataBytes,
   type TermsChange,
 } from '../domain/terms.ts';
-import { formatDatetime, isInstant, parseDatetime, parseSpan } from '../domain/time.ts';
-import { instant, integer, text } from './parameters.ts';
+import { formatDatetime, isInstant, parseDatetime, spanPattern } from '../domain/time.ts';
+import { instant, integer, textMatching } from './parameters.ts';
 
 /* The terms of licenses in requests and responses. */
 
@@ -166,9 +166,7 @@ export function withTerms<Sent extends TermsSent>({
 }
 
 /** How long a license is valid or is renewed. */
-export const span = text(6)
-  .refine((input) => parseSpan(input) !== null, 'malformed: must be a span such as 30d, 2w, 6mo or 1y')
-  .meta({ pattern: String.raw`^[1-9]\d{0,3}(d|w|mo|y)$` });
+export const span = textMatching(spanPattern, 6, 'must be a span such as 30d, 2w, 6mo or 1y');
 
 /** What a product says about its licenses. */
 export const productTermMembers = {

@@ -246,7 +246,8 @@ describe('a renewal', () => {
     await shop.sell('KEY-1', {});
     expect(await shop.renew('KEY-1', '1y')).toMatchObject({ status: 422, faults: ['for never_ends'] });
     expect(await shop.renew('KEY-2', '1y')).toMatchObject({ status: 404 });
-    expect(await shop.renew('KEY-1', '1 year')).toMatchObject({ status: 422, faults: ['for malformed'] });
+    for (const span of ['1 year', '2030-12-31', '-1y', '1.5y', '0d', 1])
+      expect(await shop.renew('KEY-1', span)).toMatchObject({ status: 422, faults: ['for malformed'] });
   });
 });
 
