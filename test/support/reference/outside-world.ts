@@ -34,6 +34,10 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'http/entry/connections.ts performance': 'how long a real connection has rested, in real time',
   'http/entry/request-state.ts randomUUID': 'creates ids for requests without an id',
   'http/entry/server-response.ts setImmediate': 'waits for the end of an event loop turn, not for a time',
+  'features/buyers/http/limits.ts setImmediate': 'lets verifies run between guesses',
+  'features/buyers/http/limits.ts node:timers/promises': 'lets verifies run between guesses',
+  'features/buyers/http/page.ts setTimeout': 'hides how long a real read takes',
+  'features/buyers/http/page.ts node:timers/promises': 'hides how long a real read takes',
   'wire/csv.ts setImmediate': 'lets other requests run while a large file is parsed',
   'upstream/exchange.ts setTimeout': 'the timeout of a real request, in real time',
 };

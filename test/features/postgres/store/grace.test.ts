@@ -57,7 +57,7 @@ const writes: Record<string, { licenseKey: string; write: (writer: PostgresWrite
   },
   'given another key': {
     licenseKey: 'NEW',
-    write: (writer) => writer.write('rekeyLicense', { licenseKey: 'ENDING', accountId: null, newKey: 'NEW' }),
+    write: (writer) => writer.write('rekeyLicense', { tenant, licenseKey: 'ENDING', newKey: 'NEW' }),
   },
 };
 
