@@ -70,7 +70,7 @@ const onBothEngines = [
   'test/http/routes/admin/{audit,catalogue,coupon-change,history}.test.ts',
   'test/http/routes/admin/{license-terms,purchase,rotate,sell}.test.ts',
   'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
-  'test/features/buyers/http/{license-view,recovery}.test.ts',
+  'test/features/buyers/http/{guesses,license-view,recovery}.test.ts',
   'test/features/leases/contract.test.ts',
   'test/features/leases/store/activation.test.ts',
   'test/features/customers/{http,store}/customer.test.ts',

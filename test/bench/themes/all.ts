@@ -6,6 +6,7 @@ import { commandsTheme } from './commands.ts';
 import { deliveryTheme } from './delivery.ts';
 import { drainTheme } from './drain.ts';
 import { eachOnceTheme } from './each-once.ts';
+import { guessesTheme } from './guesses.ts';
 import { importTheme } from './import.ts';
 import { latencyTheme } from './latency.ts';
 import { leasesTheme } from './leases.ts';
@@ -26,6 +27,7 @@ export const themes: readonly Theme[] = [
   latencyTheme,
   awayTheme,
   slowDiskTheme,
+  guessesTheme,
   useTheme,
   drainTheme,
   deliveryTheme,

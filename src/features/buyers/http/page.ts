@@ -223,7 +223,7 @@ class BuyersPage {
     const named = claimsIn(document)?.['license_key'];
     if (leaseIssuer === null || typeof named !== 'string')
       return failWith('lease_request_invalid', 'This is no request for a lease.');
-    const [spelling = ''] = spellingsOf(named);
+    const [spelling = ''] = spellingsOf(storable(named));
     if ((await storedLicenseKey(reader, spelling)) !== licenseKey) return notFound('license');
     return await leaseIssuer.sign(document, { until: null, accountId: null }, options);
   }
@@ -309,7 +309,13 @@ function senderOf(request: FastifyRequest, listener: ServerSettings): string {
 
 function fieldsOf({ body }: FastifyRequest): Fields {
   if (body instanceof Error) throw body;
-  return body instanceof Map ? (body as Map<string, string>) : new Map<string, string>();
+  const fields = body instanceof Map ? [...(body as Map<string, string>)] : [];
+  return new Map(fields.map(([name, value]) => [name, storable(value)]));
+}
+
+/** No stored text contains `\0`, and some databases refuse to look it up. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '');
 }
 
 function writeOptions({ id }: FastifyRequest): WriteOptions {

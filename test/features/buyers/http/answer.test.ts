@@ -111,6 +111,12 @@ describe('the request of a machine without a network', () => {
       'The request is for another license.',
     ],
     [
+      'is for a license key that a database refuses',
+      async () => await machine.sign('take', { license_key: 'A\0' }),
+      404,
+      'The request is for another license.',
+    ],
+    [
       'needs a seat and none is free',
       async () => await (await shop.device('second')).sign('take'),
       409,

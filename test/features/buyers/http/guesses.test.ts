@@ -20,6 +20,7 @@ type Guessed = {
 async function openGuessed(): Promise<Guessed> {
   const calls: string[] = [];
   const app = opened.use(await openApp({}, (name) => calls.push(name)));
+  await app.write(({ settings }) => settings.set('log_key', 'secret'));
   const settings = { title: null, supportUrl: null, accent: '#1d4ed8', askEmail: true };
   const page = buyersPage(settings, () => 0);
   const listener = { public: { proxies: new Proxies([]), issuerHost: () => null } };
@@ -43,6 +44,17 @@ test('a guess over a limit reads nothing from the store', async () => {
   expect(calls).toEqual([]);
 });
 
+test.each([
+  ['/license', { license_key: 'A\0', email: 'a\0@example.com' }, 404],
+  ['/license/seat', { license_key: 'A\0', token: '\0' }, 403],
+] as const)(
+  'a guess at %s with a character that a database refuses is a guess',
+  async (path, fields, status) => {
+    const { send } = await openGuessed();
+    expect(await send(path, fields)).toBe(status);
+  },
+);
+
 test('of many guesses at once, each waits for a turn of the event loop, so that a verify waits for one guess only', async () => {
   const { calls, guess } = await openGuessed();
   const answered: number[] = [];
@@ -64,8 +76,7 @@ const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
 
 test('a form without a valid token reads no devices, so its time does not tell how many a license has', async () => {
   const { app, calls, send } = await openGuessed();
-  await app.write(async ({ settings, products, licenses }) => {
-    await settings.set('log_key', 'secret');
+  await app.write(async ({ products, licenses }) => {
     const product = { productKey: 'editor', accountId: 'default', name: 'Editor', recurring: false };
     const terms = { leaseTerms: defaultLeaseTerms, licenseTerms: defaultProductTerms };
     await products.add({ ...product, createdAt: 0, archivedAt: null, ...terms }, 'digest');

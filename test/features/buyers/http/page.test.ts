@@ -115,7 +115,7 @@ describe('a license', () => {
         [issuedKey, ''],
         ['', buyerEmail],
         ['x'.repeat(9000), 'x'.repeat(9000)],
-        [`${issuedKey}\0`, `${buyerEmail}\0`],
+        [`${issuedKey}\0`, `${buyerEmail}\0.`],
       ].map(([licenseKey = '', email = '']) => shop.customer().open(licenseKey, email)),
     );
     const [first] = answers;
