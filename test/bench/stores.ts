@@ -10,6 +10,7 @@ import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 import { licenseKeyOf, productKey, secret } from './sample.ts';
 import { startBare, startLatchkey } from './server.ts';
+import { buildLicense } from '../support/builders/store-builders.ts';
 
 /** The contents of a store. */
 export type StoreContents = {
@@ -94,14 +95,7 @@ async function takeIntoUse(bench: Bench, state: string, role: StoreContents['rol
 function fillAuthority({ licenses }: Transaction, contents: StoreContents): void {
   const createdAt = Date.now();
   for (const [index, licenseKey] of sortedKeys(contents.licenses).entries()) {
-    licenses.add({
-      licenseKey,
-      productKey,
-      buyerEmail: buyerOf(index),
-      uses: 0,
-      enabled: true,
-      createdAt,
-    });
+    licenses.add(buildLicense({ licenseKey, productKey, buyerEmail: buyerOf(index), createdAt }));
   }
 }
 
@@ -113,14 +107,7 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
   for (const [index, licenseKey] of sortedKeys(licenses).entries()) {
     const pending = changed.has(licenseKey) ? 1 : 0;
     transaction.snapshots.put({
-      license: {
-        licenseKey,
-        productKey,
-        buyerEmail: buyerOf(index),
-        uses: 0,
-        enabled: true,
-        createdAt: now,
-      },
+      license: buildLicense({ licenseKey, productKey, buyerEmail: buyerOf(index), createdAt: now }),
       local: { uses: pending, enabled: true, pending },
       productId: productKey,
       confirmedAt: now,

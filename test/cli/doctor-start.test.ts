@@ -1,4 +1,3 @@
-import { defaultLeaseTerms, defaultProductTerms } from '../../src/domain/catalogue.ts';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { spawnSync } from 'node:child_process';
@@ -12,6 +11,7 @@ import { isWindows } from '../support/platform.ts';
 import { canMount } from '../support/process/small-disk.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { account, product } from '../support/builders/store-builders.ts';
 
 const agent = { upstream: { base_url: 'http://127.0.0.1:1', timeout: '1s' }, products: [] };
 
@@ -29,17 +29,7 @@ function leave(directory: string, role: 'agent' | 'authority', isUsed: boolean):
   const { settings, accounts, products } = connection.transaction;
   settings.set('role', role);
   if (!isUsed) return;
-  accounts.add({ accountId: 'default', name: 'Shop', createdAt: 1 }, 'digest');
-  const product = {
-    productKey: 'RGsF',
-    accountId: 'default',
-    name: 'Editor',
-    recurring: false,
-    archivedAt: null,
-    leaseTerms: defaultLeaseTerms,
-    licenseTerms: defaultProductTerms,
-    createdAt: 1,
-  };
+  accounts.add(account, 'digest');
   products.add(product, 'digest');
 }
 

@@ -1,8 +1,8 @@
-import { defaultLeaseTerms, defaultProductTerms } from '../../src/domain/catalogue.ts';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openCliShop } from '../support/app/cli-shop.ts';
+import { product } from '../support/builders/store-builders.ts';
 
 type Purchase = { purchase_id: string; license: { license_key: string } };
 type Page<Member extends string> = Record<Member, object[]> & { total: number; next: number | null };
@@ -91,7 +91,7 @@ test('product commands rename, archive and unarchive a product one at a time', a
   await shop.run('product', 'add', 'Editor', '--key', 'ED', '--recurring');
   await shop.run('product', 'archive', 'ED');
   await shop.run('product', 'update', 'ED', '--name', 'Editor 2');
-  const product = {
+  const renamed = {
     product_key: 'ED',
     account_id: 'default',
     name: 'Editor 2',
@@ -105,12 +105,12 @@ test('product commands rename, archive and unarchive a product one at a time', a
     entitlements: [],
     expiry_grace_s: 0,
   };
-  expect(await shop.read('product', 'show', 'ED')).toEqual({ ...product, archived: true });
+  expect(await shop.read('product', 'show', 'ED')).toEqual({ ...renamed, archived: true });
   const issue = ['license', 'issue', '--product', 'ED', '--email', 'b@example.com'];
   expect((await shop.run(...issue)).err).toContain('product_archived');
   await shop.run('product', 'update', 'ED', '--recurring', 'false');
   await shop.run('product', 'unarchive', 'ED');
-  expect(await shop.read('product', 'show', 'ED')).toEqual({ ...product, recurring: false, archived: false });
+  expect(await shop.read('product', 'show', 'ED')).toEqual({ ...renamed, recurring: false, archived: false });
   await shop.run('product', 'update', 'ED', '--seats', '3', '--hold', '0', '--lease-email', 'true');
   await shop.run('product', 'update', 'ED', '--term', '1h', '--refresh', '5m', '--lease-email', 'false');
   expect(await shop.read('product', 'show', 'ED')).toMatchObject({
@@ -148,15 +148,6 @@ test('collection commands list, rename and change a collection', async () => {
 test('a list says how to continue, and --all shows all of it', async () => {
   await using shop = await openCliShop();
   for (let number = 100; number < 305; number += 1) {
-    const product = {
-      accountId: 'default',
-      name: 'N',
-      recurring: false,
-      createdAt: 0,
-      archivedAt: null,
-      leaseTerms: defaultLeaseTerms,
-      licenseTerms: defaultProductTerms,
-    };
     const productKey = `P${number}`;
     await shop.write(({ products }) => products.add({ ...product, productKey }, `digest-${number}`));
   }
@@ -174,15 +165,6 @@ test('a list says how to continue, and --all shows all of it', async () => {
 
 test('a list continues beyond the largest offset of the daemon', async () => {
   await using shop = await openCliShop();
-  const product = {
-    accountId: 'default',
-    name: 'N',
-    recurring: false,
-    createdAt: 0,
-    archivedAt: null,
-    leaseTerms: defaultLeaseTerms,
-    licenseTerms: defaultProductTerms,
-  };
   await shop.write(async ({ products }) => {
     for (let number = 0; number < 10_150; number += 1) {
       const productKey = `P${String(number).padStart(5, '0')}`;

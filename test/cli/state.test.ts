@@ -3,12 +3,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import type { Token } from '../../src/domain/access/principal.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { buildCoupon } from '../support/builders/coupon-builders.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
-import { account, at, buildLicense, product } from '../support/builders/store-builders.ts';
+import { account, buildLicense, product, buildToken } from '../support/builders/store-builders.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Leaves a state directory behind as a daemon that was stopped does. */
@@ -56,17 +55,6 @@ test('state show lists the unsent changes of a stopped agent, and --check fails'
   });
 });
 
-const token: Token = {
-  tokenId: 'token-1',
-  scopes: ['verify'],
-  productKey: null,
-  accountId: null,
-  label: null,
-  createdAt: at,
-  lastUsedAt: null,
-  expiresAt: null,
-};
-
 test('state show lists each kind of record of an authority, and one record makes --check fail', async () => {
   const kept: readonly [string, (transaction: Transaction) => void][] = [
     [
@@ -76,7 +64,7 @@ test('state show lists each kind of record of an authority, and one record makes
     ],
     ['coupons: 1', ({ coupons }) => void coupons.add('default', buildCoupon())],
     ['accounts besides the first: 1', ({ accounts }) => accounts.add({ ...account, accountId: 'b' }, 'b')],
-    ['tokens: 1', ({ tokens }) => tokens.add(token, 'token')],
+    ['tokens: 1', ({ tokens }) => tokens.add(buildToken(), 'token')],
   ];
   for (const [line, add] of kept) {
     await using directory = temporaryDirectory();
@@ -95,12 +83,13 @@ test('state show counts the tokens of an agent, without expired tokens and the a
   await using directory = temporaryDirectory();
   leave(directory.path, ({ settings, tokens }) => {
     settings.set('role', 'agent');
-    tokens.add({ ...token, tokenId: 'admin.token' }, 'admin');
-    tokens.add({ ...token, tokenId: 'ended', expiresAt: Date.now() - 1 }, 'ended');
+    tokens.add(buildToken({ tokenId: 'admin.token' }), 'admin');
+    tokens.add(buildToken({ tokenId: 'ended', expiresAt: Date.now() - 1 }), 'ended');
   });
   const check = () => latchkey('state', 'show', '--check', '--state-dir', directory.path);
   expect((await check()).code).toBe(0);
-  leave(directory.path, ({ tokens }) => tokens.add({ ...token, expiresAt: Date.now() + 60_000 }, 'lives'));
+  const living = buildToken({ expiresAt: Date.now() + 60_000 });
+  leave(directory.path, ({ tokens }) => tokens.add(living, 'lives'));
   expect(await check()).toMatchObject({
     code: 1,
     out: `With ${directory.path} would be lost:\n  tokens: 1\n`,

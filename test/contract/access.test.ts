@@ -1,4 +1,3 @@
-import { defaultLeaseTerms, defaultProductTerms } from '../../src/domain/catalogue.ts';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiKeyScopes, type Principal, scopes, type Scope } from '../../src/domain/access/principal.ts';
@@ -6,6 +5,7 @@ import type { Route } from '../../src/http/route.ts';
 import { specification } from '../../src/http/dialects.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
 import { apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+import { buildToken, product } from '../support/builders/store-builders.ts';
 
 const routes = await routesOf(specification);
 
@@ -109,23 +109,10 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
   beforeAll(async () => {
     opened = await openApp({ role });
     const { digest } = opened.app;
-    const times = { createdAt: 0, lastUsedAt: null, expiresAt: null };
-    const nothing = { productKey: null, accountId: null, label: null, ...times };
-    const expired = { tokenId: 'expired', scopes, ...nothing, expiresAt: 1 };
-    const product = {
-      productKey: 'P',
-      accountId: 'default',
-      name: 'P',
-      recurring: false,
-      createdAt: 0,
-      archivedAt: null,
-      leaseTerms: defaultLeaseTerms,
-      licenseTerms: defaultProductTerms,
-    };
     await opened.write(async ({ tokens, products }) => {
-      await tokens.add(expired, digest(expiredToken));
+      await tokens.add(buildToken({ scopes, expiresAt: 1 }), digest(expiredToken));
       for (const scope of scopes) {
-        await tokens.add({ tokenId: `of ${scope}`, scopes: [scope], ...nothing }, digest(secretOf(scope)));
+        await tokens.add(buildToken({ tokenId: `of ${scope}`, scopes: [scope] }), digest(secretOf(scope)));
       }
       await products.add(product, digest(productSecret));
     });
@@ -214,8 +201,7 @@ test.each([
 
 test('an expired token gets the same challenge as an unknown token', async () => {
   await using opened = await openApp();
-  const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
-  const token = { tokenId: 'expired', scopes, ...rest, expiresAt: 1 };
+  const token = buildToken({ expiresAt: 1 });
   await opened.write(({ tokens }) => tokens.add(token, opened.app.digest(expiredToken)));
   const headers = { authorization: `Bearer ${expiredToken}` };
   const answer = await serverOf(opened.app).inject({ url: '/statusz', headers });

@@ -1,24 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import { licenseAfter, type License, type LicenseTrigger } from '../../src/domain/license.ts';
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { openAuthorityStore } from '../support/app/authority-store.ts';
 import type { AuthorityStore } from '../support/app/engine.ts';
-import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
+import { buildCart, buildCoupon, buildTerms } from '../support/builders/coupon-builders.ts';
 import { maxFound } from '../../src/domain/search.ts';
 import type { LicenseFilter, PurchaseFilter } from '../../src/service/tables.ts';
-import { account, at, buildLicense, page, product } from '../support/builders/store-builders.ts';
+import { account, at, buildLicense, page, product, buildToken } from '../support/builders/store-builders.ts';
 
-const terms: CouponTerms = {
-  scope: { type: 'multi' },
+const terms = buildTerms({
   discount: { type: 'percent', percentOff: 12.5 },
   code: 'Spring',
-  startAt: null,
   endAt: at,
   minimumPurchaseAmount: 500,
   usageLimit: 3,
-  notes: null,
-};
+});
 
 /** An account with the products press and abc. */
 async function catalogue(store: AuthorityStore): Promise<void> {
@@ -381,7 +377,7 @@ describe('the store of an authority', () => {
     await using store = await openAuthorityStore();
     await catalogue(store);
     const [ended, full, scheduled, active] = await store.write(async ({ coupons, redemptions }) => {
-      const make = async (code: string, changes: Partial<CouponTerms>) =>
+      const make = async (code: string, changes: Parameters<typeof buildTerms>[0]) =>
         await coupons.add('default', { ...terms, endAt: null, usageLimit: null, code, ...changes });
       const made = [
         await make('ENDED', { endAt: at - 1 }),
@@ -454,16 +450,8 @@ describe('the store of an authority', () => {
 
   test('a token is found by its digest until it is removed', async () => {
     await using store = await openAuthorityStore();
-    const token = {
-      tokenId: 't',
-      scopes: ['verify', 'coupons:read'],
-      productKey: 'press',
-      accountId: null,
-      label: 'shop',
-      createdAt: at,
-      lastUsedAt: null,
-      expiresAt: at + 9,
-    };
+    const scopes = ['verify', 'coupons:read'] as const;
+    const token = buildToken({ tokenId: 't', scopes, productKey: 'press', label: 'shop', expiresAt: at + 9 });
     await store.write(async ({ tokens }) => {
       await tokens.add(token, 'digest');
       await tokens.add({ ...token, tokenId: 'u', scopes: [] }, 'digest-2');

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
-import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
+import { buildCart, buildCoupon, buildTerms } from '../support/builders/coupon-builders.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 import {
   at,
@@ -12,16 +11,13 @@ import {
   page,
 } from '../support/builders/store-builders.ts';
 
-const terms: CouponTerms = {
-  scope: { type: 'multi' },
+const terms = buildTerms({
   discount: { type: 'percent', percentOff: 12.5 },
   code: 'Spring',
-  startAt: null,
   endAt: at,
   minimumPurchaseAmount: 500,
   usageLimit: 3,
-  notes: null,
-};
+});
 
 test('a mirrored coupon is found by its id and by its code, in any letter case', async () => {
   await using store = createTestStore();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey, productsOf } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import { httpClient, type HttpResponse, type HttpClient } from '../support/network/raw-http.ts';
+import { buildToken } from '../support/builders/store-builders.ts';
 
 type Data = Record<string, unknown>;
 
@@ -150,8 +151,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   test('the token in admin.token cannot be revoked, because the next start would accept it again', async () => {
-    const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
-    const token = { tokenId: 'admin.token', scopes: ['admin'], createdAt: 0, ...nothing } as const;
+    const token = buildToken({ tokenId: 'admin.token' });
     await served.write(async (tables) => {
       await tables.tokens.remove('admin.token');
       await tables.tokens.add(token, `${listener} digest`);

@@ -25,6 +25,7 @@ import {
   key,
   never,
 } from '../support/harness/upstream-harness.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 /*
  * Tests the client with a store that has its own responses for an unknown key. upstream.test.ts tests the
@@ -235,16 +236,10 @@ test('coupons are requested with the header of the store, by the code that the c
 
 test('a 400 means that a coupon is missing for a read and rejected for a creation', async () => {
   await using it = await scene();
-  const terms = {
-    code: 'X',
-    scope: { type: 'multi' },
-    discount: { type: 'percent', percentOff: 5 },
-  } as const;
-  const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
   const body = '{"error":true,"data":[],"message":"no"}';
   it.store.fault = every({ kind: 'replaced', counted: false, status: 400, headers: {}, body });
   expect(await it.client.getCoupon(9, never())).toMatchObject({ reason: 'missing' });
-  expect(await it.client.createCoupon({ ...terms, ...rest }, { requestId: null }, never())).toMatchObject({
+  expect(await it.client.createCoupon(buildTerms(), { requestId: null }, never())).toMatchObject({
     reason: 'refused',
   });
 });

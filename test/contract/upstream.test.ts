@@ -1,7 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import {
   cutBody,
   delayResponse,
@@ -29,6 +28,7 @@ import {
   startHarness,
   stopTimers,
 } from '../support/harness/upstream-harness.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const licenseFields = {
   licenseKey: key,
@@ -36,16 +36,12 @@ const licenseFields = {
   buyerEmail: 'a@example.com',
   createdAt: Date.UTC(2024, 1, 22, 11, 23, 5),
 };
-const terms: CouponTerms = {
-  scope: { type: 'multi' },
+const terms = buildTerms({
   discount: { type: 'percent', percentOff: 12.5 },
-  code: 'SPRING',
-  startAt: null,
   endAt: Date.UTC(2050, 0, 1),
-  minimumPurchaseAmount: null,
   usageLimit: 5,
   notes: 'ä & b = c',
-};
+});
 
 test('each license operation returns the license after the change', async () => {
   await using scene = await startHarness();

@@ -14,18 +14,13 @@ import {
   serverOf,
   silentMetrics,
 } from '../support/app/http-app.ts';
+import { buildLicense, buildToken } from '../support/builders/store-builders.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 
-const license = {
-  licenseKey: 'KEY',
-  productKey: 'P',
-  buyerEmail: 'buyer@example.com',
-  uses: 3,
-  enabled: true,
-  createdAt: Date.parse('2024-02-22T11:23:05Z'),
-};
+const createdAt = Date.parse('2024-02-22T11:23:05Z');
+const license = buildLicense({ licenseKey: 'KEY', productKey: 'P', uses: 3, createdAt });
 
 /** Licensing with constant responses, which records the requests. */
 function licenseServiceOf(provenance: Provenance): LicenseService & { asked: LicenseChangeRequest[] } {
@@ -69,7 +64,7 @@ test("an agent's response has headers that say how far to trust it", async () =>
       license_key: 'KEY',
       enabled: true,
       product_link: 'P',
-      buyer_email: 'buyer@example.com',
+      buyer_email: 'a@example.com',
       uses: 3,
       date: '2024-02-22T11:23:05+00:00',
     },
@@ -117,9 +112,9 @@ test('a second write under an idempotency key is refused while the first is runn
     },
   };
   await using opened = await openApp({ licenseService: slow });
-  const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
-  const another = { tokenId: 'other', scopes: ['use'], createdAt: 0, ...nothing } as const;
-  await opened.write(({ tokens }) => tokens.add(another, opened.app.digest('lk_tok_other')));
+  await opened.write(({ tokens }) =>
+    tokens.add(buildToken({ scopes: ['use'] }), opened.app.digest('lk_tok_other')),
+  );
   const servers = [serverOf(opened.app), serverOf(opened.app, { listener: 'socket' })] as const;
   const write = {
     method: 'PUT',

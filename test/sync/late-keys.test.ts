@@ -1,21 +1,14 @@
 import { describe, expect, it, vi } from 'vitest';
 import { syncControl } from '../../src/daemon/role/agent.ts';
-import type { License } from '../../src/domain/license.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 import { minute, second, startSyncHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
 import { patienceMs } from '../support/patience.ts';
+import { buildLicense } from '../support/builders/store-builders.ts';
 
 /* Keys that the store has sold, and does not show yet. */
 
 const key = 'SOLD-1';
-const soldLicense: License = {
-  licenseKey: key,
-  productKey: 'link',
-  buyerEmail: 'b@example.com',
-  uses: 0,
-  enabled: true,
-  createdAt: 0,
-};
+const soldLicense = buildLicense({ licenseKey: key, productKey: 'link' });
 
 async function codeOf(
   harness: SyncHarness,

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import {
   readCoupon,
   readCoupons,
@@ -7,6 +6,7 @@ import {
   writeCoupon,
   parseForeignDate,
 } from '../../src/upstream/wire.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const key = 'ABCDE-FGHJK-LMNPQ-RSTUV';
 const license = {
@@ -32,16 +32,7 @@ const coupon = {
   notes: null,
 };
 const at = Date.UTC(2024, 1, 22, 11, 23, 5);
-const terms: CouponTerms = {
-  scope: { type: 'multi' },
-  discount: { type: 'percent', percentOff: 12.5 },
-  code: 'SPRING',
-  startAt: null,
-  endAt: at,
-  minimumPurchaseAmount: null,
-  usageLimit: 5,
-  notes: null,
-};
+const terms = buildTerms({ discount: { type: 'percent', percentOff: 12.5 }, endAt: at, usageLimit: 5 });
 
 describe('a license response', () => {
   test('a license response becomes a license of the domain', () => {

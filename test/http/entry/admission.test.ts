@@ -6,6 +6,7 @@ import {
 } from '../../../src/http/entry/rate-limits.ts';
 import { adminToken, apiKey, openApp, serverOf } from '../../support/app/http-app.ts';
 import { dialects } from '../../support/stores/dialects.ts';
+import { buildToken } from '../../support/builders/store-builders.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };
@@ -67,8 +68,7 @@ test('after a few wrong or expired credentials per second the next ones are 429,
   await using opened = await openApp({
     rates: rateLimiters(() => ({ ...none, failedRate: 5 }), time.monotonic),
   });
-  const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
-  const expired = { tokenId: 'expired', scopes: ['ops'], ...rest, expiresAt: 1 } as const;
+  const expired = buildToken({ scopes: ['ops'], expiresAt: 1 });
   await opened.write(({ tokens }) => tokens.add(expired, opened.app.digest('lk_tok_expired')));
   const server = serverOf(opened.app);
   const guess = async (secret: string): Promise<number> =>
@@ -121,9 +121,8 @@ test.each([
 test('a token that is revoked while a request reads it is refused at the next request', async () => {
   await using opened = await openApp();
   const { app } = opened;
-  const token = { tokenId: 'ops', scopes: ['ops'], productKey: null, accountId: null, label: null } as const;
-  const dates = { createdAt: 0, lastUsedAt: null, expiresAt: null };
-  await opened.write(({ tokens }) => tokens.add({ ...token, ...dates }, app.digest('lk_tok_ops')));
+  const token = buildToken({ tokenId: 'ops', scopes: ['ops'] });
+  await opened.write(({ tokens }) => tokens.add(token, app.digest('lk_tok_ops')));
   const [isRead, isRevoked] = [Promise.withResolvers<null>(), Promise.withResolvers<null>()];
   const credentials = new AnnouncedCredentialCache(app.changes).cached({
     ...app.credentials,

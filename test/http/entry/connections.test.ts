@@ -14,6 +14,7 @@ import {
 import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { CallerConnection as Connection } from '../../support/network/caller-connection.ts';
 import { httpClient, sendRaw } from '../../support/network/raw-http.ts';
+import { buildToken } from '../../support/builders/store-builders.ts';
 
 const listeners = ['tcp', 'tls', 'socket'] as const;
 const authorized = `GET /statusz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
@@ -371,8 +372,7 @@ test('after the head, the server checks the route, the readiness, the credential
   const state = { readiness: () => ({ state: readiness.now, reasons: [] }) };
   await using agent = await openApp({ role: 'agent', ...state });
   await using authority = await openApp(state);
-  const rest = { productKey: null, label: null, createdAt: 0, lastUsedAt: null, expiresAt: null };
-  const token = { tokenId: 'seller', scopes: ['admin'], accountId: 'default', ...rest } as const;
+  const token = buildToken({ accountId: 'default' });
   await agent.write(({ tokens }) => tokens.add(token, agent.app.digest('lk_tok_seller')));
   const ask = async ({ app }: TestApp, bearer: string, url = '/admin/v1/accounts'): Promise<string> => {
     const headers = { authorization: `Bearer ${bearer}`, 'content-encoding': 'gzip' };

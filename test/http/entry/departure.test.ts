@@ -5,15 +5,9 @@ import { StorageError } from '../../../src/service/ports.ts';
 import { httpClient } from '../../support/network/raw-http.ts';
 import { adminToken } from '../../support/app/http-app.ts';
 import { serveApp } from '../../support/app/http-served.ts';
+import { buildLicense } from '../../support/builders/store-builders.ts';
 
-const license = {
-  licenseKey: 'KEY',
-  productKey: 'P',
-  buyerEmail: 'buyer@example.com',
-  uses: 0,
-  enabled: true,
-  createdAt: 0,
-};
+const license = buildLicense({ licenseKey: 'KEY', productKey: 'P' });
 const request = { headers: { authorization: `Bearer ${adminToken}` }, form: { license_key: 'KEY' } };
 
 /** Licensing whose changes wait for `go`, and the signals that the changes got. */

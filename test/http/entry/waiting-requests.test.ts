@@ -5,16 +5,10 @@ import { adminToken, limits } from '../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { CallerConnection } from '../../support/network/caller-connection.ts';
 import { httpClient } from '../../support/network/raw-http.ts';
+import { buildLicense } from '../../support/builders/store-builders.ts';
 
 const listeners = ['tcp', 'tls', 'socket'] as const;
-const license = {
-  licenseKey: 'KEY',
-  productKey: 'P',
-  buyerEmail: 'buyer@example.com',
-  uses: 1,
-  enabled: true,
-  createdAt: 0,
-};
+const license = buildLicense({ licenseKey: 'KEY', productKey: 'P', uses: 1 });
 const answer = done({ license, productKey: 'P', provenance: { freshness: 'authoritative' as const } });
 
 /** An agent whose upstream never answers, so that changes and lookups wait as long as possible. */

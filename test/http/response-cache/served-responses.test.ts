@@ -10,6 +10,7 @@ import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { secret } from '../../support/harness/dialect-harness.ts';
 import { KeptConnection } from '../../support/network/kept-connection.ts';
 import { httpClient } from '../../support/network/raw-http.ts';
+import { buildLicense, buildToken } from '../../support/builders/store-builders.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
 
@@ -89,14 +90,14 @@ test('each product secret gets the license keys of its own product, also from th
 
 test('a verify with a token that expires after its response was cached is refused', async () => {
   await using served = await serve();
-  const rest = { productKey: 'EDITOR', accountId: null, label: null, createdAt: 0, lastUsedAt: null };
-  const token = { tokenId: 'short', scopes: ['verify'], ...rest, expiresAt: Date.now() + 60_000 } as const;
+  const expiresAt = Date.now() + 60_000;
+  const token = buildToken({ scopes: ['verify'], productKey: 'EDITOR', expiresAt });
   await served.write(({ tokens }) => tokens.add(token, served.app.digest('lk_tok_short')));
   await using kept = new KeptConnection(served.listeners.tcp);
   const bytes = verify('KEY-1', bearer('lk_tok_short'));
   for (let time = 0; time < 3; time += 1) expect(await kept.send(bytes)).toContain(' 200 OK');
   expect(served.cached.count).toBeGreaterThan(0);
-  using _ = vi.spyOn(Date, 'now').mockReturnValue(token.expiresAt);
+  using _ = vi.spyOn(Date, 'now').mockReturnValue(expiresAt);
   expect(await kept.send(bytes)).toContain('"code":"token_expired"');
 });
 
@@ -199,14 +200,7 @@ test('the cache does not answer while the process starts, leaves or drains', asy
   }
 });
 
-const license = {
-  licenseKey: 'KEY-1',
-  productKey: 'EDITOR',
-  buyerEmail: 'buyer@example.com',
-  uses: 0,
-  enabled: true,
-  createdAt: 0,
-};
+const license = buildLicense({ productKey: 'EDITOR' });
 const unused: Omit<LicenseService, 'verify'> = {
   change: () => Promise.reject(new Error('nothing is changed')),
   history: () => Promise.reject(new Error('no history is read')),

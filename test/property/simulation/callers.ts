@@ -2,6 +2,7 @@ import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.
 import { count } from './history.ts';
 import { asRequest, isFaultAfterCommit } from './step-after-commit.ts';
 import type { World } from './world.ts';
+import { buildTerms } from '../../support/builders/coupon-builders.ts';
 
 const accountId = 'default';
 
@@ -126,10 +127,9 @@ export class Callers {
     const isRepeated = this.#couponCount > 0 && random.chance(0.2);
     if (!isRepeated) this.#couponCount += 1;
     const code = `CODE-${isRepeated ? random.between(1, this.#couponCount) : this.#couponCount}`;
-    const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
-    const discount = { type: 'percent', percentOff: 20 } as const;
-    const terms = { ...rest, scope: { type: 'multi' }, discount, code } as const;
-    const creating = asRequest(() => agent.couponService.create(accountId, terms, nobody, this.#forEver));
+    const creating = asRequest(() =>
+      agent.couponService.create(accountId, buildTerms({ code }), nobody, this.#forEver),
+    );
     const created = await creating.catch(this.#refused);
     if (created?.ok === true && machine === this.#world.machine) history.coupons.push(code);
   }

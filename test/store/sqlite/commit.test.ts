@@ -8,7 +8,7 @@ import type { Transaction } from '../../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome, type Committer } from '../../../src/store/sqlite/commit.ts';
 import { buildOperation } from '../../support/builders/operation-builders.ts';
 import { isWindows } from '../../support/platform.ts';
-import { createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
+import { createTestStore, type TestStore, buildLicense } from '../../support/builders/store-builders.ts';
 
 type Command = (transaction: Transaction) => unknown;
 
@@ -184,14 +184,7 @@ test('a command that breaks a rule of the schema is only its own error', async (
   await using store = createTestStore();
   const committer = createCommitter(store);
   const breaking: Command = ({ licenses }) => {
-    licenses.add({
-      licenseKey: 'KEY',
-      productKey: 'none',
-      buyerEmail: '',
-      uses: 0.5,
-      enabled: true,
-      createdAt: 0,
-    });
+    licenses.add(buildLicense({ uses: 0.5 }));
   };
   expect(faults(await committer.commitBatch([set('a'), breaking, set('c')]))).toEqual([
     null,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { CommandOf, CoreUseCases, TransactionOf, UseCaseName } from '../../../src/service/writer.ts';
-import { buildCart } from '../builders/coupon-builders.ts';
+import { buildCart, buildTerms } from '../builders/coupon-builders.ts';
 import { at } from '../builders/store-builders.ts';
 
 /** The use cases that only need an authority's tables, and so run on any engine. */
@@ -13,7 +13,6 @@ export type AuthorityUseCase = {
 }[UseCaseName];
 
 export const tenant = { accountId: 'default', productKey: null };
-const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
 
 /** A command for each use case, in an order in which each command succeeds on a new store. */
 const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf<Name> } = {
@@ -46,12 +45,7 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
   spreadGrace: { limit: 1 },
   createCoupon: {
     accountId: 'default',
-    terms: {
-      ...anyCoupon,
-      scope: { type: 'collection', collectionId: 'all' },
-      discount: { type: 'percent', percentOff: 20 },
-      code: 'SPRING',
-    },
+    terms: buildTerms({ scope: { type: 'collection', collectionId: 'all' } }),
   },
   redeemCoupon: {
     accountId: 'default',
@@ -62,12 +56,7 @@ const coreCommands: { [Name in AuthorityUseCase & keyof CoreUseCases]: CommandOf
   updateCoupon: {
     accountId: 'default',
     id: 1,
-    terms: {
-      ...anyCoupon,
-      scope: { type: 'multi' },
-      discount: { type: 'amount', amountOff: 5 },
-      code: 'MAY',
-    },
+    terms: buildTerms({ discount: { type: 'amount', amountOff: 5 }, code: 'MAY' }),
   },
   endCoupon: { accountId: 'default', id: 1 },
   deleteCoupon: { accountId: 'default', id: 1 },

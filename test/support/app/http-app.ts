@@ -27,6 +27,7 @@ import type { AuthorityTransaction, Transaction } from '../../../src/service/tab
 import { proofOf } from '../../../src/wire/proof.ts';
 import { digest, openAppStore, type AppStore } from './app-store.ts';
 import { temporaryDirectory } from '../temporary.ts';
+import { buildToken } from '../builders/store-builders.ts';
 
 export const adminToken = 'lk_tok_admin';
 export const apiKey = 'lk_api_default';
@@ -215,8 +216,7 @@ export const silentMetrics: App['metrics'] = {
 /** The data that a first start creates. */
 async function seed({ accounts, tokens }: AuthorityTransaction): Promise<void> {
   await accounts.add({ accountId: 'default', name: 'default', createdAt: 0 }, digest(apiKey));
-  const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
-  await tokens.add({ tokenId: 'admin', scopes: ['admin'], createdAt: 0, ...nothing }, digest(adminToken));
+  await tokens.add(buildToken({ tokenId: 'admin', createdAt: 0 }), digest(adminToken));
 }
 
 function localOf({ local }: AppStore): NonNullable<AppStore['local']> {

@@ -5,6 +5,7 @@ import {
   defaultLeaseTerms,
   defaultProductTerms,
 } from '../../../src/domain/catalogue.ts';
+import type { Token } from '../../../src/domain/access/principal.ts';
 import type { License } from '../../../src/domain/license.ts';
 import type { LicenseSnapshot } from '../../../src/domain/agent/license-snapshot.ts';
 import {
@@ -33,6 +34,18 @@ export const product: Product = {
 export function buildLicense(with_: Partial<License> = {}): License {
   const license = { licenseKey: 'KEY-1', productKey: 'press', buyerEmail: 'a@example.com' };
   return { ...license, uses: 0, enabled: true, createdAt: at, ...with_ };
+}
+
+/** A token of the operator for every scope, without an end. */
+export function buildToken(with_: Partial<Token> = {}): Token {
+  const token = {
+    tokenId: 'token-1',
+    scopes: ['admin'],
+    productKey: null,
+    accountId: null,
+    label: null,
+  } as const;
+  return { ...token, createdAt: at, lastUsedAt: null, expiresAt: null, ...with_ };
 }
 
 export function buildSnapshot(with_: Partial<LicenseSnapshot> = {}): LicenseSnapshot {

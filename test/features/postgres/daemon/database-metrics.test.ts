@@ -1,9 +1,8 @@
-import { defaultLeaseTerms, defaultProductTerms } from '../../../../src/domain/catalogue.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cachedCounts } from '../../../../src/features/postgres/daemon/node-cache.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/nodes.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { buildLicense } from '../../../support/builders/store-builders.ts';
+import { buildLicense, product } from '../../../support/builders/store-builders.ts';
 
 async function scrape(node: AuthorityNode): Promise<(series: string) => number | undefined> {
   const text = await (await node.call('/metrics')).text();
@@ -47,8 +46,8 @@ describe.skipIf(!hasPostgres)('The metrics of an authority on PostgreSQL', () =>
       const state = async (): Promise<unknown> => (await scrape(node))('database_state{state="unavailable"}');
       await expect.poll(state).toBe(1);
       // A use would first read the license, and reads are not retried.
-      const product = { name: 'Player', product_key: 'player' };
-      expect((await node.call('/admin/v1/products', { body: product })).status).toBe(503);
+      const body = { name: 'Player', product_key: 'player' };
+      expect((await node.call('/admin/v1/products', { body })).status).toBe(503);
       const away = await scrape(node);
       expect(away('database_repeats_total{reason="away"}')).toBeGreaterThan(0);
       // The last count stays.
@@ -72,21 +71,9 @@ describe.skipIf(!hasPostgres)('The metrics of an authority on PostgreSQL', () =>
         const accountId = 'shop';
         if ((await accounts.get(accountId)) === null) {
           await accounts.add({ accountId, name: 'Shop', createdAt: 0 }, 'digest');
-          await products.add(
-            {
-              accountId,
-              productKey: 'press',
-              name: 'Press',
-              recurring: false,
-              createdAt: 0,
-              archivedAt: null,
-              leaseTerms: defaultLeaseTerms,
-              licenseTerms: defaultProductTerms,
-            },
-            'digest',
-          );
+          await products.add({ ...product, accountId }, 'digest');
         }
-        await licenses.add(buildLicense({ licenseKey, productKey: 'press', enabled }));
+        await licenses.add(buildLicense({ licenseKey, enabled }));
         await connection.commit();
       });
     await add('ONE', true);

@@ -3,7 +3,7 @@ import { done } from '../../../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../../../src/service/run.ts';
 import type { Database } from '../../../../src/features/postgres/store/database.ts';
 import { tryAdvisory } from '../../../../src/features/postgres/store/locks.ts';
-import { buildCart } from '../../../support/builders/coupon-builders.ts';
+import { buildCart, buildTerms } from '../../../support/builders/coupon-builders.ts';
 import { startFaultProxy, type FaultProxy } from '../../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { openNodes, use, usesIn, writerOn } from '../support/postgres-writer.ts';
@@ -138,16 +138,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     const [writer] = writers;
     const made = await writer?.write('createCoupon', {
       accountId: 'default',
-      terms: {
-        scope: { type: 'multi' },
-        discount: { type: 'percent', percentOff: 10 },
-        code: 'SPRING',
-        startAt: null,
-        endAt: null,
-        minimumPurchaseAmount: null,
-        usageLimit: 5,
-        notes: null,
-      },
+      terms: buildTerms({ usageLimit: 5 }),
     });
     expect(made).toMatchObject({ ok: true });
     const cart = buildCart({ productKey: 'press' });
@@ -171,20 +162,10 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await using databases = await nodes(3);
     const writers = databases.map((database) => writerOn(database));
     const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
-    const coupon = {
-      scope: { type: 'multi' as const },
-      discount: { type: 'amount' as const, amountOff: 100 },
-      code: 'ONCE',
-      startAt: null,
-      endAt: null,
-      minimumPurchaseAmount: null,
-      usageLimit: null,
-      notes: null,
-    };
     const outcomes = await Promise.all(
       writers.flatMap((writer) => [
         writer.write('addPurchase', { ...sale, licenseKey: 'WANTED' }),
-        writer.write('createCoupon', { accountId: 'default', terms: coupon }),
+        writer.write('createCoupon', { accountId: 'default', terms: buildTerms() }),
         writer.write('addAccount', { name: 'Other', apiKey: 'the same key for both' }),
       ]),
     );

@@ -3,18 +3,12 @@ import { notApplied, type Outcome } from '../../../../src/domain/outbox/outcome.
 import type { License } from '../../../../src/domain/license.ts';
 import { HintedReads, hintRate } from '../../../../src/features/webhooks/sync/hinted-reads.ts';
 import { VirtualTime } from '../../../support/harness/virtual-clock.ts';
+import { buildLicense } from '../../../support/builders/store-builders.ts';
 
 const product = 'press';
 const minute = 60_000;
-const license = {
-  licenseKey: 'A',
-  productKey: product,
-  buyerEmail: '',
-  uses: 0,
-  enabled: true,
-  createdAt: 0,
-};
-const applied: Outcome<License> = { outcome: 'applied', value: license, confirmedAt: 0, isCached: false };
+const value = buildLicense({ licenseKey: 'A' });
+const applied: Outcome<License> = { outcome: 'applied', value, confirmedAt: 0, isCached: false };
 
 type Started = {
   time: VirtualTime;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
 import { dataOf, openApp, type TestApp } from '../../../support/app/http-app.ts';
 import { product } from '../../../support/builders/store-builders.ts';
+import { buildTerms } from '../../../support/builders/coupon-builders.ts';
 
 let opened: TestApp;
 beforeEach(async () => {
@@ -195,19 +196,12 @@ test('an agent says that it counts only its own redemptions, and an authority do
 });
 
 const page = { limit: 10, offset: 0 };
-const noTerms = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
-
-const base = {
-  ...noTerms,
-  scope: { type: 'multi' as const },
-  discount: { type: 'amount' as const, amountOff: 5 },
-};
 const known = [
-  { ...base, code: 'Active' },
-  { ...base, code: 'LATER', startAt: Date.UTC(2090, 0) },
-  { ...base, code: 'OVER', endAt: Date.UTC(2020, 0), usageLimit: 1 },
-  { ...base, code: 'USED', usageLimit: 1 },
-  { ...base, code: 'ONE', scope: { type: 'single' as const, productKey: 'ONE' } },
+  buildTerms({ code: 'Active' }),
+  buildTerms({ code: 'LATER', startAt: Date.UTC(2090, 0) }),
+  buildTerms({ code: 'OVER', endAt: Date.UTC(2020, 0), usageLimit: 1 }),
+  buildTerms({ code: 'USED', usageLimit: 1 }),
+  buildTerms({ code: 'ONE', scope: { type: 'single', productKey: 'ONE' } }),
 ];
 
 async function addKnown({ write }: Pick<TestApp, 'write'>): Promise<void> {

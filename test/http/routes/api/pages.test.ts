@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
 import { buildTerms } from '../../../support/builders/coupon-builders.ts';
 import { buildOperation } from '../../../support/builders/operation-builders.ts';
-import { buildLicense, product } from '../../../support/builders/store-builders.ts';
+import { buildLicense, product, buildToken } from '../../../support/builders/store-builders.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 
@@ -57,7 +57,8 @@ const lists: readonly List[] = [
   {
     path: '/admin/v1/tokens?',
     member: 'tokens',
-    add: ({ write }, number) => write(({ tokens }) => tokens.add(tokenOf(number), `digest ${number}`)),
+    add: ({ write }, number) =>
+      write(({ tokens }) => tokens.add(buildToken({ tokenId: key(number) }), `digest ${number}`)),
     name: ({ token_id }) => token_id,
   },
   ...['', 'product_key=press&', 'enabled=false&', 'buyer_email=A@example.com&'].map((filter): List => ({
@@ -152,11 +153,6 @@ const lists: readonly List[] = [
 
 function licenseOf(number: number) {
   return buildLicense({ licenseKey: key(number), enabled: false });
-}
-
-function tokenOf(number: number) {
-  const none = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
-  return { tokenId: key(number), scopes: ['verify'] as const, createdAt: at, ...none };
 }
 
 async function openShop({ role, add, isAppended }: List): Promise<TestApp> {

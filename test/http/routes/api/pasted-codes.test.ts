@@ -2,6 +2,8 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { dialects } from '../../../support/stores/dialects.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { buildLicense } from '../../../support/builders/store-builders.ts';
+import { buildTerms } from '../../../support/builders/coupon-builders.ts';
 
 let opened: TestApp;
 let server: FastifyInstance;
@@ -60,14 +62,7 @@ const terms = (code: string): object => ({ coupon_type: 'multi', percent_off: 20
 
 /** Stores a license directly, as an earlier version allowed for imports. */
 async function issueUnusual(licenseKey: string, uses: number): Promise<void> {
-  const found = {
-    licenseKey,
-    productKey: 'press',
-    buyerEmail: 'b@example.com',
-    uses,
-    enabled: true,
-    createdAt: 0,
-  };
+  const found = buildLicense({ licenseKey, buyerEmail: 'b@example.com', uses });
   await opened.write(({ licenses }) => licenses.add(found));
 }
 
@@ -217,11 +212,7 @@ describe.each(pastedCodes)('the coupon code %j', (code) => {
 });
 
 test('a coupon code that an earlier version stored with unusual characters is found exactly', async () => {
-  const discount = { type: 'percent', percentOff: 50 } as const;
-  const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
-  const { id } = await opened.write(({ coupons }) =>
-    coupons.add('default', { scope: { type: 'multi' }, discount, code: 'SAVE–20', ...rest }),
-  );
+  const { id } = await opened.write(({ coupons }) => coupons.add('default', buildTerms({ code: 'SAVE–20' })));
   const codeOf = async (code: string): Promise<unknown> => {
     const query = new URLSearchParams({ code }).toString();
     return (await firstVersion(`coupons/verify?${query}`)).json<{ data: { id: number }[] }>().data[0]?.id;
