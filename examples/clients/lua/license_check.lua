@@ -139,7 +139,7 @@ local function remembered(verdict, ends)
   end
   local kept = verdict == "undetermined" and io.open(file)
   if not kept then return verdict end
-  local latest, last = kept:read("a"):match("^(%S+) (.*)$")
+  local latest, last = (kept:read("a") or ""):match("^(%S+) (.*)$")
   kept:close()
   if last == "refused: disabled" then return "refused: disabled" end
   if last == "valid" and utc(os.time()) <= latest then return "valid (last known)" end
