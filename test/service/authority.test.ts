@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
 import { authorityCouponService, authorityLicenseService } from '../../src/service/authority/services.ts';
+import type { CacheableResponse } from '../../src/service/services.ts';
 import type { Tenant } from '../../src/domain/access/principal.ts';
 import type { PurchaseWithLicense } from '../../src/domain/catalogue.ts';
 import { refusalOf, second, Harness, valueOf } from '../support/harness/service-harness.ts';
+import { VirtualTime } from '../support/harness/virtual-clock.ts';
 import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const accountId = 'default';
@@ -345,6 +347,41 @@ describe('authorityLicensing and authorityCouponing', () => {
     expect(await ask(idempotency)).toMatchObject({ uses: 1, ...ended });
     expect(await ask(null)).toMatchObject({ uses: 2, ...ended });
     expect(shop.store.licenses.get(licenseKey)).toMatchObject({ enabled: true });
+  });
+
+  it('a license ends by the time of the authority, which setting its clock back does not turn back, nor a restart', async () => {
+    await using shop = await new Shop().open();
+    const hour = 3_600_000;
+    const day = 24 * hour;
+    const sale = { ...newSale, productKey: 'press', terms: { expiresAt: shop.now + hour } };
+    const { licenseKey } = valueOf(await shop.writer.write('addPurchase', sale)).license;
+    /** What a verify says in turn; before each, the wall clock is changed and time passes, or the process is restarted. */
+    const said = async (...steps: ({ jump?: number; pass?: number } | 'restart')[]) => {
+      const time = new VirtualTime();
+      let clock = time.clock({ wall: shop.now });
+      const found = [];
+      for (const step of steps) {
+        if (step === 'restart') clock = clock.restarted(clock.mark());
+        else {
+          clock.jumpWall(step.jump ?? 0);
+          await time.advance(step.pass ?? 0);
+        }
+        const service = authorityLicenseService(shop.store, shop.writer, clock);
+        const answer = service.verifyNow?.({ accountId, productKey: 'press' }, licenseKey);
+        found.push((answer as CacheableResponse).license.status);
+      }
+      return found;
+    };
+    expect(await said({ pass: hour }, { pass: 1 })).toEqual(['active', 'expired']);
+    const back = [{ pass: hour + 1 }, { jump: -2 * day }, 'restart'] as const;
+    expect(await said(...back)).toEqual(['expired', 'expired', 'expired']);
+    const early = [{ jump: -2 * day, pass: hour }, { pass: 1 }] as const;
+    expect(await said(...early)).toEqual(['active', 'expired']);
+    const ahead = [{ jump: 2 * day }, { jump: -2 * day }, 'restart'] as const;
+    expect(await said(...ahead)).toEqual(['expired', 'expired', 'expired']);
+    // A jump that is too long to be believed is not remembered.
+    const suspect = [{ jump: 40 * day }, { jump: -40 * day }, 'restart'] as const;
+    expect(await said(...suspect)).toEqual(['expired', 'expired', 'active']);
   });
 
   it('the list of coupons contains only coupons of the account', async () => {
